@@ -1,0 +1,86 @@
+"""Secrets at rest: a model field that encrypts with a key derived from SECRET_KEY."""
+
+import base64
+import json
+from functools import lru_cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.db import models
+
+PURPOSE = b"feedletter.secrets.v1"
+
+
+def _key(secret: str) -> Fernet:
+    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=PURPOSE).derive(secret.encode())
+    return Fernet(base64.urlsafe_b64encode(derived))
+
+
+@lru_cache(maxsize=4)
+def _keys(*secrets: str) -> MultiFernet:
+    return MultiFernet([_key(secret) for secret in secrets])
+
+
+def _cipher() -> MultiFernet:
+    return _keys(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+
+
+def encrypt(values: dict[str, str]) -> str:
+    """The values as one encrypted token (authenticated, base64)."""
+    return _cipher().encrypt(json.dumps(values, sort_keys=True).encode()).decode()
+
+
+def decrypt(token: str) -> dict[str, str]:
+    """The values of a token; ValueError when SECRET_KEY (and its fallbacks) did not make it."""
+    try:
+        return dict(json.loads(_cipher().decrypt(token.encode())))
+    except InvalidToken as error:
+        raise ValueError(
+            "A stored secret cannot be read: SECRET_KEY has changed. Put the old key into SECRET_KEY_FALLBACKS."
+        ) from error
+
+
+class SecretsField(models.TextField):  # type: ignore[type-arg]
+    """A dict of strings, encrypted in the database; an empty dict is stored as an empty text."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("default", dict)
+        kwargs.setdefault("blank", True)
+        kwargs["editable"] = False
+        super().__init__(*args, **kwargs)
+
+    def from_db_value(self, value: str | None, *_: Any) -> "Sealed":
+        return Sealed(value or "")
+
+    def get_prep_value(self, value: Any) -> str:
+        if isinstance(value, Sealed):
+            return value.token
+        return encrypt(value) if value else ""
+
+    def to_python(self, value: Any) -> Any:
+        return value
+
+
+class Sealed:
+    """What the field holds when loaded: opened only where it is needed, and never printed."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def open(self) -> dict[str, str]:
+        """The secrets. Raises ValueError as `decrypt` does."""
+        return decrypt(self.token) if self.token else {}
+
+    def __bool__(self) -> bool:
+        return bool(self.token)
+
+    def __repr__(self) -> str:
+        return "Sealed(…)" if self.token else "Sealed()"
+
+
+def opened(value: "Sealed | dict[str, str]") -> dict[str, str]:
+    """The secrets of a field, whether it was just set (a dict) or loaded (sealed)."""
+    return value.open() if isinstance(value, Sealed) else dict(value)

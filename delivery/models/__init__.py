@@ -1,0 +1,6 @@
+from delivery.models.delivery import Attempt, Delivery
+from delivery.models.issue import Issue, IssueItem
+from delivery.models.lane import Lane
+from delivery.models.mailbox import MailboxMessage
+
+__all__ = ["Attempt", "Delivery", "Issue", "IssueItem", "Lane", "MailboxMessage"]

@@ -1,0 +1,114 @@
+"""The ledger: one row for each message to each destination."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from delivery.models.issue import Issue
+from delivery.models.lane import Lane
+from delivery.querysets import DeliveryQuerySet
+from subscriptions.models import Destination, Subscription
+
+
+class Delivery(models.Model):
+    """One message to one destination. `lease_token` is set exactly while it is being sent."""
+
+    class Kind(models.TextChoices):
+        ISSUE = "issue"
+        CONFIRMATION = "confirmation"
+        WELCOME = "welcome"
+        SIGN_IN = "sign_in"
+        FAREWELL = "farewell"
+        ALERT = "alert"
+        TEST = "test"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        SENDING = "sending"
+        SENT = "sent"
+        STORED = "stored", "kept in the mailbox"
+        DEFERRED = "deferred"
+        FAILED = "failed"
+        HELD = "held"
+        CANCELLED = "cancelled"
+
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.ISSUE)
+    issue = models.ForeignKey(
+        Issue, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries"
+    )
+    destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="deliveries")
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.SET_NULL, null=True, blank=True, related_name="deliveries"
+    )
+    # For all kinds but issue: what to render, and a key that makes it once only.
+    key = models.CharField(max_length=128, blank=True, default="")
+    template = models.CharField(max_length=64, blank=True, default="")
+    language = models.CharField(max_length=35, blank=True, default="")
+    context = models.JSONField(default=dict, blank=True)
+
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="deliveries")
+    domain = models.CharField(max_length=255, blank=True, default="")
+    priority = models.PositiveSmallIntegerField(default=5, help_text="Lower goes first.")
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    created_at = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(default=timezone.now)
+    lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
+    attempts = models.PositiveIntegerField(default=0)
+    # The first attempt whose end is unknown: a channel that can look a message up starts from here.
+    begun_at = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    remote_id = models.CharField(max_length=255, blank=True, default="")
+    last_error = models.TextField(blank=True, default="")
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+        verbose_name_plural = "deliveries"
+        constraints = (
+            models.UniqueConstraint(
+                name="delivery_once_per_issue",
+                fields=["issue", "destination"],
+                condition=Q(issue__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="delivery_once_per_key", fields=["kind", "key"], condition=Q(issue__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="delivery_issue_exactly_for_issues",
+                condition=Q(kind="issue", issue__isnull=False) | (~Q(kind="issue") & Q(issue=None)),
+            ),
+            models.CheckConstraint(
+                name="delivery_leased_exactly_while_sending",
+                condition=Q(state="sending", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="sending") & Q(lease_token=None, lease_until=None)),
+            ),
+        )
+        indexes = (
+            models.Index(
+                name="delivery_due",
+                fields=["lane", "priority", "due_at"],
+                condition=Q(state__in=("queued", "deferred")),
+            ),
+            models.Index(name="delivery_leases", fields=["lease_until"], condition=Q(state="sending")),
+            models.Index(name="delivery_issue_state", fields=["issue", "state"]),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk} to {self.destination_id}"
+
+
+class Attempt(models.Model):
+    """An attempt that did not succeed, in the server's words. A success is recorded on the Delivery."""
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempt_rows")
+    at = models.DateTimeField(default=timezone.now)
+    outcome = models.CharField(max_length=16)
+    text = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ("-at", "-pk")
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.text[:60]}"

@@ -1,0 +1,52 @@
+"""An issue: a completed collection, rendered once for everybody."""
+
+from django.db import models
+from django.utils import timezone
+
+from feeds.models import Item
+from subscriptions.models import Subscribable
+
+
+class Issue(models.Model):
+    """The form letter. `holes` maps a field's name to the token that stands for it in the texts."""
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="issues")
+    within_type_id = models.CharField(max_length=64)
+    token = models.CharField(max_length=32, help_text="Random; part of every Message-ID.")
+    title = models.TextField(help_text="What the archive calls it.")
+    subject = models.TextField()
+    html = models.TextField()
+    text = models.TextField()
+    holes = models.JSONField(default=dict)
+    period_start = models.DateTimeField(null=True, blank=True)
+    period_end = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    published_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-pk")
+        constraints = (
+            models.UniqueConstraint(name="issue_once", fields=["subscribable", "within_type_id"]),
+        )
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class IssueItem(models.Model):
+    """A post as it stood in that issue, frozen: compose, archive and RSS read it."""
+
+    issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="issue_items")
+    item = models.ForeignKey(Item, on_delete=models.SET_NULL, null=True, related_name="issue_items")
+    position = models.PositiveIntegerField()
+    entry = models.JSONField()
+
+    class Meta:
+        ordering = ("issue", "position")
+        constraints = (
+            models.UniqueConstraint(name="issue_item_position", fields=["issue", "position"]),
+            models.UniqueConstraint(name="issue_item_once", fields=["issue", "item"]),
+        )
+
+    def __str__(self) -> str:
+        return str(self.entry.get("title", ""))

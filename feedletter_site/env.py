@@ -1,0 +1,114 @@
+"""Reads settings from the environment, with errors that name the variable and what was expected.
+
+Every value may also come from a file: `NAME_FILE=/run/secrets/name` (Docker and systemd secrets).
+"""
+
+import ipaddress
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"", "0", "false", "no", "off"}
+
+
+def wrong(name: str, expected: str) -> ImproperlyConfigured:
+    """The error for a value we cannot use. The value itself stays out of it: it may be a secret."""
+    return ImproperlyConfigured(f"{name} is wrong: expected {expected}.")
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable, or the content of the file that NAME_FILE names, or the default."""
+    if name in os.environ:
+        return os.environ[name].strip()
+    path = os.environ.get(f"{name}_FILE")
+    if not path:
+        return default
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise wrong(f"{name}_FILE", f"a readable file ({error.strerror})") from error
+
+
+def flag(name: str, default: bool = False) -> bool:
+    value = text(name, "1" if default else "0").lower()
+    if value not in TRUE | FALSE:
+        raise wrong(name, "1, 0, true, false, yes, no, on or off")
+    return value in TRUE
+
+
+def listing(name: str, default: str = "") -> list[str]:
+    return [part.strip() for part in text(name, default).split(",") if part.strip()]
+
+
+def one_of(name: str, default: str, choices: set[str]) -> str:
+    value = text(name, default)
+    if value not in choices:
+        raise wrong(name, " or ".join(sorted(choices)))
+    return value
+
+
+def checked(name: str, default: str, expected: str, check: Callable[[str], Any]) -> str:
+    """The value, after `check` took it without ValueError, KeyError or OSError."""
+    value = text(name, default)
+    try:
+        check(value)
+    except (ValueError, KeyError, OSError) as error:
+        raise wrong(name, expected) from error
+    return value
+
+
+def networks(name: str) -> list[Network]:
+    try:
+        return [ipaddress.ip_network(part, strict=False) for part in listing(name)]
+    except ValueError as error:
+        raise wrong(name, "networks such as 10.0.0.0/8, separated by commas") from error
+
+
+def site_url(name: str, default: str) -> str:
+    value = text(name, default).rstrip("/")
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
+        raise wrong(name, "an address such as https://letters.example.org")
+    return value
+
+
+def bind(name: str, default: str) -> tuple[str, int]:
+    host, _, port = text(name, default).rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise wrong(name, "host:port, such as 127.0.0.1:8000")
+    return host, int(port)
+
+
+SQLITE_OPTIONS = {
+    # DEFERRED fails at once on lock upgrade whatever the timeout; IMMEDIATE waits its turn.
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 30,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=134217728;",
+}
+
+
+def database(name: str, default: str, base: Path) -> dict[str, Any]:
+    """Django's DATABASES entry from sqlite:///path or postgres://user:password@host:port/name."""
+    parts = urlsplit(text(name, default))
+    if parts.scheme == "sqlite" and parts.path.strip("/"):
+        path = base / parts.path[1:]
+        return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path), "OPTIONS": dict(SQLITE_OPTIONS)}
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
+        raise wrong(name, "sqlite:///path or postgres://user:password@host:5432/name")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path[1:]),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }

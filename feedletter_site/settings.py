@@ -1,0 +1,210 @@
+"""Settings, all from the environment (docs/operating.md lists the names). Nothing here needs a running service."""
+
+import zoneinfo
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.management.utils import get_random_secret_key
+
+from feedletter_site import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = BASE_DIR / env.text("DATA_DIR", "var")
+
+DATABASES = {"default": env.database("DATABASE_URL", f"sqlite:///{DATA_DIR}/feedletter.db", BASE_DIR)}
+CELERY_BROKER_URL = env.checked(
+    "CELERY_BROKER_URL",
+    "",
+    "empty, redis://host:6379/0 or amqp://host",
+    lambda url: {"": 0, "redis": 0, "rediss": 0, "amqp": 0, "amqps": 0, "memory": 0}[urlsplit(url).scheme],
+)
+# Embedded: one small box, no server to install. The broker lives in the memory of the one worker.
+EMBEDDED = not CELERY_BROKER_URL or CELERY_BROKER_URL.startswith("memory:")
+
+
+def _secret_key() -> str:
+    key = env.text("SECRET_KEY")
+    if key:
+        return key
+    if not EMBEDDED:
+        raise env.wrong("SECRET_KEY", "50 or more random characters (only the embedded default makes its own)")
+    path = DATA_DIR / "secret_key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(get_random_secret_key(), encoding="ascii")
+        fresh.replace(path)
+    return path.read_text(encoding="ascii").strip()
+
+
+SECRET_KEY = _secret_key()
+SECRET_KEY_FALLBACKS = env.listing("SECRET_KEY_FALLBACKS")
+DEBUG = env.flag("DEBUG")
+BIND = env.bind("BIND", "127.0.0.1:8000")
+SITE_URL = env.site_url("SITE_URL", "http://127.0.0.1:8000")
+SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
+ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS") or [SITE_HOST, "127.0.0.1", "localhost", "[::1]"]
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
+ALLOW_PRIVATE_NETWORKS = env.networks("ALLOW_PRIVATE_NETWORKS")
+METRICS_TOKEN = env.text("METRICS_TOKEN")
+LOG_FORMAT = env.one_of("LOG_FORMAT", "console" if EMBEDDED else "json", {"console", "json"})
+CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours", int))
+
+# Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
+EMAIL_URL = env.text("EMAIL_URL", "mailbox:" if EMBEDDED else "")
+BOUNCE_DOMAIN = env.text("BOUNCE_DOMAIN")
+ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SITE_HOST}>")
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
+    "django_celery_beat",
+    "feeds",
+    "subscriptions",
+    "delivery",
+    "feedletter_site",
+]
+
+MIDDLEWARE = [
+    "feedletter_site.middleware.ProxyMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "feedletter_site.urls"
+WSGI_APPLICATION = "feedletter_site.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+LETTER_TEMPLATES_DIR = BASE_DIR / "templates" / "letters"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "static-root"
+# An image is built with collectstatic; a clone is served straight from the packages.
+_COLLECTED = (STATIC_ROOT / "staticfiles.json").exists()
+WHITENOISE_USE_FINDERS = not _COLLECTED
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if _COLLECTED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+
+# Rate limits must hold across processes; without Redis there is one web process.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL}
+    if CELERY_BROKER_URL.startswith("redis")
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https:")
+CSRF_TRUSTED_ORIGINS = [SITE_URL]
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 100,
+    "DEFAULT_THROTTLE_RATES": {"subscribe": "30/hour"},
+}
+SPECTACULAR_SETTINGS = {"TITLE": "Feedletter", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 1
+CELERY_TIMEZONE = "UTC"
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {
+    f"{app}.{stage}": {"queue": stage}
+    for app, stage in (
+        ("feeds", "poll"),
+        ("subscriptions", "assign"),
+        ("delivery", "complete"),
+        ("delivery", "send"),
+        ("delivery", "reap"),
+    )
+}
+if EMBEDDED:
+    CELERY_BROKER_URL = "memory://"
+    # kombu's in-memory transport looks once a second unless told otherwise.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {"()": "feedletter_site.logs.JsonFormatter"},
+        "console": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
+    "root": {"handlers": ["stderr"], "level": "INFO" if not DEBUG else "DEBUG"},
+    "loggers": {
+        "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        "celery": {"level": "WARNING"},
+        "urllib3": {"level": "WARNING"},
+        "django_celery_beat": {"level": "WARNING"},
+    },
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Feedletter",
+    "SITE_HEADER": "Feedletter",
+    "SITE_SYMBOL": "mail",
+    "SITE_URL": "/",
+    "SHOW_HISTORY": True,
+    "DASHBOARD_CALLBACK": "feedletter_site.dashboard.dashboard",
+}

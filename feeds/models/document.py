@@ -1,0 +1,19 @@
+"""The last document of a feed: previews and un-excluding read it, and the next plan its order."""
+
+from django.db import models
+
+from feeds.models.feed import Feed
+
+
+class FeedDocument(models.Model):
+    """`body` is zlib-compressed; `order` is the concatenation of 16-byte guid digests, as they stood."""
+
+    feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="document")
+    body = models.BinaryField()
+    headers = models.JSONField(default=dict)
+    sha256 = models.CharField(max_length=64)
+    order = models.BinaryField()
+    fetched_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"document of feed {self.feed_id}"

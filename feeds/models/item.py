@@ -1,0 +1,60 @@
+"""An item: one guid in one feed, with its state on the way to readers."""
+
+from django.db import models
+from django.db.models import Q
+
+from feeds.models.feed import Feed
+from feeds.querysets import ItemQuerySet
+
+
+class Item(models.Model):
+    """Unassigned → Assigned → Cleared, or Excluded. Cleared and Excluded items keep identity, not content."""
+
+    class State(models.TextChoices):
+        UNASSIGNED = "unassigned", "waiting to settle"
+        ASSIGNED = "assigned", "in a collection"
+        CLEARED = "cleared", "done"
+        EXCLUDED = "excluded", "excluded"
+
+    feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="items")
+    guid = models.TextField()
+    # guids have no length limit and index rows do: identity is the digest (hex SHA-256) of the guid.
+    guid_hash = models.CharField(max_length=64, editable=False)
+    link = models.TextField(blank=True, default="")
+    title = models.TextField(blank=True, default="")
+    published_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(max_length=10, choices=State, default=State.UNASSIGNED)
+    reason = models.TextField(blank=True, default="", help_text="Why it is excluded.")
+    first_seen = models.DateTimeField()
+    stable_since = models.DateTimeField()
+    last_checked = models.DateTimeField()
+    final_at = models.DateTimeField(null=True, blank=True)
+    vanished_at = models.DateTimeField(null=True, blank=True)
+    # Left the document at its old end before it was final: becomes final from what we kept.
+    rolled_off_at = models.DateTimeField(null=True, blank=True)
+    content_hash = models.CharField(max_length=80, blank=True, default="", editable=False)
+    entry = models.JSONField(null=True, blank=True, editable=False)
+
+    objects = ItemQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-first_seen", "-pk")
+        constraints = (
+            models.UniqueConstraint(name="item_identity", fields=["feed", "guid_hash"]),
+            models.CheckConstraint(
+                name="item_content_while_needed",
+                condition=Q(state__in=("unassigned", "assigned"), entry__isnull=False)
+                | Q(state__in=("cleared", "excluded"), entry__isnull=True),
+            ),
+        )
+        indexes = (
+            models.Index(name="item_open", fields=["feed"], condition=Q(state="unassigned")),
+            models.Index(
+                name="item_final",
+                fields=["final_at"],
+                condition=Q(state="unassigned", vanished_at=None, final_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.title or self.link or self.guid

@@ -1,0 +1,31 @@
+"""The words in which the rest of the program asks for feeds and items."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from django.db import models
+from django.db.models import Q
+
+if TYPE_CHECKING:
+    from feeds.models import Feed, Item
+
+
+class FeedQuerySet(models.QuerySet["Feed"]):
+    def watched(self) -> Self:
+        """Feeds that are polled at all: not paused, stopped or held."""
+        return self.filter(status="active")
+
+    def unleased(self, now: datetime) -> Self:
+        return self.filter(Q(lease_token=None) | Q(lease_until__lt=now))
+
+    def due(self, now: datetime) -> Self:
+        return self.watched().unleased(now).filter(next_poll_at__lte=now)
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def unassigned(self) -> Self:
+        return self.filter(state="unassigned", vanished_at=None)
+
+    def final(self) -> Self:
+        """Settled, and waiting for the assign stage."""
+        return self.unassigned().filter(final_at__isnull=False)

@@ -1,0 +1,15 @@
+from subscriptions.models.assignable import Assignable, Assignment
+from subscriptions.models.destination import Destination, Suppression
+from subscriptions.models.notice import Notice
+from subscriptions.models.subscribable import Subscribable
+from subscriptions.models.subscription import Subscription
+
+__all__ = [
+    "Assignable",
+    "Assignment",
+    "Destination",
+    "Notice",
+    "Subscribable",
+    "Subscription",
+    "Suppression",
+]

@@ -1,0 +1,68 @@
+"""An open collection, and what is in it."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from feeds.models import Item
+from subscriptions.models.subscribable import Subscribable
+from subscriptions.querysets import AssignableQuerySet
+
+
+class Assignable(models.Model):
+    """An open collection. Its period is stored, never parsed back from its within_type_id.
+
+    While `seal_token` is set and `seal_until` not past, a worker renders it and nothing may join it;
+    whoever changes what it holds first locks its Subscribable.
+    """
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="assignables")
+    within_type_id = models.CharField(max_length=64)
+    opened_at = models.DateTimeField(default=timezone.now)
+    period_start = models.DateTimeField(null=True, blank=True)
+    period_end = models.DateTimeField("closes", null=True, blank=True)
+    # Every n: the n it was opened with, kept when the newsletter is edited.
+    capacity = models.PositiveIntegerField(null=True, blank=True)
+    items = models.ManyToManyField(Item, through="Assignment", related_name="assignables")
+    seal_token = models.UUIDField(null=True, blank=True, editable=False)
+    seal_until = models.DateTimeField(null=True, blank=True, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    next_try_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_error = models.TextField(blank=True, default="", editable=False)
+
+    objects = AssignableQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("opened_at", "pk")
+        verbose_name = "collection"
+        constraints = (
+            models.UniqueConstraint(name="assignable_identity", fields=["subscribable", "within_type_id"]),
+            models.CheckConstraint(
+                name="assignable_sealed_whole",
+                condition=Q(seal_token=None, seal_until=None)
+                | Q(seal_token__isnull=False, seal_until__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="assignable_period_whole",
+                condition=Q(period_start=None, period_end=None)
+                | Q(period_start__isnull=False, period_end__gt=models.F("period_start")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subscribable_id}/{self.within_type_id}"
+
+
+class Assignment(models.Model):
+    """An item in an open collection."""
+
+    assignable = models.ForeignKey(Assignable, on_delete=models.CASCADE, related_name="assignments")
+    # PROTECT: a plan made from stale rows must not delete an item that was assigned meanwhile.
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="assignments")
+    assigned_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="assignment_once", fields=["assignable", "item"]),)
+
+    def __str__(self) -> str:
+        return f"item {self.item_id} in {self.assignable_id}"

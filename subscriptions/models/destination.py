@@ -1,0 +1,42 @@
+"""Where things are sent, and where nothing may be sent."""
+
+from django.db import models
+from django.utils import timezone
+
+from common.secrets import SecretsField
+
+
+class Destination(models.Model):
+    """One address or account, unique by its normalised core within its kind."""
+
+    kind = models.CharField(max_length=20)
+    core = models.CharField(max_length=700)
+    label = models.CharField(max_length=700, help_text="How people read it.")
+    config = models.JSONField(default=dict, blank=True, editable=False)
+    secrets = SecretsField()
+    added_at = models.DateTimeField(default=timezone.now)
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    disabled_reason = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (models.UniqueConstraint(name="destination_identity", fields=["kind", "core"]),)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Suppression(models.Model):
+    """A destination that must not be written to, whether or not it is known as one."""
+
+    kind = models.CharField(max_length=20, default="email")
+    core = models.CharField("address", max_length=700)
+    reason = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("-created_at",)
+        constraints = (models.UniqueConstraint(name="suppression_identity", fields=["kind", "core"]),)
+
+    def __str__(self) -> str:
+        return self.core

@@ -1,0 +1,120 @@
+"""A subscribable: a named newsletter or bridge over one or more feeds."""
+
+from datetime import time
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from feeds.models import Feed
+from subscriptions.querysets import SubscribableQuerySet
+
+NAME = RegexValidator(
+    r"\A[A-Za-z0-9._-]{1,64}\Z", "Use 1 to 64 letters, digits, dots, dashes or underscores, without spaces."
+)
+
+
+class Subscribable(models.Model):
+    """Arrangement (when a collection closes) + channel (how it travels) + format (how it looks)."""
+
+    class Arrangement(models.TextChoices):
+        EACH = "each", "each post"
+        DAILY = "daily", "a letter a day"
+        WEEKLY = "weekly", "a letter a week"
+        MONTHLY = "monthly", "a letter a month"
+        EVERY_N = "every_n", "a letter every n posts"
+        CRON = "cron", "my own schedule"
+
+    class Weekday(models.IntegerChoices):
+        MONDAY = 0, "Monday"
+        TUESDAY = 1, "Tuesday"
+        WEDNESDAY = 2, "Wednesday"
+        THURSDAY = 3, "Thursday"
+        FRIDAY = 4, "Friday"
+        SATURDAY = 5, "Saturday"
+        SUNDAY = 6, "Sunday"
+
+    class Visibility(models.TextChoices):
+        PUBLIC = "public", "public: listed, with an archive"
+        UNLISTED = "unlisted", "unlisted: only who has the address finds it"
+        PRIVATE = "private", "private: no page, no archive"
+
+    class SignUp(models.TextChoices):
+        OPEN = "open", "open: anyone may subscribe"
+        CLOSED = "closed", "closed: only you add subscribers"
+
+    name = models.CharField(
+        max_length=64,
+        unique=True,
+        validators=[NAME],
+        help_text="Part of its address and of commands, such as example-weekly.",
+    )
+    title = models.CharField(max_length=200, blank=True, default="", help_text="What readers see.")
+    description = models.TextField(blank=True, default="", help_text="One or two sentences for readers.")
+    feeds = models.ManyToManyField(Feed, related_name="subscribables")
+    channel = models.CharField(max_length=20, default="email")
+    stopped = models.BooleanField(
+        default=False, help_text="Takes no new posts; what is being collected still goes out."
+    )
+
+    arrangement = models.CharField(
+        "how readers get it", max_length=10, choices=Arrangement, default=Arrangement.EACH
+    )
+    n = models.PositiveIntegerField("posts per letter", null=True, blank=True)
+    max_wait_days = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Every n: send a shorter letter after this many days."
+    )
+    at = models.TimeField(default=time(0), help_text="The cut, and the earliest sending, such as 07:00.")
+    weekday = models.PositiveSmallIntegerField(choices=Weekday, default=Weekday.MONDAY)
+    day_of_month = models.PositiveSmallIntegerField(
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(31)],
+        help_text="29 to 31 mean the last day in shorter months.",
+    )
+    cron = models.CharField(
+        max_length=200, blank=True, default="", help_text="minute hour day month weekday: 0 7 * * 1,4"
+    )
+    time_zone = models.CharField(max_length=64, default="UTC", help_text="Such as America/New_York.")
+    grace_minutes = models.PositiveIntegerField(
+        default=60, help_text="A letter waits this long after its time for a feed that cannot be read."
+    )
+    # Every n: the number of the collection that is open, or opens next.
+    counter = models.PositiveBigIntegerField(default=1, editable=False)
+    last_completed_wti = models.CharField(max_length=64, blank=True, default="", editable=False)
+
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)
+    sign_up = models.CharField(max_length=10, choices=SignUp, default=SignUp.OPEN)
+    language = models.CharField(max_length=35, blank=True, default="en")
+    from_email = models.CharField(
+        "from", max_length=320, blank=True, default="", help_text="Such as Example <letters@example.org>."
+    )
+    reply_to = models.CharField(max_length=320, blank=True, default="")
+    template = models.CharField(
+        max_length=64, blank=True, default="", help_text="A letter template; empty picks the usual one."
+    )
+    options = models.JSONField(default=dict, blank=True, help_text="What the channel needs besides.")
+    params = models.JSONField(
+        default=dict, blank=True, help_text="Extra parameters: each is a %Field% in templates."
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = SubscribableQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        verbose_name = "newsletter or bridge"
+        verbose_name_plural = "newsletters and bridges"
+        constraints = (
+            models.CheckConstraint(
+                name="subscribable_n_with_every_n",
+                condition=Q(arrangement="every_n", n__gte=1) | (~Q(arrangement="every_n") & Q(n=None)),
+            ),
+            models.CheckConstraint(
+                name="subscribable_cron_with_cron",
+                condition=(Q(arrangement="cron") & ~Q(cron="")) | (~Q(arrangement="cron") & Q(cron="")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.title or self.name

@@ -1,0 +1,53 @@
+"""A subscription: a destination that wants a subscribable."""
+
+import secrets
+
+from django.db import models
+from django.utils import timezone
+
+from subscriptions.models.destination import Destination
+from subscriptions.models.subscribable import Subscribable
+from subscriptions.querysets import SubscriptionQuerySet
+
+
+def random_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+class Subscription(models.Model):
+    """Kept after leaving, so that an import or a second click finds out what happened."""
+
+    class Status(models.TextChoices):
+        UNCONFIRMED = "unconfirmed", "not confirmed yet"
+        CONFIRMED = "confirmed", "confirmed"
+        UNSUBSCRIBED = "unsubscribed", "left"
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="subscriptions")
+    destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="subscriptions")
+    display_name = models.CharField("name", max_length=200, blank=True, default="")
+    # What a sign-up asked for: becomes the display name when that sign-up is confirmed.
+    asked_name = models.CharField(max_length=200, blank=True, default="", editable=False)
+    status = models.CharField(max_length=12, choices=Status, default=Status.UNCONFIRMED)
+    language = models.CharField(max_length=35, blank=True, default="")
+    added_at = models.DateTimeField("added", default=timezone.now)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    left_at = models.DateTimeField(null=True, blank=True)
+    upstream_id = models.BigIntegerField(null=True, blank=True, unique=True)
+    # Links in letters must work for years, whatever happens to SECRET_KEY (RFC 8058).
+    token = models.CharField(max_length=64, default=random_token, editable=False)
+    # Set while a confirmation may be used; cleared by using it and by leaving.
+    confirm_nonce = models.CharField(max_length=64, blank=True, default="", editable=False)
+    last_notice_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = SubscriptionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-added_at", "-pk")
+        verbose_name = "subscriber"
+        constraints = (
+            models.UniqueConstraint(name="subscription_once", fields=["subscribable", "destination"]),
+        )
+        indexes = (models.Index(name="subscription_recipients", fields=["subscribable", "status"]),)
+
+    def __str__(self) -> str:
+        return f"{self.destination} → {self.subscribable}"
