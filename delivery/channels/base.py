@@ -1,0 +1,136 @@
+"""What every channel promises: compose is pure, send tells what became of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+
+from feeds.parsing.entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What is sent to everybody alike: the form letter of an issue, or one other mail.
+
+    `holes` maps a field's name (lower case) to the token that stands for it in subject, html and text.
+    """
+
+    kind: str
+    newsletter: str
+    title: str
+    subject: str
+    html: str
+    text: str
+    token: str
+    from_email: str
+    reply_to: str = ""
+    holes: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
+    archive_url: str = ""
+    language: str = ""
+    is_digest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """One delivery's own part: whom it goes to, and their links."""
+
+    delivery_id: int
+    core: str
+    label: str
+    name: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unsubscribe_url: str = ""
+    manage_url: str = ""
+
+
+class CrashPolicy(Enum):
+    """What to do with a message whose worker died while sending it."""
+
+    RESEND = "resend"  # nothing is lost, a duplicate is possible
+    LOOK_UP = "look up"  # send again; the session finds out whether the first try arrived
+    HOLD = "hold"  # only a person can tell
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """It arrived. `stored` is the message itself when it was kept here instead of being sent."""
+
+    remote_id: str = ""
+    stored: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """Try again, at `retry_at` if the server said when. `stops_lane`: nothing of this lane can go now."""
+
+    text: str
+    retry_at: datetime | None = None
+    stops_lane: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Permanent:
+    """Will not work for this message; nor for the destination ever, if `disables` it."""
+
+    text: str
+    disables: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """The connection went after the message may have been taken."""
+
+    text: str
+
+
+Outcome = Sent | Temporary | Permanent | Ambiguous
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """The lane as the session needs it."""
+
+    kind: str
+    account: str
+
+
+class Session(Protocol):
+    """An open way to the service: one SMTP connection, one API client. Used by one thread at a time."""
+
+    def send(self, message: Any, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+        """Sends; never raises for what a server or a network does. `key` is stable per delivery;
+        `begun_at` is the first earlier attempt whose end is unknown, if there is one."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Channel(Protocol):
+    """A channel, loaded on first use. `serial` lanes send in order, one at a time."""
+
+    key: str
+    crash_policy: CrashPolicy
+    serial: bool
+    concurrency: int
+    spacing_seconds: float
+
+    def lane_account(self, core: str) -> str:
+        """Which outgoing account carries a destination: one per channel, or the destination itself."""
+        ...
+
+    def domain(self, core: str) -> str:
+        """The recipient's domain, for limits per domain; empty where there is none."""
+        ...
+
+    def compose(self, letter: Letter, recipient: Recipient) -> Any:
+        """The message. Pure."""
+        ...
+
+    def connect(self, lane: LaneFacts) -> Session:
+        """A session; it may open its connection lazily, at the first send."""
+        ...
