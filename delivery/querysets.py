@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from django.db import models
 
 if TYPE_CHECKING:
-    from delivery.models import Delivery
+    pass
 
 WAITING = ("queued", "deferred")
 UNFINISHED = (*WAITING, "sending")

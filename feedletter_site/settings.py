@@ -1,4 +1,4 @@
-"""Settings, all from the environment (docs/operating.md lists the names). Nothing here needs a running service."""
+"""Settings, all from the environment (names: docs/operating.md). Nothing here needs a running service."""
 
 import zoneinfo
 from pathlib import Path
@@ -27,7 +27,9 @@ def _secret_key() -> str:
     if key:
         return key
     if not EMBEDDED:
-        raise env.wrong("SECRET_KEY", "50 or more random characters (only the embedded default makes its own)")
+        raise env.wrong(
+            "SECRET_KEY", "50 or more random characters (only the embedded default makes its own)"
+        )
     path = DATA_DIR / "secret_key"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

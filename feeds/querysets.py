@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 if TYPE_CHECKING:
-    from feeds.models import Feed, Item
+    pass
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 if TYPE_CHECKING:
-    from subscriptions.models import Assignable, Subscribable, Subscription
+    pass
 
 
 class SubscribableQuerySet(models.QuerySet["Subscribable"]):

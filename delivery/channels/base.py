@@ -14,6 +14,7 @@ class Letter:
     """What is sent to everybody alike: the form letter of an issue, or one other mail.
 
     `holes` maps a field's name (lower case) to the token that stands for it in subject, html and text.
+    `newsletter` is its name, as in addresses; `newsletter_title` is what readers see.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Letter:
     archive_url: str = ""
     language: str = ""
     is_digest: bool = False
+    newsletter_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,10 @@ class Permanent:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """The connection went after the message may have been taken."""
+    """The connection went after the message may have been taken. `holds`: only a person can tell."""
 
     text: str
+    holds: bool = False
 
 
 Outcome = Sent | Temporary | Permanent | Ambiguous

@@ -25,9 +25,7 @@ class Issue(models.Model):
 
     class Meta:
         ordering = ("-created_at", "-pk")
-        constraints = (
-            models.UniqueConstraint(name="issue_once", fields=["subscribable", "within_type_id"]),
-        )
+        constraints = (models.UniqueConstraint(name="issue_once", fields=["subscribable", "within_type_id"]),)
 
     def __str__(self) -> str:
         return self.title

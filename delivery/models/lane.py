@@ -18,6 +18,8 @@ class Lane(models.Model):
     paused_reason = models.TextField(blank=True, default="")
     tokens = models.FloatField(default=0, editable=False)
     refilled_at = models.DateTimeField(default=timezone.now, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    last_error = models.TextField(blank=True, default="", editable=False)
     free_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

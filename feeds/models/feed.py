@@ -53,6 +53,8 @@ class Feed(models.Model):
     )
 
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    # Asked to be dropped while posts of it were on their way: deleted when the last has gone out.
+    dropping = models.BooleanField(default=False, editable=False)
     first_polled_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)

@@ -81,6 +81,8 @@ class Subscribable(models.Model):
     )
     # Every n: the number of the collection that is open, or opens next.
     counter = models.PositiveBigIntegerField(default=1, editable=False)
+    # The latest end of a period that was issued: no later collection reaches back before it.
+    issued_through = models.DateTimeField(null=True, blank=True, editable=False)
     last_completed_wti = models.CharField(max_length=64, blank=True, default="", editable=False)
 
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)

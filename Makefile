@@ -1,0 +1,53 @@
+# Needs python3 (3.11 or newer, with venv) and make. Everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PACKAGES := common feeds subscriptions delivery feedletter_site
+BASE := $(VENV)/.base-installed
+DEV := $(VENV)/.dev-installed
+
+.PHONY: demo run test lint bench requirements clean
+
+demo: $(BASE)
+	$(PY) manage.py demo
+
+run: $(BASE)
+	$(PY) manage.py up
+
+test: $(DEV)
+	$(PY) -m tests.run
+
+lint: $(DEV)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy manage.py $(PACKAGES) tests bench
+	$(VENV)/bin/lint-imports
+	$(PY) manage.py makemigrations --check --dry-run
+	$(VENV)/bin/djlint --lint --quiet templates
+
+bench: $(DEV)
+	$(PY) -m bench
+
+# Pins with hashes and without any index's address, for every platform and Python from 3.11.
+COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes
+requirements: $(DEV)
+	$(COMPILE) requirements/base.in --output-file requirements/base.txt
+	$(COMPILE) requirements/dev.in --output-file requirements/dev.txt --constraints requirements/base.txt
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit("Feedletter needs Python 3.11 or newer: make PYTHON=python3.12" \
+		if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+$(BASE): requirements/base.txt | $(PY)
+	@test $(DEV) -nt $< || { echo "Installing what Feedletter needs (about half a minute)"; $(INSTALL) -r $<; }
+	@touch $@
+
+$(DEV): requirements/dev.txt requirements/base.txt | $(PY)
+	@echo "Installing what Feedletter and its tests need (about a minute)"
+	@$(INSTALL) -r $<
+	@touch $@ $(BASE)
+
+clean:
+	rm -rf $(VENV) static-root .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,58 @@
+"""Arguments that commands share, and the rows that arguments name."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.core.management.base import CommandError, CommandParser
+from django.db import models
+
+Model = TypeVar("Model", bound=models.Model)
+
+
+def add_paging(parser: CommandParser, *, key: str = "ID", kind: Any = None) -> None:
+    """--limit and --after, for lists."""
+    parser.add_argument("--limit", type=positive, help="At most this many.")
+    parser.add_argument("--after", type=kind or whole, metavar=key, help="Only what comes after this one.")
+
+
+def positive(text: str) -> int:
+    if whole(text) < 1:
+        raise ArgumentTypeError("give a whole number, 1 or more.")
+    return int(text)
+
+
+def whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ArgumentTypeError("give a whole number, 0 or more.")
+    return int(text)
+
+
+def page(rows: "models.QuerySet[Model]", options: Mapping[str, Any], *, key: str = "pk") -> Iterator[Model]:
+    """The rows that --limit and --after leave, in the order of the key, streamed."""
+    rows = rows.order_by(key)
+    if options["after"] is not None:
+        rows = rows.filter(**{f"{key}__gt": options["after"]})
+    if options["limit"] is not None:
+        rows = rows[: options["limit"]]
+    return rows.iterator(chunk_size=1000)
+
+
+def find(rows: "models.QuerySet[Model]", what: str, hint: str, **lookup: Any) -> Model:
+    """The one row, or a CommandError that says what there is not, and where to look."""
+    try:
+        return rows.get(**lookup)
+    except ObjectDoesNotExist as error:
+        raise CommandError(f"There is no {what} {next(iter(lookup.values()))}. {hint}") from error
+
+
+def pairs(texts: Iterable[str], option: str) -> dict[str, str]:
+    """key=value texts as a dict. Raises CommandError that names the wrong one."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise CommandError(f"{option}: “{text}” is not of the form key=value.")
+        found[key.strip()] = value
+    return found

@@ -1,0 +1,49 @@
+"""What went wrong on the network, in a sentence for an admin."""
+
+import socket
+import ssl
+from collections.abc import Iterator
+
+import requests
+
+AGAIN = "Try again later."
+
+
+def explanation(error: BaseException, host: str, seconds: float) -> str:
+    """One sentence about what was wrong with `host`, one about what to do."""
+    links = list(_chain(error))
+
+    def among(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(link, kinds) for link in links)
+
+    if among(socket.gaierror, UnicodeError):
+        return f"There is no server named {host}. Check the address for a typing mistake."
+    if among(ssl.SSLCertVerificationError):
+        return f"The certificate of {host} is not valid. Open the address in a browser to see why."
+    if among(requests.exceptions.SSLError, ssl.SSLError):
+        return f"No secure connection to {host} could be made. Open the address in a browser to see why."
+    if among(TimeoutError, requests.exceptions.Timeout):
+        return f"{host} did not send everything within {seconds:g} seconds. {AGAIN}"
+    if among(ConnectionRefusedError):
+        return f"{host} refuses connections. Check the address and its port, or try again later."
+    if among(requests.exceptions.ContentDecodingError):
+        return f"The answer of {host} is compressed in a way that cannot be read. Tell its publisher."
+    if among(requests.exceptions.ChunkedEncodingError):
+        return f"The answer of {host} ended before it was complete. {AGAIN}"
+    if among(ValueError):
+        return f"The address of {host} cannot be used: {_words(error)}. Check it."
+    return f"{host} could not be reached ({_words(links[-1])}). {AGAIN}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it came from, at most ten deep."""
+    link: BaseException | None = error
+    for _ in range(10):
+        if link is None:
+            return
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__

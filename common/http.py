@@ -1,0 +1,210 @@
+"""The one way out: a client for addresses that strangers chose (feeds, redirects, images, instances)."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from django.conf import settings
+from requests_hardened.ip_filter import InvalidIPAddress
+
+from common.addresses import Network, Resolver
+from common.budget import budget, current
+from common.fetch_errors import explanation
+from common.redirects import keeps_secrets, target_of
+from common.transactions import forbid_open_transaction
+from common.transport import CheckedAdapter
+
+MAX_REDIRECTS = 5
+MAX_BYTES = 5_000_000
+SECONDS = 20.0
+CHUNK = 64 * 1024
+# What may go along to another host: nothing that was meant for the first one.
+NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
+
+
+class FetchError(requests.RequestException):
+    """No answer, or one that may not be used. The message is a sentence for an admin."""
+
+
+class TooLarge(FetchError):
+    """The body is larger than the limit."""
+
+
+class AddressRefused(FetchError, InvalidIPAddress):  # type: ignore[misc]
+    """The host has only addresses that may not be called; nothing was sent."""
+
+    def __init__(self, url: str, address: str) -> None:
+        host = _host(url)
+        where = address if host == address else f"{host} leads to {address}, which"
+        super().__init__(
+            f"{where} is not a public address. If it should be called all the same, name its network in"
+            " ALLOW_PRIVATE_NETWORKS."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer in full. `redirects`: each one's status and the address it led to; `url` is the last one."""
+
+    status: int
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    redirects: tuple[tuple[int, str], ...] = ()
+
+
+class SafeSession(requests.Session):
+    """A requests session that calls public addresses only, within 20 seconds and 5 MB, whoever uses it.
+
+    With `stream=True` the body is the caller's to limit.
+    """
+
+    def __init__(
+        self, adapter: CheckedAdapter, *, user_agent: str, verify: bool | str = True, seconds: float = SECONDS
+    ) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.verify = verify
+        self.max_redirects = MAX_REDIRECTS
+        self.headers["User-Agent"] = user_agent
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.mount("http://", adapter)
+        self.mount("https://", adapter)
+        self.hooks["response"].append(_read_within_budget)
+        self._seconds = seconds
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """As requests does. Raises its exceptions, FetchError among them, and NetworkInTransaction."""
+        forbid_open_transaction()
+        with budget(min(_seconds(kwargs.get("timeout"), self._seconds), self._seconds), MAX_BYTES) as ours:
+            kwargs["timeout"] = ours.seconds_left
+            return super().send(request, **kwargs)
+
+
+class SafeClient:
+    """Fetches over one session per thread. `allow`: networks to be called although they are not public.
+
+    `resolve` stands in for the system's resolver, `verify` is requests' (a CA file, for instance).
+    """
+
+    def __init__(
+        self,
+        *,
+        allow: Sequence[Network] = (),
+        user_agent: str = "Feedletter",
+        resolve: Resolver | None = None,
+        verify: bool | str = True,
+    ) -> None:
+        self._allow, self._resolve = tuple(allow), resolve
+        self._options: dict[str, Any] = {"user_agent": user_agent, "verify": verify}
+        self._local = threading.local()
+
+    def get(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = SECONDS,
+        max_bytes: int = MAX_BYTES,
+    ) -> Fetched:
+        """The answer after at most five redirects, whatever its status.
+
+        `timeout` in seconds is for everything together, `max_bytes` for the body after decompression.
+        Raises FetchError.
+        """
+        with budget(timeout, max_bytes):
+            try:
+                return self._follow(url, dict(headers or {}))
+            except FetchError:
+                raise
+            except (requests.RequestException, OSError, ValueError) as error:
+                raise FetchError(explanation(error, _host(url), timeout)) from error
+
+    def session(self) -> SafeSession:
+        """A session of the caller's own, for libraries that want one."""
+        adapter = CheckedAdapter(allow=self._allow, resolve=self._resolve, refused=AddressRefused)
+        return SafeSession(adapter, **self._options)
+
+    def _follow(self, url: str, headers: dict[str, str]) -> Fetched:
+        redirects: list[tuple[int, str]] = []
+        while True:
+            response = self._session().get(_checked(url), headers=headers, allow_redirects=False)
+            target = target_of(response)
+            if target is None:
+                names = {name.lower(): value for name, value in response.headers.items()}
+                return Fetched(response.status_code, response.url, names, response.content, tuple(redirects))
+            redirects.append((response.status_code, target))
+            if len(redirects) > MAX_REDIRECTS:
+                raise FetchError(
+                    f"{_host(url)} redirects more than {MAX_REDIRECTS} times. Check the address."
+                )
+            if not keeps_secrets(url, target):
+                headers = {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
+            url = target
+
+    def _session(self) -> SafeSession:
+        if not hasattr(self._local, "session"):
+            self._local.session = self.session()
+        session: SafeSession = self._local.session
+        return session
+
+
+def client() -> SafeClient:
+    """The client of the settings, which allows what ALLOW_PRIVATE_NETWORKS names."""
+    agent = f"Feedletter/{getattr(settings, 'VERSION', '0.1')} (+{settings.SITE_URL})"
+    return _client(tuple(settings.ALLOW_PRIVATE_NETWORKS), agent)
+
+
+@lru_cache(maxsize=8)
+def _client(allow: tuple[Network, ...], user_agent: str) -> SafeClient:
+    return SafeClient(allow=allow, user_agent=user_agent)
+
+
+def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
+    """A response hook, which requests calls before anything else reads the body."""
+    ours = current()
+    if kwargs.get("stream") or ours is None:
+        return
+    body = bytearray()
+    for chunk in response.iter_content(CHUNK):
+        body += chunk
+        if len(body) > ours.max_bytes:
+            response.close()
+            raise TooLarge(
+                f"The document at {_host(response.url)} is larger than {ours.max_bytes / 1_000_000:g} MB."
+                " Ask its publisher for a smaller one."
+            )
+        _ = ours.seconds_left
+    response._content = bytes(body)
+
+
+def _checked(url: str) -> str:
+    """The address, if it is one of the web. Raises FetchError."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise FetchError(
+            f"“{url[:200]}” is not an address of the web. It has to begin with http:// or https://."
+        )
+    return url
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "The server"
+    except ValueError:
+        return "The server"
+
+
+def _seconds(timeout: Any, default: float) -> float:
+    """Requests takes a number, a pair of them for connecting and reading, or None."""
+    given = [value for value in (timeout if isinstance(timeout, tuple) else (timeout,)) if value]
+    return float(sum(given)) if given else default

@@ -1,0 +1,193 @@
+"""Html as plain text that reads like a letter: wrapped, with links as footnotes."""
+
+import re
+import textwrap
+from html.parser import HTMLParser
+
+from common.balancing import balance
+from common.text import without_controls, words
+
+MAX_HTML = 1_000_000
+MAX_INDENTS = 8
+
+_SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
+_PARAGRAPHS = words(
+    "p div section article header footer figure figcaption blockquote ul ol dl table caption details summary"
+    " center address main aside nav"
+)
+_HEADINGS = {"h1": "=", "h2": "-", "h3": "", "h4": "", "h5": "", "h6": ""}
+_LINES = frozenset({"li", "dt", "dd", "tr"})
+
+
+class _Writer(HTMLParser):
+    """Collects inline text until a block ends, then wraps it under the indents that are open."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(convert_charrefs=True)
+        self.width = width
+        self.lines: list[str] = []
+        self.notes: dict[str, int] = {}
+        self._inline: list[str] = []
+        self._indents: list[tuple[str, str]] = []
+        self._lists: list[int | None] = []
+        self._bullet = ""
+        self._link: tuple[str, int] | None = None
+        self._skipping = self._preformatted = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag in _SKIPPED:
+            self._skipping += 1
+        elif tag in _PARAGRAPHS or tag in _HEADINGS or tag == "pre":
+            self._paragraph()
+            self._enter(tag, values)
+        elif tag in _LINES:
+            self._line(tag)
+        elif tag in ("td", "th") and "".join(self._inline).strip():
+            self._inline.append(" | ")
+        else:
+            self._inline_tag(tag, values)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SKIPPED:
+            self._skipping = max(0, self._skipping - 1)
+        elif tag in _HEADINGS:
+            self._heading(_HEADINGS[tag])
+        elif tag in _PARAGRAPHS or tag == "pre":
+            self._flush()
+            self._leave(tag)
+            self._blank()
+        elif tag in _LINES:
+            self._flush()
+            if tag in ("li", "dd"):
+                self._unindent()
+        elif tag == "a":
+            self._end_link()
+        elif tag == "q":
+            self._inline.append("”")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipping:
+            self._inline.append(data if self._preformatted else re.sub(r"\s+", " ", data))
+
+    def text(self) -> str:
+        self._paragraph()
+        notes = [f"[{number}] {url}" for url, number in self.notes.items()]
+        return "\n".join([*self.lines, *notes]).strip("\n")
+
+    def _inline_tag(self, tag: str, values: dict[str, str]) -> None:
+        if tag == "br":
+            self._inline.append("\n")
+        elif tag == "hr":
+            self._paragraph()
+            self._inline.append("* * *")
+            self._paragraph()
+        elif tag == "img" and values.get("alt", "").strip():
+            self._inline.append(f"[{' '.join(values['alt'].split())}]")
+        elif tag == "a":
+            self._end_link()
+            self._link = (values.get("href", ""), len(self._inline))
+        elif tag == "q":
+            self._inline.append("“")
+
+    def _enter(self, tag: str, values: dict[str, str]) -> None:
+        if tag in ("ul", "ol"):
+            start = values.get("start", "1")
+            self._lists.append((int(start) if start.isdigit() else 1) if tag == "ol" else None)
+        elif tag == "blockquote":
+            self._indents.append(("> ", "> "))
+        elif tag == "pre":
+            self._preformatted += 1
+
+    def _leave(self, tag: str) -> None:
+        if tag in ("ul", "ol") and self._lists:
+            self._lists.pop()
+        elif tag == "blockquote":
+            self._unindent()
+        elif tag == "pre":
+            self._preformatted = max(0, self._preformatted - 1)
+
+    def _line(self, tag: str) -> None:
+        self._flush()
+        if tag == "li":
+            number = self._lists[-1] if self._lists else None
+            if number is not None:
+                self._lists[-1] = number + 1
+            self._bullet = "* " if number is None else f"{number}. "
+            self._indents.append((self._bullet, " " * len(self._bullet)))
+        elif tag == "dd":
+            self._indents.append(("    ", "    "))
+
+    def _unindent(self) -> None:
+        if self._indents:
+            self._indents.pop()
+
+    def _end_link(self) -> None:
+        """A footnote, unless the text says the address anyway."""
+        if self._link is None:
+            return
+        (url, start), self._link = self._link, None
+        label = "".join(self._inline[start:]).strip()
+        bare = url.removeprefix("mailto:")
+        if not label or not url or label in (url, bare) or url.startswith("#"):
+            return
+        self._inline.append(f" [{self.notes.setdefault(url, len(self.notes) + 1)}]")
+
+    def _heading(self, underline: str) -> None:
+        before = len(self.lines)
+        self._flush()
+        if underline and len(self.lines) > before:
+            prefix = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
+            longest = max(map(len, self.lines[before:])) - len(prefix)
+            self.lines.append(prefix + underline * max(1, longest))
+        self._blank()
+
+    def _paragraph(self) -> None:
+        self._flush()
+        self._blank()
+
+    def _blank(self) -> None:
+        """One empty line, quoted as deep as the quote that ends or goes on; none inside lists of lists."""
+        if self._bullet or not self.lines or len(self._lists) > 1:
+            return
+        quotes = "".join(rest for first, rest in self._indents[:MAX_INDENTS] if first == "> ").rstrip()
+        if self.lines[-1].strip("> "):
+            self.lines.append(quotes)
+        elif len(quotes) < len(self.lines[-1]):
+            self.lines[-1] = quotes
+
+    def _flush(self) -> None:
+        text, self._inline = "".join(self._inline), []
+        self._link = (self._link[0], 0) if self._link else None
+        if not text.strip():
+            return
+        indents = self._indents[:MAX_INDENTS]
+        rest = "".join(rest for _, rest in indents)
+        first = (
+            "".join(rest for _, rest in indents[:-1]) + indents[-1][0] if indents and self._bullet else rest
+        )
+        self._bullet = ""
+        for number, line in enumerate(self._wrapped(text, self.width - len(rest))):
+            self.lines.append(((rest if number else first) + line).rstrip())
+
+    def _wrapped(self, text: str, width: int) -> list[str]:
+        if self._preformatted:
+            return ["    " + line for line in text.strip("\n").expandtabs(4).split("\n")]
+        width = max(width, 20)
+        lines = (" ".join(line.split()) for line in text.strip().split("\n"))
+        return [
+            wrapped
+            for line in lines
+            for wrapped in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+        ]
+
+
+def to_text(html: str, *, width: int = 72) -> str:
+    """The html as text: wrapped at `width`, quotes with >, lists with bullets, links as footnotes at the end.
+
+    Html beyond 1,000,000 characters is cut off. The last line has no line end.
+    """
+    writer = _Writer(width)
+    writer.feed(balance(without_controls(html[:MAX_HTML])))
+    writer.close()
+    return writer.text()

@@ -1,0 +1,75 @@
+"""Tokens in links: each is good for one purpose, and compared in constant time.
+
+Two sorts. A *signed* token carries its payload and its end, and dies with SECRET_KEY: for confirmations.
+A *link* token is derived from a random value kept in the row, so that links in letters work for years
+whatever happens to SECRET_KEY (RFC 8058 §3.1: opaque, hard to forge, no cookies).
+"""
+
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.core.signing import BadSignature, Signer
+
+LONGEST = 1000
+LINK = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
+
+
+class TokenError(ValueError):
+    """A link that does not open anything. The message is a sentence for the reader."""
+
+
+class TokenExpired(TokenError):
+    """A signed token past its end; `payload` is what it carried."""
+
+    def __init__(self, message: str, payload: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.payload = payload
+
+
+BROKEN = "This link is not complete. Please open it again from the mail, or copy the whole of it."
+EXPIRED = "This link has expired."
+
+
+def _signer(purpose: str) -> Signer:
+    return Signer(salt=f"feedletter.{purpose}.v1", sep=".")
+
+
+def sign(purpose: str, payload: Mapping[str, str | int], *, expires: datetime) -> str:
+    """A token that carries `payload` (readable, not alterable) until `expires`."""
+    return _signer(purpose).sign_object({**payload, "exp": int(expires.timestamp())})
+
+
+def read(purpose: str, token: str, *, now: datetime) -> dict[str, Any]:
+    """The payload of a token made by `sign` for that purpose. Raises TokenError, or TokenExpired."""
+    if len(token) > LONGEST:
+        raise TokenError(BROKEN)
+    try:
+        payload: dict[str, Any] = _signer(purpose).unsign_object(token)
+    except BadSignature as error:
+        raise TokenError(BROKEN) from error
+    if payload.pop("exp") <= now.timestamp():
+        raise TokenExpired(EXPIRED, payload)
+    return payload
+
+
+def link_token(pk: int, secret: str, purpose: str) -> str:
+    """`<pk>-<32 hex digits>`: the first half of an HMAC-SHA256 keyed with the row's own random value."""
+    mac = hmac.digest(secret.encode(), f"feedletter.{purpose}.v1:{pk}".encode(), "sha256")
+    return f"{pk}-{mac[:16].hex()}"
+
+
+def link_pk(token: str) -> int:
+    """The row a link token speaks of, before anything is proven. Raises TokenError."""
+    match = LINK.fullmatch(token)
+    if match is None:
+        raise TokenError(BROKEN)
+    return int(match[1])
+
+
+def check_link(token: str, *, secret: str, purpose: str) -> None:
+    """Raises TokenError unless `token` was made from that secret for that purpose."""
+    if not hmac.compare_digest(token, link_token(link_pk(token), secret, purpose)):
+        raise TokenError(BROKEN)

@@ -1,0 +1,93 @@
+"""Aligned tables for people. What comes from feeds cannot steer the terminal."""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import chain, islice
+from typing import Any
+
+from django.utils import timezone
+
+Row = Mapping[str, Any]
+Paint = Callable[[str, str], str]
+MEASURED = 200
+NARROWEST = 8
+GAP = "  "
+
+
+def cell(value: Any) -> str:
+    """A value as people read it: on one line, without control characters, times in the local zone."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return timezone.localtime(value).isoformat(timespec="seconds")
+    if isinstance(value, list | tuple):
+        return ", ".join(cell(part) for part in value) or "–"
+    visible = ("�" if unicodedata.category(char) in {"Cc", "Cf", "Cs"} else char for char in str(value))
+    return "".join(visible).replace("\u2028", "�").replace("\u2029", "�")
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
+        for char in text
+    )
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, no wider than `limit` columns; what is cut ends in an ellipsis."""
+    if width(text) <= limit:
+        return text
+    kept = text[:limit]
+    while kept and width(kept) > limit - 1:
+        kept = kept[:-1]
+    return kept + "…"
+
+
+def pad(text: str, limit: int) -> str:
+    return text + " " * (limit - width(text))
+
+
+def fit(widths: list[int], room: int) -> list[int]:
+    """Takes from the widest columns until the line fits; none becomes narrower than eight."""
+    widths = list(widths)
+    while sum(widths) + len(GAP) * (len(widths) - 1) > room and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def table(rows: Iterable[Row], *, room: int | None = None, paint: Paint | None = None) -> Iterator[str]:
+    """Lines of a table, headings first; widths come from the first 200 rows, so that any number streams.
+
+    `room`: columns of the terminal, None when nothing need be cut. `paint(column, text)` may add colour.
+    """
+    remaining = iter(rows)
+    measured = list(islice(remaining, MEASURED))
+    if not measured:
+        return
+    names = list(measured[0])
+    texts = [[cell(row[name]) for name in names] for row in measured]
+    widths = [max(width(name), *(width(line[i]) for line in texts)) for i, name in enumerate(names)]
+    widths = fit(widths, room) if room else widths
+    later = ([cell(row[name]) for name in names] for row in remaining)
+    for line in chain([names], texts, later):
+        yield _line(names, line, widths, room is not None, paint if line is not names else None)
+
+
+def _line(names: list[str], line: list[str], widths: list[int], cutting: bool, paint: Paint | None) -> str:
+    cells = []
+    for name, text, limit in zip(names, line, widths, strict=True):
+        shown = pad(cut(text, limit) if cutting else text, limit)
+        cells.append(paint(name, shown) if paint else shown)
+    return GAP.join(cells).rstrip()
+
+
+def record(row: Row, *, paint: Paint | None = None) -> Iterator[str]:
+    """Lines of one thing: its names at the left, its values at the right."""
+    widest = max(map(width, row), default=0)
+    for name, value in row.items():
+        text = cell(value)
+        yield f"{pad(name, widest)}{GAP}{paint(name, text) if paint else text}".rstrip()

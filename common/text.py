@@ -1,0 +1,28 @@
+"""Characters that no database, header or page should see, and one line out of any text."""
+
+import re
+
+# XML 1.0 §2.2 leaves out these; PostgreSQL refuses NUL, UTF-8 knows no lone surrogates.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Overrides of the writing direction let a title or name look like another one.
+_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a list that reads better as a line."""
+    return frozenset(text.split())
+
+
+def without_controls(text: str) -> str:
+    """The text without control characters; tabs and line ends stay."""
+    return _CONTROLS.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """The text in one line: no control characters, every run of white space one space."""
+    return " ".join(_OVERRIDES.sub("", without_controls(" ".join(text.split()))).split())
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters, the last one an ellipsis when something was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -1,0 +1,108 @@
+"""Reads e-mail addresses: `Name <a@b>` or `a@b`, one at a time. Pure."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from email_validator import EmailNotValidError, validate_email
+
+from common.kinds import InvalidDestination
+from common.text import one_line
+
+MAX_TEXT = 512
+MAX_NAME = 100
+
+# Cc, Cs, and the two line breaks of Unicode: nothing of them belongs into a header.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
+# What a machine without a real name can have as its sender: letters@localhost, letters@127.0.0.1.
+_LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,186}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`email` goes on the wire (its domain in ASCII), `label` is for people, `core` compares."""
+
+    email: str
+    label: str
+    core: str
+    name: str = ""
+
+    @property
+    def domain(self) -> str:
+        return self.email.rpartition("@")[2]
+
+
+def parse_address(text: str) -> Address:
+    """The one address of a text. Raises InvalidDestination with what is wrong with it."""
+    name, address = _split(text)
+    try:
+        # `.test` is for trying things out and reaches nobody; other reserved names (RFC 6761) are refused.
+        valid = validate_email(address, strict=True, check_deliverability=False, test_environment=True)
+    except EmailNotValidError as error:
+        raise InvalidDestination(f"“{_shown(address)}” is not an e-mail address: {error}") from error
+    domain = valid.ascii_domain.lower()
+    return Address(
+        email=f"{valid.local_part}@{domain}",
+        label=f"{valid.local_part}@{valid.domain.lower()}",
+        core=f"{_folded(valid.local_part)}@{domain}",
+        name=name,
+    )
+
+
+def parse_sender(text: str) -> Address:
+    """A From or Reply-To: also one of this machine (letters@localhost). Raises InvalidDestination."""
+    try:
+        return parse_address(text)
+    except InvalidDestination:
+        name, address = _split(text)
+        if not _LOCAL_SENDER.fullmatch(address):
+            raise
+        return Address(email=address, label=address, core=address.lower(), name=name)
+
+
+def clean_name(text: str) -> str:
+    """A display name on one line, without control characters or quotes around it."""
+    name = one_line(CONTROLS.sub(" ", text))
+    if len(name) >= 2 and name[0] == name[-1] == '"':
+        name = re.sub(r"\\(.)", r"\1", name[1:-1]).strip()
+    return unicodedata.normalize("NFC", name)
+
+
+def _split(text: str) -> tuple[str, str]:
+    text = text.strip()
+    if not text:
+        raise InvalidDestination("The e-mail address is missing.")
+    if len(text) > MAX_TEXT:
+        raise InvalidDestination(f"The e-mail address is too long: at most {MAX_TEXT} characters.")
+    if CONTROLS.search(text):
+        raise InvalidDestination("The e-mail address contains a line break or another control character.")
+    if text.count("@") > 1 and re.search(r"@[^\"]*[,;]", text):
+        raise InvalidDestination(f"“{_shown(text)}” is more than one e-mail address; give one.")
+    if "<" not in text and ">" not in text:
+        return "", text
+    match = _NAMED.fullmatch(text)
+    if not match:
+        raise InvalidDestination(
+            f"“{_shown(text)}” is not an e-mail address: expected Name <name@example.org>."
+        )
+    return checked_name(match["name"]), match["address"].strip()
+
+
+def checked_name(text: str) -> str:
+    """The name, cleaned. Raises InvalidDestination for control characters and for more than MAX_NAME."""
+    if CONTROLS.search(text.strip()):
+        raise InvalidDestination("The name contains a line break or another control character.")
+    name = clean_name(text)
+    if len(name) > MAX_NAME:
+        raise InvalidDestination(f"The name is too long: at most {MAX_NAME} characters.")
+    return name
+
+
+def _folded(local_part: str) -> str:
+    # Not casefold(): that would make one address of two (ß and ss are different letters in a mailbox).
+    return unicodedata.normalize("NFC", local_part.lower())
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,97 @@
+"""Writes header fields: ASCII, folded, and never more fields than asked for. Pure."""
+
+import base64
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from common import text as common_text
+from delivery.channels.email.address import CONTROLS, Address, clean_name
+
+CRLF = "\r\n"
+MAX_TEXT = 300
+_LINE = 76
+_LONGEST_LINK = 950
+# RFC 2047 §2: a line with an encoded word has at most 76 characters. 39 octets make 52 of base64, 12 are
+# around them, and the first has the field's name before it.
+_WORD_OCTETS = 39
+_PLAIN = 60
+_PLAIN_WORD = re.compile(f"[!-~]{{1,{_PLAIN}}}")
+# RFC 5322 §3.2.3 atext, without what encoded words are made of.
+_ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/^_`{|}~-]+( [A-Za-z0-9!#$%&'*+/^_`{|}~-]+)*")
+_IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
+
+
+def one_line(text: str, limit: int = MAX_TEXT) -> str:
+    """The text without control characters and line breaks, with single spaces, cut to `limit` characters."""
+    line = common_text.one_line(CONTROLS.sub(" ", text[: 8 * limit]))
+    return common_text.shortened(line, limit)
+
+
+def text_field(name: str, text: str) -> str:
+    """A field of free text, such as Subject. Leaves it readable where ASCII allows it."""
+    line = one_line(text)
+    words = line.split(" ")
+    if not line:
+        return f"{name}: {CRLF}"
+    if "=?" in line or not all(_PLAIN_WORD.fullmatch(word) for word in words):
+        return f"{name}: {_encoded(line)}{CRLF}"
+    return f"{name}: {_folded(words, len(name) + 2)}{CRLF}"
+
+
+def address_field(name: str, address: Address) -> str:
+    """From, To or Reply-To with its one address. Raises ValueError for what no address can be."""
+    mailbox = checked(address.email)
+    display = phrase(address.name)
+    return f"{name}: {display}{CRLF} <{mailbox}>{CRLF}" if display else f"{name}: {mailbox}{CRLF}"
+
+
+def phrase(text: str) -> str:
+    """A display name: atoms, a quoted string, or encoded words."""
+    line = one_line(clean_name(text), 100)
+    if len(line) <= _PLAIN and _ATOMS.fullmatch(line):
+        return line
+    # Readers decode "=?" even inside quotes, whatever RFC 2047 §5 says.
+    if len(line) <= _PLAIN and line.isascii() and "=?" not in line:
+        return '"' + re.sub(r'(["\\])', r"\\\1", line) + '"' if line else ""
+    return _encoded(line)
+
+
+def url_field(name: str, url: str) -> str:
+    """A field that holds one link (RFC 2369); none for a link that no line can hold (RFC 5322 §2.1.1)."""
+    link = quote(one_line(url, _LONGEST_LINK), safe=":/?#[]@!$&()*+;=%~")
+    return f"{name}: <{link}>{CRLF}" if len(link) <= _LONGEST_LINK else ""
+
+
+def checked(address: str) -> str:
+    """The address, if it cannot break out of `<…>` or its line. Raises ValueError."""
+    if not _IN_ADDRESS.fullmatch(address):
+        raise ValueError("The address contains what no e-mail address may.")
+    return address
+
+
+def _encoded(line: str) -> str:
+    words = (base64.b64encode(chunk).decode("ascii") for chunk in _chunks(line))
+    return f"{CRLF} ".join(f"=?utf-8?b?{word}?=" for word in words)
+
+
+def _chunks(line: str) -> Iterator[bytes]:
+    # RFC 2047 §5: a character may not be split between two words.
+    chunk = b""
+    for character in line:
+        octets = character.encode()
+        if len(chunk) + len(octets) > _WORD_OCTETS:
+            yield chunk
+            chunk = b""
+        chunk += octets
+    yield chunk
+
+
+def _folded(words: list[str], used: int) -> str:
+    parts = [words[0]]
+    used += len(words[0])
+    for word in words[1:]:
+        fits = used + 1 + len(word) <= _LINE
+        parts.append(f" {word}" if fits else f"{CRLF} {word}")
+        used = used + 1 + len(word) if fits else 1 + len(word)
+    return "".join(parts)

@@ -1,0 +1,53 @@
+"""The address of an instance, as people type it, made the same for all. Pure."""
+
+import ipaddress
+import re
+from urllib.parse import urlsplit
+
+from common.kinds import InvalidDestination
+
+LONGEST = 253
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+EXAMPLE = "Give it as https://mastodon.example."
+
+
+def instance_url(typed: str) -> str:
+    """`https://host[:port]` of a URL or a bare host. Raises InvalidDestination."""
+    text = typed.strip()
+    if not text:
+        raise InvalidDestination(f"instance_url: the address of the instance is missing. {EXAMPLE}")
+    try:
+        if not text.isprintable():
+            raise ValueError(text)
+        parts = urlsplit(text if "://" in text else f"https://{text}")
+        scheme, port = parts.scheme.lower(), parts.port
+        host = _host(parts.hostname or "")
+    except ValueError:
+        raise InvalidDestination(f"instance_url: “{text[:100]}” is no web address. {EXAMPLE}") from None
+    if parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise InvalidDestination(f"instance_url: “{text[:100]}” says more than the instance. {EXAMPLE}")
+    if scheme != "https" and not (scheme == "http" and _is_loopback(host)):
+        raise InvalidDestination(f"instance_url: it has to begin with https://, “{text[:100]}” does not.")
+    return f"{scheme}://{host}" + (f":{port}" if port not in (None, _usual(scheme)) else "")
+
+
+def _host(name: str) -> str:
+    """Lower case, ASCII, in brackets if IPv6. Raises ValueError."""
+    if ":" in name:
+        return f"[{ipaddress.IPv6Address(name)}]"
+    host = (name if name.isascii() else name.encode("idna").decode()).lower().rstrip(".")
+    if len(host) > LONGEST or not _HOST.fullmatch(host):
+        raise ValueError(name)
+    return host
+
+
+def _is_loopback(host: str) -> bool:
+    """Only there may a token travel in the clear."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _usual(scheme: str) -> int:
+    return 443 if scheme == "https" else 80

@@ -1,0 +1,32 @@
+"""The Mastodon channel: a status for each post, or one for a digest."""
+
+from urllib.parse import urlsplit
+
+from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient
+from delivery.channels.mastodon.compose import Message, compose
+from delivery.channels.mastodon.session import MastodonSession
+
+
+class MastodonChannel:
+    """Every account is a lane of its own, posting in order and unhurried."""
+
+    key = "mastodon"
+    crash_policy = CrashPolicy.LOOK_UP
+    serial = True
+    concurrency = 1
+    # Far below 300 statuses in 3 hours, and easy on those who follow.
+    spacing_seconds = 60.0
+
+    def lane_account(self, core: str) -> str:
+        return core
+
+    def domain(self, core: str) -> str:
+        """The instance's host, without a port."""
+        return urlsplit(f"//{core}").hostname or ""
+
+    def compose(self, letter: Letter, recipient: Recipient) -> Message:
+        return compose(letter, recipient)
+
+    def connect(self, lane: LaneFacts) -> MastodonSession:
+        """The credentials come with each message."""
+        return MastodonSession()

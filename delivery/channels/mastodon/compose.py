@@ -1,0 +1,97 @@
+"""A letter as a status: the usual texts of announcements, and of a digest. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from common.fitting import Part, cut, one_line
+from delivery.channels.base import Letter, Recipient
+from delivery.channels.mastodon.kind import VISIBILITIES
+from delivery.channels.mastodon.links import postable
+from feeds.parsing.entry import Entry
+
+WORD_JOINER = "\u2060"
+# Names are whole in nearly every status; a hostile one must not leave the title without room.
+NAME_LIMIT = 80
+NO_LINK = "The post has no link, so there is nothing to announce. Give it a link in its feed."
+NO_ARCHIVE = "The digest has no archive page to link to. Set SITE_URL, and let the bridge have an archive."
+
+# Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
+_MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A status yet to be fitted to its instance. With a `refusal` there is nothing to post."""
+
+    instance_url: str
+    access_token: str = field(repr=False)
+    parts: tuple[Part, ...] = ()
+    link: str = ""
+    visibility: str = "public"
+    language: str = ""
+    spoiler: str = ""
+    refusal: str = ""
+
+
+def compose(letter: Letter, recipient: Recipient) -> Message:
+    """The status of an announcement (one post) or a digest (title, count, archive)."""
+    entry = None if letter.is_digest or not letter.entries else letter.entries[0]
+    text = _announcement(letter, entry) if entry else _digest(letter)
+    link = postable(entry.link if entry else letter.archive_url)
+    return Message(
+        instance_url=recipient.config.get("instance_url", ""),
+        access_token=recipient.secrets.get("access_token", ""),
+        parts=(*text, Part(link)),
+        link=link,
+        visibility=_visibility(letter.options),
+        language=_language(
+            letter.options.get("language", ""), entry.language if entry else "", letter.language
+        ),
+        spoiler=plain(letter.options.get("spoiler", "")),
+        refusal="" if link else NO_LINK if entry else NO_ARCHIVE,
+    )
+
+
+def plain(text: str) -> str:
+    """Text on one line that mentions nobody: `@someone` is broken with an invisible joiner."""
+    return _MENTION.sub(f"@{WORD_JOINER}", one_line(text))
+
+
+def _name(text: str) -> str:
+    return cut(plain(text), lambda part: len(part) <= NAME_LIMIT)
+
+
+def _announcement(letter: Letter, entry: Entry) -> list[Part]:
+    """`[name] New Post: TITLE, by AUTHOR LINK`, and the forms without title or author."""
+    title, author = plain(entry.title), _name(", ".join(entry.authors))
+    text = [*_start(letter)]
+    text += [Part("New Post: "), Part(title, cuttable=True)] if title else [Part("New Untitled Post")]
+    if author:
+        text += [Part(", by "), Part(author, cuttable=True)]
+    return [*text, Part(" " if title or author else " at ")]
+
+
+def _digest(letter: Letter) -> list[Part]:
+    """`[name] TITLE: n posts LINK`."""
+    title = plain(letter.title)
+    posts = f"{len(letter.entries)} {'post' if len(letter.entries) == 1 else 'posts'} "
+    return [*_start(letter), Part(title, cuttable=True), Part(": " if title else ""), Part(posts)]
+
+
+def _start(letter: Letter) -> list[Part]:
+    return [Part("["), Part(_name(letter.newsletter), cuttable=True), Part("] ")]
+
+
+def _visibility(options: Mapping[str, str]) -> str:
+    chosen = options.get("visibility", "")
+    return chosen if chosen in VISIBILITIES else VISIBILITIES[0]
+
+
+def _language(*tags: str) -> str:
+    """The first usable tag's primary subtag: instances take ISO 639 codes, feeds say en-US."""
+    return next((code for code in _codes(tags) if re.fullmatch("[a-z]{2,3}", code)), "")
+
+
+def _codes(tags: Sequence[str]) -> list[str]:
+    return [re.split("[-_]", tag.strip().lower())[0] for tag in tags]

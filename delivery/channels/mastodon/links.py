@@ -1,0 +1,72 @@
+"""Links as they are posted, and as an instance gives them back in a status. Pure."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import quote, unquote, urlsplit
+
+# RFC 3986 §2.2 and §2.3: reserved and unreserved, and the percent sign of what is escaped already.
+SAFE = "!#$&'()*+,/:;=?@[]~-._%"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+_HREF = re.compile(r"""<a\s[^>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+
+
+def postable(link: str) -> str:
+    """The link without what would end or break it in a text, or "" when it is not http or https."""
+    escaped = "".join(quote(char) if _breaks(char) else char for char in link.strip())
+    try:
+        parts = urlsplit(escaped)
+        usable = parts.scheme.lower() in DEFAULT_PORTS and bool(parts.hostname)
+    except ValueError:
+        return ""
+    return escaped if usable else ""
+
+
+def normalised(url: str) -> str:
+    """The same for all spellings of a URL: case of scheme and host, default port, escapes."""
+    try:
+        parts = urlsplit(url.strip())
+        scheme, host, port = parts.scheme.lower(), (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return url.strip()
+    at = "" if port in (None, DEFAULT_PORTS.get(scheme)) else f":{port}"
+    query = f"?{_escaped(parts.query)}" if parts.query else ""
+    fragment = f"#{_escaped(parts.fragment)}" if parts.fragment else ""
+    return f"{scheme}://{_ascii(host)}{at}{_escaped(parts.path) or '/'}{query}{fragment}"
+
+
+def holds(content: str, link: str) -> bool:
+    """Whether the html of a status has a link to `link`, or shows it in its text."""
+    wanted = normalised(link)
+    if any(normalised(href) == wanted for href in _hrefs(content)):
+        return True
+    text = unescape(_TAG.sub("", content))
+    return any(normalised(word) == wanted for word in text.split() if "://" in word)
+
+
+def _hrefs(content: str) -> Iterator[str]:
+    for match in _HREF.finditer(content):
+        yield unescape(match.group(1) or match.group(2) or "")
+
+
+def _breaks(char: str) -> bool:
+    return char.isspace() or ord(char) < 0x20 or char in '\x7f<>"\\^`{|}' or 0xD800 <= ord(char) <= 0xDFFF
+
+
+def _escaped(part: str) -> str:
+    """Escapes of plain letters undone, everything else escaped in capitals; what means something stays."""
+    settled = re.sub(r"%([0-9a-fA-F]{2})", _settled, part)
+    return quote(settled, safe=SAFE, errors="replace")
+
+
+def _settled(match: re.Match[str]) -> str:
+    char = unquote(match.group(0), errors="replace")
+    return char if re.fullmatch(r"[A-Za-z0-9._~-]", char) else match.group(0).upper()
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host.encode("idna").decode() if not host.isascii() else host
+    except UnicodeError:
+        return host

@@ -1,0 +1,123 @@
+"""What became of a request to an instance: its answer, or how the network failed. Nothing here sends."""
+
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import requests
+from requests_hardened.ip_filter import InvalidIPAddress
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
+from delivery.channels.mastodon.transport import Answer, Redirected
+
+# Mastodon counts 300 statuses in 3 hours; a server that names more than a day is not believed.
+LONGEST_WAIT = timedelta(days=1)
+TRY_LATER = (408, 421, 425)
+# Of the instance, or of a proxy before it (520 to 530 are Cloudflare's), not of this one post.
+INSTANCE_DOWN = (502, 503, 504, *range(520, 531))
+# Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
+# (Not every SSLError: a server that dies while answering ends in one too.)
+BEFORE_SENDING = (
+    InvalidIPAddress,
+    NewConnectionError,
+    ConnectTimeoutError,
+    socket.gaierror,
+    ssl.SSLCertVerificationError,
+    requests.exceptions.ConnectTimeout,
+    requests.exceptions.InvalidURL,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.MissingSchema,
+    requests.exceptions.InvalidHeader,
+)
+
+REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (InvalidIPAddress, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
+    (socket.gaierror, "has no address in the DNS"),
+    (ssl.SSLCertVerificationError, "has no valid certificate"),
+    (ConnectionRefusedError, "refuses connections"),
+    ((requests.exceptions.Timeout, TimeoutError), "did not answer in time"),
+)
+
+
+def of_answer(answer: Answer, host: str, now: datetime) -> Outcome:
+    """The outcome of an answer that is no success."""
+    said = f"{host} answered {answer.status}" + (f": {answer.words}" if answer.words else ".")
+    if answer.status == 429:
+        return Temporary(said, retry_at=retry_at(answer.headers, now), stops_lane=True)
+    if answer.status >= 500 or answer.status in TRY_LATER:
+        return Temporary(
+            said, retry_at=retry_at(answer.headers, now), stops_lane=answer.status in INSTANCE_DOWN
+        )
+    if answer.status == 401:
+        return Permanent(f"{said} The access token is no longer good: save a new one.", disables=True)
+    if answer.status == 403 and not answer.words:
+        # A firewall before the instance says this, and changes its mind.
+        return Temporary(said, stops_lane=True)
+    if answer.status == 403:
+        return Permanent(f"{said} The token may not post: it needs the scope write:statuses.", disables=True)
+    return Permanent(said)
+
+
+def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
+    """The outcome of a request that has no complete answer, or was pointed elsewhere."""
+    redirect = next((link for link in chain(failure) if isinstance(link, Redirected)), None)
+    if redirect:
+        moved = "If the instance has moved, save its new address."
+        return Temporary(f"Nothing was posted: {host} redirects to {redirect}. {moved}", stops_lane=True)
+    if posting and not unsent(failure):
+        return Ambiguous(f"The connection to {host} ended before its answer was complete.")
+    return Temporary(f"Nothing was posted: {host} {_reason(failure)}.", stops_lane=True)
+
+
+def unsent(failure: BaseException) -> bool:
+    """Whether the instance can have seen nothing of the request."""
+    return any(isinstance(link, BEFORE_SENDING) for link in chain(failure))
+
+
+def chain(failure: BaseException) -> Iterator[BaseException]:
+    """The failure and what it came from, at most ten deep."""
+    link: BaseException | None = failure
+    for _ in range(10):
+        if link is None:
+            return
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _reason(failure: BaseException) -> str:
+    links = list(chain(failure))
+    for types, words in REASONS:
+        if any(isinstance(link, types) for link in links):
+            return words
+    return "cannot be reached"
+
+
+def retry_at(headers: Mapping[str, str], now: datetime) -> datetime | None:
+    """When the instance said to come back: Retry-After (RFC 9110 §10.2.3), else X-RateLimit-Reset."""
+    said = _retry_after(headers.get("Retry-After", ""), now) or _reset(headers.get("X-RateLimit-Reset", ""))
+    return min(max(said, now), now + LONGEST_WAIT) if said else None
+
+
+def _retry_after(said: str, now: datetime) -> datetime | None:
+    if said.isdecimal():
+        return now + timedelta(seconds=min(int(said[:9]), LONGEST_WAIT.total_seconds()))
+    try:
+        return parsedate_to_datetime(said).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _reset(said: str) -> datetime | None:
+    """An ISO time from Mastodon, seconds since 1970 from GoToSocial."""
+    try:
+        return datetime.fromtimestamp(int(said), UTC) if said.isdecimal() else _aware(said)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _aware(said: str) -> datetime:
+    moment = datetime.fromisoformat(said)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,103 @@
+"""Posts statuses, with Mastodon.py over the safe client."""
+
+from datetime import datetime, timedelta
+
+import requests
+
+from common.fitting import DoesNotFit, Limits, count, fit
+from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from delivery.channels.mastodon.client import Client, Failed
+from delivery.channels.mastodon.compose import Message
+from delivery.channels.mastodon.instance import Instance, InstanceCache
+from delivery.channels.mastodon.transport import TIMEOUT_SECONDS, Transport, safe_session
+
+# Mastodon keeps an Idempotency-Key up to an hour; ten minutes are for clocks and for this request.
+KEY_HOLDS = timedelta(minutes=50)
+INSTANCES = InstanceCache()
+
+
+class MastodonSession:
+    """Posts for whatever account a message names. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        session: requests.Session | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        instances: InstanceCache = INSTANCES,
+    ) -> None:
+        self._session, self._timeout, self._instances = session, timeout, instances
+        self._transport: Transport | None = None
+
+    def send(self, message: Message, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+        """Posts once: an unfinished earlier attempt is repeated while the instance honours its key, else
+        looked up."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        client = Client(self._ready(), message.instance_url, message.access_token, self._timeout, now)
+        try:
+            instance = self._instance(client, message.instance_url, now)
+        except Failed as failed:
+            return failed.outcome if begun_at is None else _unknown(failed, holds=_is_old(begun_at, now))
+        if begun_at is None:
+            return self._post(client, message, key, instance)
+        if instance.honours_keys and not _is_old(begun_at, now):
+            return _still_unknown(self._post(client, message, key, instance))
+        return self._look_up(client, message, key, instance, begun_at)
+
+    def close(self) -> None:
+        if self._transport:
+            self._transport.close()
+            self._transport = None
+
+    def _instance(self, client: Client, url: str, now: datetime) -> Instance:
+        known = self._instances.get(url, now)
+        if known is None:
+            known = client.instance()
+            self._instances.put(url, known, now)
+        return known
+
+    def _look_up(
+        self, client: Client, message: Message, key: str, instance: Instance, begun_at: datetime
+    ) -> Outcome:
+        try:
+            found = client.find(message.link, since=begun_at)
+        except Failed as failed:
+            return _unknown(failed, holds=True)
+        return Sent(remote_id=found) if found else self._post(client, message, key, instance)
+
+    def _post(self, client: Client, message: Message, key: str, instance: Instance) -> Outcome:
+        try:
+            return Sent(remote_id=client.post(message, _text(message, instance.limits), key))
+        except DoesNotFit:
+            return Permanent(f"The link alone is longer than what {client.host} takes.")
+        except Failed as failed:
+            if isinstance(failed.outcome, Permanent):
+                # The limits may have changed since they were read.
+                self._instances.forget(message.instance_url)
+            return failed.outcome
+
+    def _ready(self) -> Transport:
+        if self._transport is None:
+            self._transport = Transport(self._session or safe_session())
+        return self._transport
+
+
+def _text(message: Message, limits: Limits) -> str:
+    """The status within the instance's limit, of which a content warning takes its part."""
+    left = limits.characters - count(message.spoiler, limits)
+    return fit(message.parts, Limits(left, limits.per_url))
+
+
+def _is_old(begun_at: datetime, now: datetime) -> bool:
+    return now - begun_at >= KEY_HOLDS
+
+
+def _unknown(failed: Failed, *, holds: bool) -> Ambiguous:
+    why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
+    return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=holds)
+
+
+def _still_unknown(outcome: Outcome) -> Outcome:
+    """A repetition that must wait says nothing of the first attempt, whose time has to be kept."""
+    return Ambiguous(outcome.text) if isinstance(outcome, Temporary) else outcome

@@ -1,0 +1,22 @@
+"""`retry_delivery ID`: queues a delivery again, due now."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result
+from delivery.management.rows import add_delivery, delivery_row, find_delivery
+from delivery.services.retrying import NotRetryable, retry_delivery
+
+
+class Command(FeedletterCommand):
+    help = "Tries a delivery again that failed, is held, was cancelled or waits."
+    mistakes = (NotRetryable,)
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_delivery(parser)
+
+    def run(self, **options: Any) -> Result:
+        retry_delivery(delivery=find_delivery(options["id"]), now=utcnow())
+        return delivery_row(find_delivery(options["id"]))

@@ -1,0 +1,37 @@
+"""`show_delivery ID`: one delivery, with every attempt that did not succeed."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.commands import FeedletterCommand, Result
+from common.tables import cell
+from delivery.management.rows import add_delivery, delivery_row, find_delivery
+from delivery.models import Attempt
+
+LAST = 50
+
+
+class Command(FeedletterCommand):
+    help = "Shows a delivery and the attempts that did not succeed, in the server's words."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_delivery(parser)
+
+    def run(self, **options: Any) -> Result:
+        delivery = find_delivery(options["id"])
+        history = [attempt_row(attempt) for attempt in delivery.attempt_rows.all()[:LAST]]
+        shown = {
+            **delivery_row(delivery),
+            "kind": delivery.kind,
+            "newsletter": delivery.issue.subscribable.name if delivery.issue else None,
+            "created_at": delivery.created_at,
+        }
+        if options["json"]:
+            return {**shown, "history": history}
+        lines = {f"at {cell(one['at'])}": f"{one['outcome']}: {one['text']}" for one in history}
+        return {**shown, **lines}
+
+
+def attempt_row(attempt: Attempt) -> dict[str, Any]:
+    return {"at": attempt.at, "outcome": attempt.outcome, "text": attempt.text}

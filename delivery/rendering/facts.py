@@ -1,0 +1,45 @@
+"""What an issue is rendered from, copied out of the database: no template sees a model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from feeds.parsing.entry import Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueFacts:
+    """`name` is in addresses, `newsletter` is what readers see; `archive_url` is empty for a private one.
+
+    `entries` come in the order they are shown in, with html that `common.html.clean` has seen. `template`
+    is one of `letter_templates()`; empty picks the usual one. Times are aware.
+    """
+
+    name: str
+    newsletter: str
+    arrangement: str
+    entries: tuple[Entry, ...]
+    now: datetime
+    description: str = ""
+    from_email: str = ""
+    reply_to: str = ""
+    language: str = "en"
+    accent: str = ""
+    site_url: str = ""
+    archive_url: str = ""
+    params: Mapping[str, str] = field(default_factory=dict)
+    within_type_id: str = ""
+    period_start: datetime | None = None
+    period_end: datetime | None = None
+    time_zone: str = "UTC"
+    n: int | None = None
+    template: str = ""
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def readers_name(self) -> str:
+        return self.newsletter or self.name

@@ -1,0 +1,41 @@
+"""Fills the holes of a form letter with one recipient's values. Pure.
+
+One pass over the tokens: what a value contains is never looked at again.
+"""
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from common.text import one_line, without_controls
+
+
+def fill_html(text: str, holes: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """`holes`: field → token, `values`: field → text, which is escaped. A field without a value is empty."""
+    return _fill(text, holes, values, lambda value: html.escape(without_controls(value)))
+
+
+def fill_text(text: str, holes: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """As `fill_html`, for the text part; a value stays on its line."""
+    return _fill(text, holes, values, one_line)
+
+
+def fill_header(text: str, holes: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """As `fill_html`, for a header's text; the whole of it is one line."""
+    return one_line(_fill(text, holes, values, one_line))
+
+
+def _fill(
+    text: str, holes: Mapping[str, str], values: Mapping[str, str], written: Callable[[str], str]
+) -> str:
+    if not holes:
+        return text
+    fields = {token: field for field, token in holes.items()}
+    return _tokens(tuple(fields)).sub(lambda match: written(values.get(fields[match[0]], "")), text)
+
+
+@lru_cache(maxsize=64)
+def _tokens(tokens: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(tokens, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)))

@@ -1,0 +1,103 @@
+"""Renders the mails that are no issue: confirmation, welcome and the like."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop
+
+from common.text import one_line, shortened
+from delivery.rendering import engine
+from delivery.rendering.holes import Holes
+from delivery.rendering.languages import spoken
+from delivery.rendering.look import look
+from delivery.rendering.rendered import LetterError, Rendered, UnknownTemplate
+from delivery.rendering.subjects import LONGEST
+
+Value = str | int | list[str] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """The subject, and what its context must hold; `newsletter` is the title that readers see."""
+
+    subject: str
+    needs: tuple[str, ...]
+
+
+MAILS: Mapping[str, Mail] = MappingProxyType(
+    {
+        "confirmation": Mail(
+            gettext_noop("Confirm your subscription to %(newsletter)s"),
+            ("newsletter", "confirm_url", "hours"),
+        ),
+        "already": Mail(gettext_noop("You already receive %(newsletter)s"), ("newsletter",)),
+        "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
+        "farewell": Mail(gettext_noop("You have left %(newsletter)s"), ("newsletter",)),
+        "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
+        "alert": Mail("%(subject)s", ("subject", "sentences")),
+    }
+)
+SITE = "Feedletter"
+
+
+def render_mail(
+    template: str,
+    context: Mapping[str, Value],
+    *,
+    language: str = "en",
+    params: Mapping[str, str] | None = None,
+) -> Rendered:
+    """One of MAILS. Links that are not in the context come from the recipient's fields.
+
+    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`; in the test's,
+    `newsletter`. Raises LetterError when the context lacks something, UnknownTemplate, UnknownField.
+    """
+    mail = _known(template)
+    values = {"newsletter": SITE, **_frozen(context)}
+    lacking = [name for name in mail.needs if not values.get(name)]
+    if lacking:
+        raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
+    with translation.override(spoken(language)):
+        return _rendered(template, mail, values, language, params or {})
+
+
+def _rendered(
+    template: str, mail: Mail, values: dict[str, Any], language: str, params: Mapping[str, str]
+) -> Rendered:
+    subject = shortened(one_line(gettext(mail.subject) % values), LONGEST)
+    holes = Holes(params)
+    shown = look(name=str(values["newsletter"]), language=language, params=params)
+    html, text = engine.render(
+        f"{engine.MAILS}/{template}", {**values, "newsletter": shown, "subject": subject}, holes
+    )
+    return Rendered(title=subject, subject=subject, html=html, text=text, holes=holes.used)
+
+
+def _known(template: str) -> Mail:
+    engine.known(engine.MAILS, template)
+    if template not in MAILS:
+        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS)}.")
+    return MAILS[template]
+
+
+def _frozen(context: Mapping[str, Value]) -> dict[str, str | int | tuple[str, ...]]:
+    """Strings, numbers and lists of strings on one line each: templates see no other objects."""
+    return {name: _plain(name, value) for name, value in context.items()}
+
+
+def _plain(name: str, value: Value) -> str | int | tuple[str, ...]:
+    match value:
+        case bool() | int():
+            return value
+        case str() if name == "hours" and value.isdecimal():
+            return int(value)
+        case str() if name == "sentences":
+            return tuple(filter(None, map(one_line, value.splitlines())))
+        case str():
+            return one_line(value)
+        case list() | tuple():
+            return tuple(one_line(str(line)) for line in value)
+    raise LetterError(f"A mail's context holds text and numbers only, not {type(value).__name__}.")

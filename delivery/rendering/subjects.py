@@ -1,0 +1,79 @@
+"""What an issue is called: in the archive, in the subject (as upstream words it), and above the posts."""
+
+from datetime import date, datetime, timedelta
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext
+
+from common.text import one_line, shortened
+from delivery.rendering.facts import IssueFacts
+
+LONGEST = 200
+_LONGEST_NAME = 80
+
+
+def title(facts: IssueFacts) -> str:
+    """The name in the archive."""
+    if _is_single(facts):
+        return shortened(one_line(facts.entries[0].title), LONGEST) or gettext("Untitled post")
+    return _several(facts)
+
+
+def subject(facts: IssueFacts) -> str:
+    """One line of at most 200 characters, with the newsletter's name in front."""
+    name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
+    return shortened(f"[{name}] {_subject(facts)}", LONGEST)
+
+
+def dateline(facts: IssueFacts) -> str:
+    """The day or days, in the newsletter's zone and language."""
+    if facts.arrangement == "daily" and facts.period_start:
+        first = last = facts.period_start.astimezone(facts.zone).date()
+    elif facts.arrangement == "each":
+        first = last = facts.now.astimezone(facts.zone).date()
+    else:
+        first, last = _days(facts)
+    days = [date_format(day, "DATE_FORMAT") for day in (first, last)]
+    return days[0] if first == last else f"{days[0]} – {days[1]}"
+
+
+def _subject(facts: IssueFacts) -> str:
+    if not _is_single(facts):
+        return _several(facts)
+    post = one_line(facts.entries[0].title)
+    return gettext("New Post: %(title)s") % {"title": post} if post else gettext("New Untitled Post")
+
+
+def _is_single(facts: IssueFacts) -> bool:
+    return facts.arrangement == "each" and len(facts.entries) == 1
+
+
+def _several(facts: IssueFacts) -> str:
+    if facts.arrangement == "daily" and facts.period_start:
+        day = facts.period_start.astimezone(facts.zone).date()
+        return gettext("All posts, %(day)s") % {"day": day.isoformat()}
+    if facts.arrangement in ("daily", "weekly", "monthly", "cron"):
+        first, last = _days(facts)
+        if first == last:
+            return gettext("Posts from %(day)s") % {"day": first.isoformat()}
+        return gettext("Posts, %(first)s to %(last)s") % {
+            "first": first.isoformat(),
+            "last": last.isoformat(),
+        }
+    count = len(facts.entries)
+    return ngettext("%(count)d new item", "%(count)d new items", count) % {"count": count}
+
+
+def _days(facts: IssueFacts) -> tuple[date, date]:
+    """The first and last day the posts are dated, never later than today; without dates, the period's."""
+    dated = [min(entry.published, facts.now) for entry in facts.entries if entry.published]
+    if not dated:
+        dated = _period(facts)
+    days = [moment.astimezone(facts.zone).date() for moment in dated]
+    return min(days), max(days)
+
+
+def _period(facts: IssueFacts) -> list[datetime]:
+    # The end is the first instant of the next period.
+    end = facts.period_end - timedelta(microseconds=1) if facts.period_end else facts.now
+    return [min(facts.period_start or end, end), end]

@@ -1,0 +1,76 @@
+"""What becomes of a delivery after an attempt."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from common.backoff import delay
+
+FIRST_RETRY = timedelta(minutes=1)
+LONGEST_RETRY = timedelta(hours=4)
+# RFC 5321 4.5.4.1: the give-up time generally needs to be at least 4-5 days.
+GIVE_UP = timedelta(days=4)
+LANE_RETRY = timedelta(seconds=15)
+LANE_LONGEST = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The state a delivery goes into; `due_at` when it is tried again."""
+
+    state: str
+    due_at: datetime | None = None
+
+
+def after_temporary(
+    *,
+    attempts: int,
+    created_at: datetime,
+    retry_at: datetime | None,
+    now: datetime,
+    chance: float | None = None,
+) -> Next:
+    """Deferred with a back-off from 1 minute to 4 hours, or as the server said; failed after four days.
+
+    `attempts` counts this one.
+    """
+    due_at = now + delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
+    due_at = max(due_at, retry_at) if retry_at is not None else due_at
+    if due_at - created_at > GIVE_UP:
+        return Next("failed")
+    return Next("deferred", due_at)
+
+
+def after_crash(policy: str, *, now: datetime) -> Next:
+    """A lease that ran out: due again, or held for a person, as the channel's crash policy says."""
+    return Next("held") if policy == "hold" else Next("queued", now)
+
+
+def lane_pause(
+    failures: int, *, now: datetime, retry_at: datetime | None, chance: float | None = None
+) -> datetime:
+    """Until when a lane that cannot send at all rests. `failures` in a row, counting this one."""
+    rest = now + delay(failures, first=LANE_RETRY, limit=LANE_LONGEST, chance=chance)
+    return max(rest, retry_at) if retry_at is not None else rest
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the subscription behind a delivery stands when it is claimed. None: there is none any more."""
+
+    kind: str
+    subscription_status: str | None
+    suppressed: bool
+    disabled: str = ""
+
+
+def cancel_reason(standing: Standing) -> str:
+    """Why a claimed delivery must not go out after all; empty when it may."""
+    if standing.suppressed:
+        return "The address is on the suppression list."
+    if standing.disabled:
+        return f"The destination is disabled: {standing.disabled}"
+    if standing.kind == "issue" and standing.subscription_status != "confirmed":
+        return "Left before it was sent."
+    if standing.kind == "confirmation" and standing.subscription_status == "unsubscribed":
+        return "Left before it was sent."
+    return ""

@@ -1,0 +1,96 @@
+"""Completing: seal a complete collection, render it without a transaction, store and publish it in one."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from common.backoff import delay
+from common.clock import utcnow
+from common.leases import lease
+from delivery.rendering.issue import Rendered, render_issue
+from delivery.services.facts import Collected, collected, issue_facts
+from delivery.services.storing_issues import CollectionChanged, store_issue
+from subscriptions.models import Assignable, Subscribable
+from subscriptions.rules.completion import is_complete
+from subscriptions.services.assigning import lock_for_membership
+from subscriptions.services.dropping import delete_dropped_feeds
+from subscriptions.services.waiting import collection_facts, feed_facts, hurry_feeds
+
+log = logging.getLogger(__name__)
+
+SEAL = timedelta(minutes=2)
+FIRST_BACKOFF = timedelta(minutes=1)
+LONGEST_BACKOFF = timedelta(hours=6)
+
+
+def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Issues every complete collection, oldest first, or what the budget allows. Returns how many."""
+    issued = 0
+    stop_at = time.monotonic() + budget.total_seconds() if budget else None
+    hurry_feeds(now=clock())
+    for pk in _candidates(clock()):
+        if stop_at is not None and time.monotonic() >= stop_at:
+            break
+        issued += complete(assignable_id=pk, now=clock())
+    delete_dropped_feeds()
+    return issued
+
+
+def _candidates(now: datetime) -> list[int]:
+    ended = Q(period_end__lte=now) | Q(period_end=None)
+    rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
+    return list(rows.values_list("pk", flat=True))
+
+
+def complete(*, assignable_id: int, now: datetime) -> bool:
+    """Issues one collection if it is complete. A failure is recorded on it and tried again later."""
+    sealed = _seal(assignable_id, now)
+    if sealed is None:
+        return False
+    token, contents = sealed
+    try:
+        rendered = _render(contents, now)
+        with transaction.atomic():
+            store_issue(
+                assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now
+            )
+    except Exception as error:
+        if not isinstance(error, CollectionChanged):
+            log.exception("completing failed", extra={"collection": assignable_id})
+        _unseal(assignable_id, token, error, now)
+        return False
+    return True
+
+
+def _render(contents: Collected, now: datetime) -> Rendered:
+    return render_issue(issue_facts(contents, now=now))
+
+
+@transaction.atomic
+def _seal(assignable_id: int, now: datetime) -> tuple[UUID, Collected] | None:
+    """Seals the collection, under its newsletter's lock, if it is complete: from here on it takes no item."""
+    lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
+    assignable = Assignable.objects.due(now).select_related("subscribable").filter(pk=assignable_id).first()
+    if assignable is None or not is_complete(collection_facts(assignable), feed_facts(assignable), now):
+        return None
+    ours = lease(now, SEAL)
+    assignable.seal_token, assignable.seal_until = ours.token, ours.until
+    assignable.save(update_fields=["seal_token", "seal_until"])
+    return ours.token, collected(assignable)
+
+
+@transaction.atomic
+def _unseal(assignable_id: int, token: UUID, error: Exception, now: datetime) -> None:
+    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
+    if assignable is None:
+        return
+    assignable.failures += 1
+    assignable.last_error = f"{type(error).__name__}: {error}"[:2000]
+    assignable.next_try_at = now + delay(assignable.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
+    assignable.seal_token = assignable.seal_until = None
+    assignable.save()

@@ -1,0 +1,55 @@
+"""Lanes are made when something is first published through them."""
+
+from django.db.models import F, OuterRef, QuerySet, Subquery, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import StrIndex, Substr
+
+from delivery.channels import channel
+from delivery.models import Lane
+from subscriptions.models import Destination
+
+# INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.
+PROBE = "\0"
+
+
+def lane_for(*, kind: str, core: str) -> Lane:
+    """The lane that carries a destination, made with the channel's defaults if it is new."""
+    return _lane(kind, channel(kind).lane_account(core))
+
+
+def _lane(kind: str, account: str) -> Lane:
+    ours = channel(kind)
+    lane, _ = Lane.objects.get_or_create(
+        kind=kind,
+        account=account,
+        defaults={
+            "serial": ours.serial,
+            "concurrency": ours.concurrency,
+            "spacing_seconds": ours.spacing_seconds,
+            "tokens": 0,
+        },
+    )
+    return lane
+
+
+def lane_expression(*, kind: str, destinations: "QuerySet[Destination]") -> Combinable:
+    """SQL for the lane's key of each row's destination; makes the lanes that are missing."""
+    account = channel(kind).lane_account(PROBE)
+    if account != PROBE:
+        return Value(_lane(kind, account).pk)
+    for core in destinations.values_list("core", flat=True).iterator():
+        _lane(kind, core)
+    lanes = Lane.objects.filter(kind=kind, account=OuterRef("destination__core"))
+    return Subquery(lanes.values("pk")[:1])
+
+
+def domain_expression(kind: str) -> Combinable:
+    """SQL for the recipient's domain: what stands after the @ of an address, else nothing."""
+    if not channel(kind).domain("a@example.org"):
+        return Value("")
+    core = F("destination__core")
+    return Substr(core, StrIndex(core, Value("@")) + 1, 255)
+
+
+def domain_of(*, kind: str, core: str) -> str:
+    return channel(kind).domain(core)[:255]

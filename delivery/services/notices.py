@@ -1,0 +1,52 @@
+"""Taking notices: what the subscriptions app wants mailed becomes a Delivery, exactly once."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from delivery.models import Delivery
+from delivery.services.lanes import domain_of, lane_for
+from subscriptions.models import Notice
+
+BATCH = 200
+FIRST = 1
+
+
+def take_notices(*, now: datetime) -> int:
+    """Turns waiting notices into deliveries that go before all letters. Returns how many."""
+    if not Notice.objects.exists():
+        return 0
+    total = 0
+    while count := _take_batch(now):
+        total += count
+    return total
+
+
+@transaction.atomic
+def _take_batch(now: datetime) -> int:
+    notices = list(
+        Notice.objects.select_for_update(skip_locked=True, of=("self",))
+        .select_related("destination")
+        .order_by("pk")[:BATCH]
+    )
+    Delivery.objects.bulk_create([_delivery(notice, now) for notice in notices], ignore_conflicts=True)
+    Notice.objects.filter(pk__in=[notice.pk for notice in notices]).delete()
+    return len(notices)
+
+
+def _delivery(notice: Notice, now: datetime) -> Delivery:
+    kind, core = notice.destination.kind, notice.destination.core
+    return Delivery(
+        kind=notice.kind,
+        key=notice.key,
+        destination=notice.destination,
+        subscription_id=notice.subscription_id,
+        template=notice.template,
+        language=notice.language,
+        context=notice.context,
+        lane=lane_for(kind=kind, core=core),
+        domain=domain_of(kind=kind, core=core),
+        priority=FIRST,
+        created_at=now,
+        due_at=now,
+    )

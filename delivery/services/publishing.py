@@ -1,0 +1,62 @@
+"""Publishing: one Delivery for each confirmed subscription, by one INSERT … SELECT, exactly once."""
+
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import QuerySet, Value
+
+from delivery.models import Delivery, Issue
+from delivery.services.lanes import domain_expression, lane_expression
+from subscriptions.models import Destination, Subscription
+
+ISSUE_PRIORITY = 5
+
+
+@transaction.atomic
+def publish(*, issue_id: int, now: datetime) -> int:
+    """Queues the issue for everyone who is confirmed now. Returns how many; 0 when published before."""
+    if not Issue.objects.filter(pk=issue_id, published_at=None).update(published_at=now):
+        return 0
+    issue = Issue.objects.select_related("subscribable").get(pk=issue_id)
+    recipients = Subscription.objects.reachable().filter(subscribable=issue.subscribable)
+    return _insert_select(_rows(issue, recipients, now))
+
+
+def _rows(
+    issue: Issue, recipients: "QuerySet[Subscription]", now: datetime
+) -> "QuerySet[Subscription, tuple[object, ...]]":
+    kind = issue.subscribable.channel
+    destinations = Destination.objects.filter(subscriptions__in=recipients)
+    values = {
+        "kind": Value(Delivery.Kind.ISSUE.value),
+        "issue_id": Value(issue.pk),
+        "key": Value(""),
+        "template": Value(""),
+        "context": Value("{}"),
+        "lane_id": lane_expression(kind=kind, destinations=destinations),
+        "domain": domain_expression(kind),
+        "priority": Value(ISSUE_PRIORITY),
+        "state": Value(Delivery.State.QUEUED.value),
+        "created_at": Value(now),
+        "due_at": Value(now),
+        "attempts": Value(0),
+        "remote_id": Value(""),
+        "last_error": Value(""),
+    }
+    aliased = {f"new_{name}": value for name, value in values.items()}
+    return (
+        recipients.order_by("pk")
+        .annotate(**aliased)
+        .values_list("destination_id", "pk", "language", *aliased)
+    )
+
+
+def _insert_select(rows: "QuerySet[Subscription, tuple[object, ...]]") -> int:
+    annotations = [name.removeprefix("new_") for name in rows.query.annotation_select]
+    columns = ["destination_id", "subscription_id", "language", *annotations]
+    select, params = rows.query.sql_with_params()
+    quoted = ", ".join(connection.ops.quote_name(column) for column in columns)
+    table = connection.ops.quote_name(Delivery._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} ({quoted}) {select}", params)
+        return cursor.rowcount

@@ -1,0 +1,25 @@
+from celery import shared_task
+
+from common.clock import utcnow
+from common.passes import PASS_BUDGET, single_pass
+from delivery.services import reaping
+from delivery.services.completing import complete_due
+from delivery.services.sending import send_due
+
+
+@shared_task(name="delivery.complete")
+@single_pass
+def complete() -> None:
+    complete_due(budget=PASS_BUDGET)
+
+
+@shared_task(name="delivery.send")
+@single_pass
+def send() -> None:
+    send_due(budget=PASS_BUDGET)
+
+
+@shared_task(name="delivery.reap")
+@single_pass
+def reap() -> None:
+    reaping.reap(now=utcnow())

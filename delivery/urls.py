@@ -1,0 +1,18 @@
+"""The addresses of newsletters, their issues, and the built-in mailbox."""
+
+from django.urls import path
+
+from delivery.views import archive, mailbox
+from delivery.views.newsletter import newsletter
+
+app_name = "delivery"
+
+urlpatterns = [
+    path("s/<str:name>/", newsletter, name="newsletter"),
+    path("s/<str:name>/archive/", archive.archive, name="archive"),
+    path("s/<str:name>/archive/<int:pk>/", archive.issue, name="issue"),
+    path("s/<str:name>/feed.xml", archive.feed, name="feed"),
+    path("mailbox/", mailbox.mailbox, name="mailbox"),
+    path("mailbox/<int:pk>/", mailbox.message, name="message"),
+    path("mailbox/<int:pk>/html/", mailbox.message_html, name="message_html"),
+]

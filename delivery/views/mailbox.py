@@ -1,0 +1,77 @@
+"""The built-in mailbox: letters that were kept here because there is no mail server yet."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.views.decorators import staff_member_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_safe
+
+from delivery.models import MailboxMessage
+from delivery.views.opened import Opened, opened
+from subscriptions.views.security import page
+
+ON_A_PAGE = 50
+# A letter is somebody else's html: no script, no origin, no form; its links open in a tab of their own.
+SANDBOX = (
+    "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
+    "img-src * data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+)
+
+
+def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Only where the program runs embedded, and only for staff."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not settings.EMBEDDED:
+            raise Http404
+        response = staff_member_required(view)(request, *args, **kwargs)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    return require_safe(wrapped)
+
+
+@embedded_staff
+@page
+def mailbox(request: HttpRequest) -> HttpResponse:
+    """The letters kept here, newest first."""
+    messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), ON_A_PAGE)
+    shown = messages.get_page(request.GET.get("page"))
+    context = {"letters": shown, "total": messages.count, "keeps": _keeps_letters()}
+    return render(request, "pages/mailbox.html", context)
+
+
+@embedded_staff
+@page
+def message(request: HttpRequest, pk: int) -> HttpResponse:
+    """One letter: as it looks, as text, and its headers."""
+    kept, letter = _open(pk)
+    context = {"kept": kept, "letter": letter, "keeps": _keeps_letters()}
+    return render(request, "pages/mailbox_message.html", context)
+
+
+@embedded_staff
+@xframe_options_sameorigin
+def message_html(request: HttpRequest, pk: int) -> HttpResponse:
+    """The letter's html alone, for the frame."""
+    _, letter = _open(pk)
+    response = HttpResponse(f'<base target="_blank">{letter.html}')
+    response.headers["Content-Security-Policy"] = SANDBOX
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _open(pk: int) -> tuple[MailboxMessage, Opened]:
+    kept = get_object_or_404(MailboxMessage.objects.select_related("delivery"), pk=pk)
+    return kept, opened(bytes(kept.raw))
+
+
+def _keeps_letters() -> bool:
+    return settings.EMAIL_URL.startswith("mailbox:")

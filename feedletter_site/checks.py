@@ -1,0 +1,66 @@
+"""What is wrong with the settings taken together (env.py looks at each alone). Every command shows it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
+
+LONG_ENOUGH = 50
+THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
+
+
+@register
+def settings_fit_together(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """Warnings with ids, so that an operator may silence one with SILENCED_SYSTEM_CHECKS."""
+    return [*shared_database(), *mail_server(), *reachable_links(), *long_secret()]
+
+
+def mail_is_kept_here() -> bool:
+    """Whether letters end in the mailbox page instead of leaving this machine."""
+    return settings.EMAIL_URL.startswith("mailbox:")
+
+
+def shared_database() -> list[CheckMessage]:
+    if settings.EMBEDDED or "sqlite" not in settings.DATABASES["default"]["ENGINE"]:
+        return []
+    return warning(
+        "W001",
+        "CELERY_BROKER_URL is set, but the database is SQLite, which only this machine can share.",
+        "DATABASE_URL=postgres://user:password@host/name",
+    )
+
+
+def mail_server() -> list[CheckMessage]:
+    if settings.EMAIL_URL:
+        return []
+    return warning(
+        "W002",
+        "EMAIL_URL is not set, so no letter can go out.",
+        "EMAIL_URL=smtp+starttls://user:password@mail.example.org:587, or mailbox: to keep letters here",
+    )
+
+
+def reachable_links() -> list[CheckMessage]:
+    """Readers open the links of a letter on machines of their own."""
+    if mail_is_kept_here() or settings.SITE_HOST not in THIS_MACHINE:
+        return []
+    return warning(
+        "W003",
+        f"Letters are sent, but their links lead to {settings.SITE_URL}, which no reader can open.",
+        "Set SITE_URL to the address that readers use, such as https://letters.example.org",
+    )
+
+
+def long_secret() -> list[CheckMessage]:
+    if len(settings.SECRET_KEY) >= LONG_ENOUGH:
+        return []
+    return warning(
+        "W004",
+        f"SECRET_KEY has fewer than {LONG_ENOUGH} characters, so sessions and tokens could be forged.",
+        'python3 -c "import secrets; print(secrets.token_urlsafe(50))"',
+    )
+
+
+def warning(number: str, message: str, hint: str) -> list[CheckMessage]:
+    return [Warning(message, hint=hint, id=f"feedletter.{number}")]

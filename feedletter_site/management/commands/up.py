@@ -1,0 +1,106 @@
+"""`manage.py up`: the whole service on one machine, two processes and their supervisor."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, CommandParser, call_command
+
+from common.commands import FeedletterCommand, Told
+from feedletter_site import env
+from feedletter_site.checks import mail_is_kept_here
+from feedletter_site.setup import offer_setup
+from feedletter_site.supervisor import Plan, become
+
+WEB = ["-k", "gthread", "--threads", "8", "-w", "1", "--graceful-timeout", "20"]
+WEB += ["--no-control-socket", "--log-level", "warning"]
+# Which proxies count is the business of TRUSTED_PROXIES (feedletter_site.middleware), not of gunicorn.
+WEB += ["--forwarded-allow-ips", ""]
+# More threads than stages, so that a slow stage stops no other one.
+WORKER = ["-P", "threads", "-c", "10", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
+WORKER += ["-Q", "default,poll,assign,complete,send,reap"]
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
+
+
+class Command(FeedletterCommand):
+    help = "Runs everything: migrates, then serves the site and does the work, until Ctrl-C."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("--bind", metavar="HOST:PORT", help="Where to listen, instead of BIND.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        super().handle(*args, **options)
+        host, port = address(options["bind"])
+        become(plan(f"{host}:{port}"))
+
+    def run(self, **options: Any) -> Told:
+        host, port = address(options["bind"])
+        refuse_taken(host, port)
+        Path(settings.DATA_DIR).mkdir(parents=True, exist_ok=True)
+        call_command("migrate", verbosity=0)
+        return greeting(point_links_to(host, port), offer_setup())
+
+
+def greeting(site: str, setup_path: str | None) -> Told:
+    """What the operator reads first: where it is, how to get in, where letters go."""
+    setup_url = f"{site}{setup_path}" if setup_path else None
+    lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
+    if setup_url:
+        lines.append(f"There is no admin yet. Create yours here, once: {setup_url}")
+    if mail_is_kept_here():
+        lines.append(f"Letters are kept here, not sent: set EMAIL_URL. Read them at {site}/mailbox/")
+    facts = {"url": site, "setup_url": setup_url, "mail_kept_here": mail_is_kept_here()}
+    return Told("\n".join(lines), facts)
+
+
+def address(bind: str | None) -> tuple[str, int]:
+    """Where to listen, from the option or else BIND. Raises CommandError."""
+    if bind:
+        os.environ["BIND"] = bind
+    try:
+        return env.bind("BIND", "127.0.0.1:8000")
+    except ImproperlyConfigured as error:
+        raise CommandError(str(error)) from error
+
+
+def refuse_taken(host: str, port: int) -> None:
+    """Raises CommandError when we could not listen there: better than a web process that dies and dies."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError as error:
+            raise CommandError(
+                f"Feedletter cannot listen on {host}:{port} ({error.strerror}). "
+                "Choose another address: manage.py up --bind 127.0.0.1:8001"
+            ) from error
+
+
+def point_links_to(host: str, port: int) -> str:
+    """The site's address: SITE_URL, or else where we listen (and so for the processes to come)."""
+    if not env.text("SITE_URL"):
+        os.environ["SITE_URL"] = f"http://{EVERYWHERE.get(host, host)}:{port}"
+    return env.site_url("SITE_URL", "")
+
+
+def plan(bind: str) -> Plan:
+    """What to run. Called by module, so that it does not depend on PATH."""
+    # Static files come straight from the packages unless they were collected: nothing to warn of.
+    python = [sys.executable, "-W", "ignore:No directory at", "-m"]
+    commands = {
+        "web": [*python, "gunicorn", "--bind", bind, *WEB, "feedletter_site.wsgi"],
+        "worker": [*python, "celery", "--quiet", "-A", "feedletter_site", "worker", *WORKER],
+    }
+    if not settings.EMBEDDED:
+        commands["beat"] = [*python, "celery", "--quiet", "-A", "feedletter_site", "beat", "--pidfile", ""]
+    return Plan(
+        commands=commands,
+        folder=str(settings.BASE_DIR),
+        alive=str(Path(settings.DATA_DIR) / "up.alive"),
+        json_logs=settings.LOG_FORMAT == "json",
+    )

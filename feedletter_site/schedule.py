@@ -1,0 +1,49 @@
+"""When beat ticks each stage: rows that the admin may edit, made when missing and never changed here."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import connections
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+# task: (seconds when embedded, seconds when distributed, what the admin reads)
+STAGES = {
+    "feeds.poll": (1, 5, "Read the feeds that are due."),
+    "subscriptions.assign": (1, 2, "Put settled posts into collections."),
+    "delivery.complete": (1, 2, "Make issues of the collections that are complete."),
+    "delivery.send": (1, 2, "Send what is due."),
+    "delivery.reap": (15, 15, "Take back what a dead worker was sending."),
+}
+
+
+def ensure_schedule() -> list[str]:
+    """Creates the missing rows of the schedule and returns their names.
+
+    (CELERY_BEAT_SCHEDULE is not used because it overwrites the admin's edits at every start.)
+    """
+    there = set(PeriodicTask.objects.filter(name__in=STAGES).values_list("name", flat=True))
+    missing = [task for task in STAGES if task not in there]
+    for task in missing:
+        embedded, distributed, description = STAGES[task]
+        seconds = embedded if settings.EMBEDDED else distributed
+        PeriodicTask.objects.create(
+            name=task,
+            task=task,
+            interval=every(seconds),
+            # A tick that waited as long as the next one is of no use any more.
+            expire_seconds=seconds,
+            description=description,
+        )
+    return missing
+
+
+def every(seconds: int) -> IntervalSchedule:
+    """The interval's row. (Nothing keeps such rows unique, so get_or_create could find several.)"""
+    known = IntervalSchedule.objects.filter(every=seconds, period=IntervalSchedule.SECONDS).first()
+    return known or IntervalSchedule.objects.create(every=seconds, period=IntervalSchedule.SECONDS)
+
+
+def after_migrate(using: str, **_: Any) -> None:
+    """The receiver of post_migrate, which also fires after a migration of one app alone."""
+    if PeriodicTask._meta.db_table in connections[using].introspection.table_names():
+        ensure_schedule()

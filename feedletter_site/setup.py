@@ -1,0 +1,99 @@
+"""The first admin: `manage.py up` prints a link that makes one account, once."""
+
+import hashlib
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth import get_user_model, login
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+from unfold.forms import UserCreationForm
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
+
+
+class FirstAdminForm(UserCreationForm):  # type: ignore[misc]
+    """A user name, an address for alerts, a password that Django's validators accept."""
+
+    usable_password = None
+
+    class Meta:
+        model = User
+        fields = ("username", "email")
+        widgets = {"username": UnfoldAdminTextInputWidget, "email": UnfoldAdminEmailInputWidget}  # noqa: RUF012
+
+
+def offer_setup() -> str | None:
+    """The path of a fresh one-time link, or None when there is an admin. Earlier links stop working."""
+    if has_admin():
+        token_file().unlink(missing_ok=True)
+        return None
+    token = secrets.token_urlsafe(24)
+    token_file().parent.mkdir(parents=True, exist_ok=True)
+    token_file().touch(mode=0o600)
+    token_file().write_text(digest(token), encoding="ascii")
+    return reverse("setup", args=[token])
+
+
+def has_admin() -> bool:
+    return get_user_model().objects.filter(is_superuser=True, is_active=True).exists()
+
+
+def token_file() -> Path:
+    """Holds the digest only: who can read the folder must not be able to use the link."""
+    return Path(settings.DATA_DIR) / "setup_token"
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def is_offered(token: str) -> bool:
+    try:
+        stored = token_file().read_text(encoding="ascii")
+    except FileNotFoundError:
+        return False
+    return constant_time_compare(stored, digest(token)) and not has_admin()
+
+
+def create_first_admin(form: FirstAdminForm) -> User:
+    """Saves the superuser and uses the token up.
+
+    Raises FileNotFoundError, with nothing saved, when another request was faster.
+    """
+    with transaction.atomic():
+        user: User = form.save(commit=False)
+        user.is_staff = user.is_superuser = True
+        user.save()
+        token_file().unlink()
+    return user
+
+
+@sensitive_post_parameters("password1", "password2")
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def setup(request: HttpRequest, token: str) -> HttpResponse:
+    """Shows the form; a POST creates the admin and logs in."""
+    if not is_offered(token):
+        raise Http404("This link has been used, or a newer one was printed.")
+    form = FirstAdminForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = create_first_admin(form)
+        except FileNotFoundError as error:
+            raise Http404("This link has been used.") from error
+        login(request, user)
+        return HttpResponseRedirect(reverse("admin:index"))
+    context: dict[str, Any] = {**admin.site.each_context(request), "form": form, "title": "Create the admin"}
+    answer = render(request, "site/setup.html", context)
+    answer["Referrer-Policy"] = "no-referrer"
+    return answer

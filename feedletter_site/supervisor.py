@@ -1,0 +1,142 @@
+"""Keeps a few processes running: restarts the dead with back-off, stops them all when told to.
+
+A script of its own, on the standard library alone: `manage.py up` becomes it (exec), and what had been
+loaded to migrate gives its memory back. Its one argument is a Plan as JSON.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+LONGEST_PAUSE = 30.0
+# Running this long counts as recovered: the next death starts again with the shortest pause.
+HEALTHY_SECONDS = 60.0
+LOOK_EVERY = 0.2
+TOUCH_EVERY = 5.0
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`commands` by name, run in `folder`; `alive` is touched while all run; TERM, `grace` seconds, KILL."""
+
+    commands: dict[str, list[str]]
+    folder: str
+    alive: str
+    grace: float = 30.0
+    json_logs: bool = False
+
+
+@dataclass
+class Child:
+    """A process that should run: how often it died in a row, and when it may start again."""
+
+    name: str
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    deaths: int = 0
+    started: float = 0.0
+    start_at: float = 0.0
+
+    def start(self, folder: str, now: float) -> None:
+        # A session of its own: Ctrl-C reaches only us, and we pass it on once, as TERM.
+        self.process = subprocess.Popen(  # noqa: S603 - the commands are ours
+            self.command, cwd=folder, start_new_session=True, preexec_fn=die_with_parent
+        )
+        self.started = now
+
+    def died(self, now: float) -> float:
+        """Notes the death and returns the pause before the next start, in seconds."""
+        self.process = None
+        self.deaths = 1 if now - self.started >= HEALTHY_SECONDS else self.deaths + 1
+        pause = min(2.0 ** (self.deaths - 1), LONGEST_PAUSE)
+        self.start_at = now + pause
+        return pause
+
+
+def die_with_parent() -> None:
+    """Linux: when the supervisor is killed, nobody is left behind to hold the port."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM)
+
+
+class Supervisor:
+    """Runs until TERM or INT; a second one kills at once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.children = [Child(name, command) for name, command in plan.commands.items()]
+        self.signals = 0
+        self.touched = 0.0
+
+    def run(self) -> int:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.on_signal)
+        while not self.signals:
+            self.look(time.monotonic())
+            time.sleep(LOOK_EVERY)
+        self.stop()
+        return 0
+
+    def on_signal(self, *_: object) -> None:
+        self.signals += 1
+
+    def look(self, now: float) -> None:
+        for child in self.children:
+            self.look_at(child, now)
+        if now - self.touched >= TOUCH_EVERY and all(child.process for child in self.children):
+            Path(self.plan.alive).touch()
+            self.touched = now
+
+    def look_at(self, child: Child, now: float) -> None:
+        if child.process is None:
+            if now >= child.start_at:
+                child.start(self.plan.folder, now)
+        elif (status := child.process.poll()) is not None:
+            pause = child.died(now)
+            self.say(f"{child.name} ended with status {status}; it starts again in {pause:.0f} s.")
+
+    def stop(self) -> None:
+        """TERM to everyone, KILL to who is left after the grace."""
+        self.say("Stopping: what is being sent is finished first.")
+        for child in self.running():
+            child.send_signal(signal.SIGTERM)
+        end = time.monotonic() + self.plan.grace
+        while self.running() and time.monotonic() < end and self.signals < 2:
+            time.sleep(LOOK_EVERY / 4)
+        for child in self.running():
+            child.kill()
+            child.wait()
+        Path(self.plan.alive).unlink(missing_ok=True)
+        self.say("Stopped.")
+
+    def running(self) -> list[subprocess.Popen[bytes]]:
+        return [child.process for child in self.children if child.process and child.process.poll() is None]
+
+    def say(self, message: str) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        entry = {"time": now, "level": "info", "logger": "supervisor", "message": message}
+        line = json.dumps(entry) if self.plan.json_logs else f"{now} supervisor: {message}"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - there is no logging without settings
+
+
+def command(plan: Plan) -> list[str]:
+    """The supervisor as a program. Isolated (-I): only the standard library is there, and needed."""
+    return [sys.executable, "-I", __file__, json.dumps(asdict(plan))]
+
+
+def become(plan: Plan) -> None:
+    """Replaces this process by the supervisor. Does not return."""
+    sys.stdout.flush()
+    os.execv(sys.executable, command(plan))  # noqa: S606 - our own interpreter and our own file
+
+
+if __name__ == "__main__":
+    sys.exit(Supervisor(Plan(**json.loads(sys.argv[1]))).run())

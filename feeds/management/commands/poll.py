@@ -1,0 +1,37 @@
+"""`poll`: reads the feeds that are due."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.commands import FeedletterCommand, Result, Told
+from feeds.services.polling import PollResult, poll_due
+
+
+class Command(FeedletterCommand):
+    help = "Reads the feeds that are due, each once."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--all", action="store_true", help="Read every feed that is not paused or stopped."
+        )
+
+    def run(self, **options: Any) -> Result:
+        with self.progress("polling"):
+            results = poll_due(ignore_due=options["all"], by_command=True)
+        failed = [result for result in results if not result.ok]
+        facts = {"polled": len(results), "failed": len(failed), "feeds": [asdict(one) for one in results]}
+        return Told("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
+
+
+def summary(results: list[PollResult], failed: int) -> str:
+    if not results:
+        return "No feed is due. “poll --all” reads them all the same."
+    new, changed = sum(one.new for one in results), sum(one.changed for one in results)
+    feeds = "1 feed" if len(results) == 1 else f"{len(results)} feeds"
+    return f"Read {feeds}: {new} new posts, {changed} changed, {failed} feeds failed."
+
+
+def failure(result: PollResult) -> str:
+    return f"Feed {result.feed_id}: {result.error}"

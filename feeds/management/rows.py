@@ -1,0 +1,31 @@
+"""What commands say about a feed and an item: the names of docs and programs."""
+
+from typing import Any
+
+from feeds.models import Feed, Item
+
+
+def feed_row(feed: Feed) -> dict[str, Any]:
+    return {
+        "id": feed.pk,
+        "url": feed.url,
+        "title": feed.title,
+        "status": feed.health,
+        "last_polled_at": feed.last_polled_at,
+        "next_poll_at": feed.next_poll_at,
+        "last_error": feed.last_error,
+    }
+
+
+def item_row(item: Item) -> dict[str, Any]:
+    return {
+        "id": item.pk,
+        "feed": item.feed_id,
+        "guid": item.guid,
+        "link": item.link,
+        "title": item.title,
+        "state": item.state,
+        "first_seen": item.first_seen,
+        "stable_since": item.stable_since,
+        "last_checked": item.last_checked,
+    }

@@ -1,0 +1,115 @@
+"""From a feed's address to its document: network and parsing, no transaction."""
+
+import hashlib
+import zlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from common.html import clean
+from common.http import FetchError, SafeClient
+from feeds.models import Feed, FeedDocument
+from feeds.parsing.content_hash import content_hash
+from feeds.parsing.document import parse
+from feeds.parsing.entry import Entry, ParsedFeed, ParseError
+from feeds.rules.plan import Document, Seen
+
+ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.5"
+
+
+class ReadingFailed(Exception):
+    """The feed could not be read. The message is one sentence for the admin."""
+
+
+def digest(guid: str) -> str:
+    """An item's identity: the hex SHA-256 of its guid, whatever its length."""
+    return hashlib.sha256(guid.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass
+class Reading:
+    """A fetched body. `unchanged`: the same bytes as last time, so nothing was parsed."""
+
+    body: bytes
+    sha256: str
+    headers: dict[str, str]
+    url: str
+    parsed: ParsedFeed | None = None
+    _cleaned: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def unchanged(self) -> bool:
+        return self.parsed is None
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        return {digest(entry.guid): entry for entry in self.parsed.entries} if self.parsed else {}
+
+    @cached_property
+    def guids(self) -> dict[str, str]:
+        """Digest → guid, of every entry of the document."""
+        return {digest(guid): guid for guid in self.parsed.guids} if self.parsed else {}
+
+    @cached_property
+    def document(self) -> Document:
+        entries = {
+            id_: Seen(content_hash=content_hash(entry), published=entry.published)
+            for id_, entry in self.entries.items()
+        }
+        return Document(order=tuple(self.guids), entries=entries)
+
+    @cached_property
+    def compressed(self) -> bytes:
+        return zlib.compress(self.body, 5)
+
+    def cleaned(self, id_: str) -> Entry:
+        """The entry with html that is safe and absolute; made once, when it is new or changed."""
+        if id_ not in self._cleaned:
+            self._cleaned[id_] = clean_entry(self.entries[id_], self.url)
+        return self._cleaned[id_]
+
+
+def clean_entry(entry: Entry, url: str) -> Entry:
+    base = entry.link or url
+    return replace(entry, content=clean(entry.content, base=base), summary=clean(entry.summary, base=base))
+
+
+def read(feed: Feed, http: SafeClient) -> Reading:
+    """Fetches and, unless the bytes are the same as last time, parses. Raises ReadingFailed."""
+    try:
+        fetched = http.get(feed.url, headers={"Accept": ACCEPT})
+    except FetchError as error:
+        raise ReadingFailed(str(error)) from error
+    if not 200 <= fetched.status < 300:
+        raise ReadingFailed(refusal(fetched.status))
+    reading = Reading(
+        body=fetched.body,
+        sha256=hashlib.sha256(fetched.body).hexdigest(),
+        headers={"content-type": fetched.headers.get("content-type", "")},
+        url=fetched.url,
+    )
+    if feed.first_polled_at is None or not _same(feed, reading.sha256):
+        reading.parsed = parsed(reading.body, reading.headers["content-type"], fetched.url)
+    return reading
+
+
+def parsed(body: bytes, content_type: str, url: str) -> ParsedFeed:
+    """The parsed document. Raises ReadingFailed."""
+    try:
+        return parse(body, content_type=content_type, url=url)
+    except ParseError as error:
+        raise ReadingFailed(str(error)) from error
+
+
+def refusal(status: int) -> str:
+    """What a status that is no success means for an admin."""
+    if status in (404, 410):
+        return f"There is nothing at this address any more (HTTP {status}). Check it in a browser."
+    if status in (401, 403):
+        return f"The server does not let us read this feed (HTTP {status})."
+    if status == 429:
+        return "The server says we ask too often (HTTP 429). It is tried again later."
+    return f"The server answered with an error (HTTP {status}). It is tried again later."
+
+
+def _same(feed: Feed, sha256: str) -> bool:
+    return FeedDocument.objects.filter(feed=feed, sha256=sha256).exists()

@@ -1,0 +1,99 @@
+"""The public sign-up, for forms on other sites: the same answer whatever is known of the address."""
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.exceptions import APIException, PermissionDenied, ValidationError
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle, ScopedRateThrottle
+from rest_framework.views import APIView
+
+from common.clock import utcnow
+from common.kinds import InvalidDestination
+from subscriptions.models import Subscribable
+from subscriptions.services.signing_up import SignUpClosed, sign_up
+
+CHECK_YOUR_MAIL = (
+    "Check your mail: if the address can be subscribed, it gets a message with a link to confirm."
+)
+LARGEST = 16 * 1024
+# https://fetch.spec.whatwg.org/#http-cors-protocol: any origin, and therefore never with cookies.
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "POST, OPTIONS",
+    "Access-Control-Allow-Headers": "Content-Type",
+    "Access-Control-Max-Age": "86400",
+}
+
+
+class TooLarge(APIException):
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_detail = "A sign-up has an email and a name, nothing longer."
+
+
+class SignUpSerializer(serializers.Serializer[Any]):
+    email = serializers.CharField(max_length=512)
+    name = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    detail = serializers.CharField()
+
+
+class SubscribeView(APIView):
+    """Asks for a newsletter on behalf of a reader, who gets a mail to confirm."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    parser_classes = (JSONParser, FormParser, MultiPartParser)
+    throttle_scope = "subscribe"
+
+    @extend_schema(
+        operation_id="subscribe",
+        request=SignUpSerializer,
+        responses={
+            202: AnswerSerializer,
+            400: OpenApiResponse(description="There is no address in it."),
+            403: OpenApiResponse(description="The newsletter takes no sign-ups."),
+            404: OpenApiResponse(description="There is no such newsletter."),
+            429: OpenApiResponse(description="Too many sign-ups from one place."),
+        },
+    )
+    def post(self, request: Request, name: str) -> Response:
+        subscribable = Subscribable.objects.with_pages().filter(name=name).first()
+        if subscribable is None:
+            raise Http404
+        asked = SignUpSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        try:
+            sign_up(subscribable=subscribable, now=utcnow(), **asked.validated_data)
+        except InvalidDestination as error:
+            raise ValidationError({"email": [str(error)]}) from error
+        except SignUpClosed as error:
+            raise PermissionDenied(str(error)) from error
+        return Response({"detail": CHECK_YOUR_MAIL}, status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(exclude=True)
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        """The preflight of a browser."""
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [] if self.request.method == "OPTIONS" else [ScopedRateThrottle()]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        # The parsers read a body whole; Django's own limit does not hold for them.
+        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST:
+            raise TooLarge
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        answered = super().finalize_response(request, response, *args, **kwargs)
+        for header, value in CORS.items():
+            answered[header] = value
+        return answered

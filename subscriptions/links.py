@@ -1,0 +1,56 @@
+"""The addresses readers get, and whose they are. Absolute, under SITE_URL."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from common import signing
+from subscriptions.models import Subscribable, Subscription
+
+UNSUBSCRIBE = "unsubscribe"
+MANAGE = "manage"
+CONFIRM = "confirm"
+
+GONE = "This subscription no longer exists, so there is nothing left to do."
+
+
+def page_url(subscribable: Subscribable) -> str:
+    """The newsletter's page; empty for the private, which have none."""
+    if subscribable.visibility == Subscribable.Visibility.PRIVATE:
+        return ""
+    return f"{settings.SITE_URL}/s/{subscribable.name}/"
+
+
+def unsubscribe_url_for(pk: int, token: str) -> str:
+    """From the values of a Subscription, for the sender, which builds very many."""
+    return f"{settings.SITE_URL}/unsubscribe/{signing.link_token(pk, token, UNSUBSCRIBE)}/"
+
+
+def manage_url_for(pk: int, token: str) -> str:
+    """From the values of a Subscription, for the sender, which builds very many."""
+    return f"{settings.SITE_URL}/manage/{signing.link_token(pk, token, MANAGE)}/"
+
+
+def unsubscribe_url(subscription: Subscription) -> str:
+    return unsubscribe_url_for(subscription.pk, subscription.token)
+
+
+def manage_url(subscription: Subscription) -> str:
+    return manage_url_for(subscription.pk, subscription.token)
+
+
+def confirm_url(subscription: Subscription, *, now: datetime) -> str:
+    """Good for CONFIRM_HOURS from `now`, and as long as the subscription keeps its nonce."""
+    expires = now + timedelta(hours=settings.CONFIRM_HOURS)
+    payload: dict[str, str | int] = {"id": subscription.pk, "nonce": subscription.confirm_nonce}
+    return f"{settings.SITE_URL}/confirm/{signing.sign(CONFIRM, payload, expires=expires)}/"
+
+
+def find(token: str, purpose: str) -> Subscription:
+    """The subscription whose link token this is, with its newsletter and address. Raises TokenError."""
+    pk = signing.link_pk(token)
+    found = Subscription.objects.select_related("subscribable", "destination").filter(pk=pk).first()
+    if found is None:
+        raise signing.TokenError(GONE)
+    signing.check_link(token, secret=found.token, purpose=purpose)
+    return found

@@ -1,0 +1,21 @@
+"""`assign`: puts posts that have settled into the collections they belong to."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.commands import FeedletterCommand, Result
+from subscriptions.services.assigning import assign_final
+
+
+class Command(FeedletterCommand):
+    help = "Puts the posts that have settled into the letters they belong to."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--all", action="store_true", help="As for the other stages; this one never backs off."
+        )
+
+    def run(self, **options: Any) -> Result:
+        with self.progress("assigning"):
+            return {"assigned": assign_final()}

@@ -1,0 +1,55 @@
+"""`export_subscribers NAME`: the list as CSV, on stdout or in a file."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.commands import FeedletterCommand, Result
+from subscriptions.management.options import add_newsletter, find_subscribable
+from subscriptions.models import Subscribable
+from subscriptions.services.lists import export_subscribers
+
+
+class Command(FeedletterCommand):
+    help = "Writes the subscribers of a newsletter as CSV: email, name, status, added."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+        parser.add_argument("--output", metavar="FILE", help="Write there instead of printing.")
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        if options["json"]:
+            rows = export_subscribers(subscribable=subscribable)
+            header = next(rows)
+            return (dict(zip(header, row, strict=True)) for row in rows)
+        if options["output"]:
+            self.save(subscribable, Path(options["output"]))
+        else:
+            write(subscribable, Plain(self.stdout))
+        return None
+
+    def save(self, subscribable: Subscribable, path: Path) -> None:
+        try:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                write(subscribable, file)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+class Plain:
+    """A command's stdout that adds no line ends of its own: RFC 4180 ends lines with CRLF."""
+
+    def __init__(self, stdout: Any) -> None:
+        self.stdout = stdout
+
+    def write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+
+
+def write(subscribable: Subscribable, file: Any) -> None:
+    writer = csv.writer(file)
+    for row in export_subscribers(subscribable=subscribable):
+        writer.writerow(row)

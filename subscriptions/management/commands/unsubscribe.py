@@ -1,0 +1,53 @@
+"""`unsubscribe NAME`: ends a subscription."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common import kinds
+from common.arguments import whole
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.services.subscribing import unsubscribe
+
+
+class Command(FeedletterCommand):
+    help = "Ends a subscription, named by its address or account, or by its number."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+        parser.add_argument(
+            "--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."
+        )
+        add_destination(parser)
+
+    def run(self, **options: Any) -> Result:
+        subscription = find_subscription(find_subscribable(options["newsletter"]), options)
+        unsubscribe(subscription=subscription, now=utcnow())
+        label = subscription.destination.label
+        said = f"{label} no longer gets {subscription.subscribable}."
+        return Told(said, {"id": subscription.pk, "destination": label, "confirmed": False})
+
+
+def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) -> Subscription:
+    """Named by --id or by its destination. Raises CommandError, InvalidDestination."""
+    rows = Subscription.objects.select_related("subscribable", "destination").filter(
+        subscribable=subscribable
+    )
+    found: Subscription | None
+    if options["id"] is not None:
+        found, named = rows.filter(pk=options["id"]).first(), f"number {options['id']}"
+    else:
+        kind = kinds.get(subscribable.channel)
+        # Secrets tell nothing about which account it is.
+        secrets = {field.name: "-" for field in kind.destination_fields if field.secret}
+        given = {name: value for name, value in options.items() if value is not None}
+        parsed = kind.parse_destination(destination({**secrets, **given}, kind))
+        found, named = rows.filter(destination__core=parsed.core).first(), parsed.label
+    if found is None:
+        hint = f"“list_subscribers {subscribable.name}” shows those there are."
+        raise CommandError(f"{subscribable} has no subscriber {named}. {hint}")
+    return found

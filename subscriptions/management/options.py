@@ -1,0 +1,138 @@
+"""Options of newsletters and of destinations, as define, alter, subscribe and unsubscribe share them."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Iterator, Mapping
+from datetime import time
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common import kinds
+from common.arguments import find, pairs, whole
+from feeds.management.options import find_feed
+from feeds.models import Feed
+from subscriptions.models import Subscribable
+
+# The option, where it is not --name-of-the-field.
+OPTION_NAMES: Mapping[str, str] = {
+    "name": "NAME",
+    "feeds": "--feed",
+    "from_email": "--from",
+    "params": "--param",
+}
+TEXTS = ("title", "description", "language", "template", "from_email", "reply_to", "time_zone", "cron")
+CHOICES = ("channel", "arrangement", "visibility", "sign_up")
+NUMBERS = ("n", "max_wait_days", "day_of_month")
+FIELDS = (*TEXTS, *CHOICES, *NUMBERS, "at", "weekday")
+
+
+def add_newsletter(parser: CommandParser) -> None:
+    """The NAME of a newsletter that is there."""
+    parser.add_argument("newsletter", metavar="NAME", help="The newsletter; “list_subscribables” shows them.")
+
+
+def find_subscribable(name: str) -> Subscribable:
+    hint = "“list_subscribables” shows those there are."
+    found: Subscribable = find(Subscribable.objects.all(), "newsletter", hint, name=name)
+    return found
+
+
+def add_fields(parser: CommandParser) -> None:
+    """What makes a newsletter; options left out are None."""
+    parser.add_argument(
+        "--feed", type=whole, action="append", metavar="ID", help="May be given several times."
+    )
+    parser.add_argument("--arrangement", choices=Subscribable.Arrangement.values, help="How readers get it.")
+    parser.add_argument("--n", type=whole, metavar="N", help="every_n: how many posts make a letter.")
+    parser.add_argument(
+        "--max-wait-days", type=whole, metavar="N", help="every_n: not waiting longer than this."
+    )
+    parser.add_argument(
+        "--at", type=clock, metavar="HH:MM", help="daily, weekly, monthly: the hour, such as 07:00."
+    )
+    parser.add_argument("--weekday", type=weekday, metavar="DAY", help="weekly: the day, such as monday.")
+    parser.add_argument(
+        "--day-of-month", type=whole, metavar="DAY", help="monthly: 1 to 31; 31 is the last day."
+    )
+    parser.add_argument("--cron", help="cron: minute hour day month weekday, such as “0 7 * * 1,4”.")
+    parser.add_argument("--time-zone", metavar="ZONE", help="Such as America/New_York (usually UTC).")
+    parser.add_argument(
+        "--from", dest="from_email", metavar="ADDRESS", help="Such as “Name <a@example.org>”."
+    )
+    parser.add_argument("--reply-to", metavar="ADDRESS")
+    parser.add_argument("--title", help="What readers see.")
+    parser.add_argument("--description", help="One or two sentences for readers.")
+    parser.add_argument("--language", help="Of the letters, such as en.")
+    parser.add_argument("--template", help="A letter template; left out, the usual one.")
+    parser.add_argument("--visibility", choices=Subscribable.Visibility.values)
+    parser.add_argument("--sign-up", choices=Subscribable.SignUp.values)
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="KEY=VALUE", help="A %%Field%% in templates."
+    )
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="The channel needs it."
+    )
+
+
+def fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that were given."""
+    given = {name: options[name] for name in FIELDS if options.get(name) is not None}
+    if options["option"]:
+        given["options"] = pairs(options["option"], "--option")
+    return given
+
+
+def feeds(options: Mapping[str, Any]) -> list[Feed]:
+    """The feeds of --feed, each once. Raises CommandError for one there is not."""
+    return [find_feed(pk) for pk in dict.fromkeys(options["feed"] or ())]
+
+
+def clock(text: str) -> time:
+    try:
+        hour, minute = text.split(":")
+        return time(int(hour), int(minute))
+    except ValueError:
+        raise ArgumentTypeError("give hours and minutes, such as 07:00.") from None
+
+
+def weekday(text: str) -> int:
+    names = [label.lower() for label in Subscribable.Weekday.labels]
+    found = [number for number, name in enumerate(names) if name.startswith(text.lower()) and len(text) >= 2]
+    if len(found) != 1:
+        raise ArgumentTypeError(f"give one of {', '.join(names)}.")
+    return found[0]
+
+
+def destination_fields() -> Iterator[kinds.Field]:
+    """The fields of all channels, each name once."""
+    seen: set[str] = set()
+    for kind in kinds.all_kinds():
+        for field in kind.destination_fields:
+            if field.name not in seen:
+                seen.add(field.name)
+                yield field
+
+
+def add_destination(parser: CommandParser) -> None:
+    """An option for each field of each channel's destinations."""
+    for field in destination_fields():
+        help_text = (field.help or field.label).replace("%", "%%")
+        parser.add_argument(option(field), dest=field.name, metavar=field.name.upper(), help=help_text)
+
+
+def option(field: kinds.Field) -> str:
+    return "--" + field.name.replace("_", "-")
+
+
+def destination(options: Mapping[str, Any], kind: kinds.Kind) -> dict[str, str]:
+    """The channel's fields that were given. Raises CommandError for another channel's, or a missing one."""
+    given = {field.name: field for field in destination_fields() if options.get(field.name) is not None}
+    own = {field.name for field in kind.destination_fields}
+    if strange := [option(field) for name, field in given.items() if name not in own]:
+        raise CommandError(f"{kind.label} does not use {', '.join(strange)}. Leave that out.")
+    needed = [
+        option(field) for field in kind.destination_fields if field.required and field.name not in given
+    ]
+    if needed:
+        raise CommandError(f"{kind.label} needs {', '.join(needed)}.")
+    return {name: str(options[name]) for name in given}

@@ -1,0 +1,65 @@
+"""What commands say about a newsletter and a subscriber: the names of docs and programs."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+
+from subscriptions.models import Subscribable, Subscription, Suppression
+from subscriptions.rules.periods import next_ends
+from subscriptions.services.schedules import schedule_of
+
+
+def with_counts(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
+    """Annotates what `subscribable_row` needs: subscribers confirmed, collections open, the next to close."""
+    return rows.annotate(
+        subscribers=Count(
+            "subscriptions", filter=Q(subscriptions__status=Subscription.Status.CONFIRMED), distinct=True
+        ),
+        open=Count("assignables", distinct=True),
+        closes=Min("assignables__period_end"),
+    ).prefetch_related("feeds")
+
+
+def subscribable_row(subscribable: Any, *, now: datetime) -> dict[str, Any]:
+    return {
+        "name": subscribable.name,
+        "title": subscribable.title,
+        "channel": subscribable.channel,
+        "arrangement": subscribable.arrangement,
+        "time_zone": subscribable.time_zone,
+        "feeds": [feed.pk for feed in subscribable.feeds.all()],
+        "subscribers": subscribable.subscribers,
+        "open": subscribable.open,
+        "next_close": subscribable.closes or next_end(subscribable, now=now),
+    }
+
+
+def counted(subscribable: Subscribable, *, now: datetime) -> dict[str, Any]:
+    """The row of one that was just defined or changed."""
+    found = with_counts(Subscribable.objects.filter(pk=subscribable.pk)).get()
+    return subscribable_row(found, now=now)
+
+
+def next_end(subscribable: Subscribable, *, now: datetime) -> datetime | None:
+    """When the coming period ends; None where posts decide, not the calendar."""
+    ends = next_ends(schedule_of(subscribable), ZoneInfo(subscribable.time_zone), now, 1)
+    return ends[0] if ends else None
+
+
+def with_suppressed(rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
+    """Annotates whether nothing may be sent to the destination."""
+    same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
+    return rows.select_related("destination").annotate(suppressed=Exists(same))
+
+
+def subscriber_row(subscription: Any) -> dict[str, Any]:
+    return {
+        "id": subscription.pk,
+        "destination": subscription.destination.label,
+        "name": subscription.display_name,
+        "status": "suppressed" if subscription.suppressed else subscription.status,
+        "confirmed": subscription.status == Subscription.Status.CONFIRMED,
+        "added": subscription.added_at,
+    }

@@ -1,0 +1,77 @@
+"""Which period's collection an item goes into: its own, unless that is sealed or issued already."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from subscriptions.rules.periods import Period, period_for
+from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.within_type_ids import within_type_id_for
+
+LOOK_AHEAD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A collection by name, with its period if it has one."""
+
+    within_type_id: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCollection:
+    """A collection of the newsletter that is not issued yet."""
+
+    within_type_id: str
+    end: datetime
+    sealed: bool
+
+
+def period_slot(
+    *,
+    final_at: datetime,
+    now: datetime,
+    schedule: Schedule,
+    zone: ZoneInfo,
+    issued_through: datetime | None,
+    collections: Sequence[OpenCollection],
+) -> Slot:
+    """The slot for an item that became final at `final_at` and is assigned at `now`.
+
+    A period that is sealed or issued takes nothing: the item goes into the one open now. Where an edit of
+    the schedule makes a period reach back into what was issued, it begins where that ended, so that no
+    name (the start instant) is ever given twice. A collection is recognised by its stored end.
+    """
+    by_end = {collection.end: collection for collection in collections}
+    names = {collection.within_type_id for collection in collections}
+    for moment, period in islice(_candidates(final_at, now, schedule, zone), LOOK_AHEAD):
+        if issued_through is not None and period.end <= issued_through:
+            continue
+        if (there := by_end.get(period.end)) is not None:
+            if there.sealed:
+                continue
+            return Slot(there.within_type_id, period.start, period.end)
+        start = period.start if issued_through is None else max(period.start, issued_through)
+        slot = _slot(Period(start, period.end))
+        # A name that is taken was opened under another schedule, and keeps its end.
+        return slot if slot.within_type_id not in names else _slot(Period(moment, period.end))
+    raise ValueError("The schedule has no period that is still open.")
+
+
+def _slot(period: Period) -> Slot:
+    return Slot(within_type_id_for("daily", period=period), period.start, period.end)
+
+
+def _candidates(
+    final_at: datetime, now: datetime, schedule: Schedule, zone: ZoneInfo
+) -> Iterator[tuple[datetime, Period]]:
+    yield final_at, period_for(final_at, schedule, zone)
+    moment = max(now, final_at)
+    while True:
+        period = period_for(moment, schedule, zone)
+        yield moment, period
+        moment = period.end

@@ -1,0 +1,82 @@
+"""Which period a moment belongs to. Periods tile time: the end of one is the start of the next."""
+
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from subscriptions.rules.cron import firings
+from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.wall_clock import first_instant, wall
+
+# Cuts looked at from the one before the moment's day on: a clock set back by a whole day needs four.
+_LOOK_AHEAD = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """[start, end), two instants in UTC."""
+
+    start: datetime
+    end: datetime
+
+    def __contains__(self, moment: datetime) -> bool:
+        return self.start <= moment < self.end
+
+
+def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
+    """The period that contains an aware moment.
+
+    Raises ValueError for an arrangement without periods and a cron line without a firing on either side.
+    """
+    start: datetime | None = None
+    for reading in _cuts(schedule, wall(moment, zone)):
+        cut = first_instant(reading, zone)
+        if cut <= moment:
+            start = cut
+        elif start is not None:
+            return Period(start, cut)
+    raise ValueError(f"There is no period around {moment.isoformat()} in {schedule}.")
+
+
+def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 5) -> list[datetime]:
+    """The next `count` ends of periods (UTC) after a moment; none for arrangements without periods."""
+    ends: list[datetime] = []
+    for _ in range(count if schedule.has_periods else 0):
+        after = period_for(after, schedule, zone).end
+        ends.append(after)
+    return ends
+
+
+def instant_id(moment: datetime) -> str:
+    """An instant as within_type_ids show it: "2026-11-21T05:00:00Z"."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _cuts(schedule: Schedule, reading: datetime) -> Iterator[datetime]:
+    """Wall-clock cuts in ascending order, from one that is not after the reading."""
+    if schedule.arrangement == "cron":
+        return firings(schedule.cron, reading)
+    # From the day before: on the day itself the cut may be still to come.
+    dates = _dates(schedule, reading.date() - timedelta(days=1))
+    return (datetime.combine(day, schedule.at) for day in dates)
+
+
+def _dates(schedule: Schedule, day: date) -> Iterator[date]:
+    """Dates of cuts, the first of them not after `day`."""
+    match schedule.arrangement:
+        case "daily":
+            return (day + timedelta(days=k) for k in range(_LOOK_AHEAD))
+        case "weekly":
+            first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
+            return (first + timedelta(weeks=k) for k in range(_LOOK_AHEAD))
+        case "monthly":
+            return (_in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
+    raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
+
+
+def _in_month(day: date, months: int, day_of_month: int) -> date:
+    years, month = divmod(day.month - 1 + months, 12)
+    year = day.year + years
+    return date(year, month + 1, min(day_of_month, monthrange(year, month + 1)[1]))

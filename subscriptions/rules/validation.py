@@ -1,0 +1,76 @@
+"""What an admin may ask for: zones, times, days, cron lines."""
+
+from difflib import get_close_matches
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from subscriptions.rules.cron import check_cron
+from subscriptions.rules.schedule import ARRANGEMENTS, Schedule
+
+MAX_N = 1000
+MAX_WAIT_DAYS = 3650
+
+
+class InvalidSchedule(ValueError):
+    """One detail is wrong. `field` is the form field; the message is a sentence for the admin."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
+    """The zone, when every detail is right. Raises InvalidSchedule for the first that is wrong."""
+    try:
+        zone = check_zone(time_zone)
+    except ValueError as error:
+        raise InvalidSchedule("time_zone", str(error)) from None
+    _check_details(schedule)
+    if schedule.arrangement == "cron":
+        try:
+            check_cron(schedule.cron)
+        except ValueError as error:
+            raise InvalidSchedule("cron", str(error)) from None
+    return zone
+
+
+def check_counts(n: int | None, max_wait_days: int | None) -> None:
+    """What every n takes besides. Raises InvalidSchedule."""
+    if n is None or not 1 <= n <= MAX_N:
+        raise InvalidSchedule("n", f"Say after how many posts a letter goes out: 1 to {MAX_N}.")
+    if max_wait_days is not None and not 1 <= max_wait_days <= MAX_WAIT_DAYS:
+        raise InvalidSchedule("max_wait_days", f"The longest wait is 1 to {MAX_WAIT_DAYS} days.")
+
+
+def check_zone(name: str) -> ZoneInfo:
+    """The zone of that name in the tz database. Raises ValueError with the nearest names."""
+    if name in _zone_names():
+        return ZoneInfo(name)
+    folded = {known.casefold(): known for known in _zone_names()}
+    near = get_close_matches(name[:64].casefold().replace(" ", "_"), folded, n=3)
+    hint = (
+        f"Did you mean {' or '.join(folded[key] for key in near)}?"
+        if near
+        else "Use one such as Europe/Paris."
+    )
+    raise ValueError(f"There is no time zone “{name[:64]}”. {hint}")
+
+
+@cache
+def _zone_names() -> frozenset[str]:
+    # Not ZoneInfo(name): it takes "right/UTC" (with leap seconds) and raises OSError for "America".
+    return frozenset(available_timezones())
+
+
+def _check_details(schedule: Schedule) -> None:
+    if schedule.arrangement not in ARRANGEMENTS:
+        names = ", ".join(sorted(ARRANGEMENTS))
+        raise InvalidSchedule(
+            "arrangement", f"There is no arrangement “{schedule.arrangement}”. Use: {names}."
+        )
+    if schedule.at.second or schedule.at.microsecond or schedule.at.tzinfo is not None:
+        raise InvalidSchedule("at", "The time is hours and minutes, such as 07:00.")
+    if not 0 <= schedule.weekday <= 6:
+        raise InvalidSchedule("weekday", "The weekday is 0 for Monday to 6 for Sunday.")
+    if not 1 <= schedule.day_of_month <= 31:
+        raise InvalidSchedule("day_of_month", "The day of the month is 1 to 31.")

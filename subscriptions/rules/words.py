@@ -1,0 +1,61 @@
+"""Schedules and moments in words, for readers and admins. English names of our own: no locale decides."""
+
+import re
+from datetime import datetime, time
+from zoneinfo import ZoneInfo
+
+from subscriptions.rules.schedule import Schedule
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "GMT", "GMT0", "GMT+0", "GMT-0", "Greenwich"})
+
+
+def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
+    """The rhythm, to follow "It comes" or "You get": "every Monday at 7:00, New York time"."""
+    at = f"at {clock_words(schedule.at)}, {zone_words(zone)}"
+    match schedule.arrangement:
+        case "daily":
+            return f"every day {at}"
+        case "weekly":
+            return f"every {WEEKDAYS[schedule.weekday]} {at}"
+        case "monthly":
+            return f"on the {_day_words(schedule.day_of_month)} {at}"
+        case "cron":
+            return "on its own schedule"
+        case "every_n" if n is not None and n > 1:
+            return f"every {n} posts"
+    return "each post as it appears"
+
+
+def moment_words(moment: datetime, zone: ZoneInfo) -> str:
+    """ "Monday, 23 November 2026 at 7:00, New York time"."""
+    local = moment.astimezone(zone)
+    day = f"{WEEKDAYS[local.weekday()]}, {local.day} {MONTHS[local.month - 1]} {local.year}"
+    return f"{day} at {clock_words(local.time())}, {zone_words(zone)}"
+
+
+def clock_words(at: time) -> str:
+    """ "7:00", without seconds."""
+    return f"{at.hour}:{at.minute:02}"
+
+
+def zone_words(zone: ZoneInfo) -> str:
+    """ "New York time", "UTC", "UTC+3"."""
+    place = str(zone).rpartition("/")[2]
+    if place in _UTC_NAMES:
+        return "UTC"
+    # The tz database's Etc/GMT names count the other way round: Etc/GMT-3 is three hours ahead.
+    if fixed := re.fullmatch(r"GMT([+-])(\d+)", place):
+        return f"UTC{'-' if fixed[1] == '+' else '+'}{fixed[2]}"
+    return f"{place.replace('_', ' ')} time"
+
+
+def _day_words(day: int) -> str:
+    if day == 31:
+        return "last day of each month"
+    suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"{day}{suffix} of each month{' (or its last day)' if day > 28 else ''}"

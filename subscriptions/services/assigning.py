@@ -1,0 +1,125 @@
+"""Assigning: a final item goes, in one transaction, into every collection it will ever belong to."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from common.clock import utcnow
+from feeds.models import Item
+from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.rules.collecting import OpenCollection, Slot, period_slot
+from subscriptions.rules.within_type_ids import within_type_id_for
+from subscriptions.services.schedules import schedule_of
+
+log = logging.getLogger(__name__)
+
+BATCH = 200
+
+
+def assign_final(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Assigns items until none is final, or the budget is spent. Returns how many were assigned."""
+    assigned = 0
+    failed: set[int] = set()
+    stop_at = time.monotonic() + budget.total_seconds() if budget else None
+    while stop_at is None or time.monotonic() < stop_at:
+        final = Item.objects.final().exclude(pk__in=failed).order_by("final_at", "pk")
+        pks = list(final.values_list("pk", flat=True)[:BATCH])
+        if not pks:
+            break
+        for pk in pks:
+            try:
+                assigned += assign(item_id=pk, now=clock())
+            except Exception:
+                log.exception("assigning failed", extra={"item": pk})
+                failed.add(pk)
+    return assigned
+
+
+@transaction.atomic
+def assign(*, item_id: int, now: datetime) -> bool:
+    """Assigns one item. False when there was nothing to do (another worker was first)."""
+    feed_id = Item.objects.filter(pk=item_id).values_list("feed_id", flat=True).first()
+    takers = lock_for_membership(Subscribable.objects.filter(feeds=feed_id, stopped=False))
+    item = Item.objects.final().select_for_update().filter(pk=item_id).first()
+    if item is None or item.final_at is None:
+        return False
+    rows = [
+        Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now) for taker in takers
+    ]
+    Assignment.objects.bulk_create(rows)
+    # Nobody takes it, so nothing will ever clear it but us.
+    state = Item.State.ASSIGNED if rows else Item.State.CLEARED
+    changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
+    return bool(Item.objects.final().filter(pk=item.pk).update(**changes))
+
+
+def lock_for_membership(subscribables: "SubscribableRows") -> list[Subscribable]:
+    """The one lock for membership: whoever changes what a collection holds takes it first, in pk order.
+
+    NO KEY: sign-ups hold KEY SHARE on these rows and are not blocked.
+    """
+    return list(subscribables.select_for_update(no_key=True, of=("self",)).order_by("pk"))
+
+
+SubscribableRows = type(Subscribable.objects.all())
+
+
+def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
+    """The collection of this newsletter that takes the item, opened if need be. Its lock is held."""
+    if subscribable.arrangement == Subscribable.Arrangement.EACH:
+        return _open(subscribable, Slot(within_type_id_for("each", item_id=item.pk)), now)
+    if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
+        return _numbered(subscribable, now)
+    assert item.final_at is not None  # noqa: S101 - only final items are assigned
+    open_rows = Assignable.objects.filter(subscribable=subscribable)
+    slot = period_slot(
+        final_at=item.final_at,
+        now=now,
+        schedule=schedule_of(subscribable),
+        zone=ZoneInfo(subscribable.time_zone),
+        issued_through=subscribable.issued_through,
+        collections=[
+            OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
+            for row in open_rows
+            if row.period_end is not None
+        ],
+    )
+    return _open(subscribable, slot, now)
+
+
+def _numbered(subscribable: Subscribable, now: datetime) -> Assignable:
+    """Every n: the open collection while it has room and is not sealed; else the next number."""
+    current = Assignable.objects.filter(
+        subscribable=subscribable, within_type_id=numbered(subscribable.counter)
+    ).first()
+    if current is not None:
+        full = current.assignments.count() >= (current.capacity or 1)
+        if not full and current.seal_token is None:
+            return current
+        subscribable.counter += 1
+        subscribable.save(update_fields=["counter"])
+    return _open(subscribable, Slot(numbered(subscribable.counter)), now)
+
+
+def numbered(counter: int) -> str:
+    """An every-n collection's name."""
+    return within_type_id_for("every_n", counter=counter)
+
+
+def _open(subscribable: Subscribable, slot: Slot, now: datetime) -> Assignable:
+    assignable, _ = Assignable.objects.get_or_create(
+        subscribable=subscribable,
+        within_type_id=slot.within_type_id,
+        defaults={
+            "opened_at": now,
+            "next_try_at": now,
+            "period_start": slot.start,
+            "period_end": slot.end,
+            "capacity": subscribable.n,
+        },
+    )
+    return assignable

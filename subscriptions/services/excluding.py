@@ -1,0 +1,37 @@
+"""Excluding: taking items out of what is still being collected. Works until a collection is sealed."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from feeds.models import Item
+from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.services.assigning import lock_for_membership
+
+BY_HAND = "by hand"
+
+
+def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = BY_HAND) -> int:
+    """Excludes each item that no sealed collection holds and that was not sent. Returns how many."""
+    return sum(exclude(item_id=pk, reason=reason) for pk in item_ids)
+
+
+@transaction.atomic
+def exclude(*, item_id: int, reason: str) -> bool:
+    """Excludes one item, and takes it out of every open collection. False when it is too late."""
+    lock_for_membership(
+        Subscribable.objects.filter(pk__in=Assignable.objects.filter(items=item_id).values("subscribable"))
+    )
+    item = Item.objects.select_for_update().filter(pk=item_id, state__in=("unassigned", "assigned")).first()
+    held = Assignment.objects.filter(item=item_id)
+    if item is None or held.filter(assignable__seal_token__isnull=False).exists():
+        return False
+    collections = list(held.values_list("assignable_id", flat=True))
+    held.delete()
+    # An emptied collection would be an empty issue.
+    Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
+    Item.objects.filter(pk=item.pk, state=item.state).update(
+        state=Item.State.EXCLUDED, reason=reason, entry=None, content_hash="", final_at=None, vanished_at=None
+    )
+    return True

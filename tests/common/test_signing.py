@@ -1,0 +1,103 @@
+"""Tokens: good for one purpose, until their end, and for nothing else."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common import signing
+from common.signing import TokenError, TokenExpired
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+TWO_DAYS = NOW + timedelta(hours=48)
+KEYS = st.integers(min_value=1, max_value=10**17)
+SECRETS = st.text(alphabet="abcXYZ019-_", min_size=16, max_size=40)
+
+
+def test_a_signed_token_carries_its_payload() -> None:
+    token = signing.sign("confirm", {"id": 7, "nonce": "abc"}, expires=TWO_DAYS)
+    assert signing.read("confirm", token, now=NOW) == {"id": 7, "nonce": "abc"}
+
+
+def test_a_signed_token_stands_in_a_path_as_it_is() -> None:
+    token = signing.sign("confirm", {"id": 7, "nonce": "a" * 40}, expires=TWO_DAYS)
+    assert set(token) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.=")
+
+
+def test_a_signed_token_ends_on_the_second() -> None:
+    token = signing.sign("confirm", {"id": 7}, expires=TWO_DAYS)
+    assert signing.read("confirm", token, now=TWO_DAYS - timedelta(seconds=1))
+    with pytest.raises(TokenExpired) as caught:
+        signing.read("confirm", token, now=TWO_DAYS)
+    assert caught.value.payload == {"id": 7}
+
+
+def test_a_signed_token_is_good_for_its_purpose_only() -> None:
+    token = signing.sign("confirm", {"id": 7}, expires=TWO_DAYS)
+    with pytest.raises(TokenError):
+        signing.read("sign_in", token, now=NOW)
+
+
+def test_a_signed_token_survives_a_key_that_became_a_fallback() -> None:
+    with override_settings(SECRET_KEY="old" * 20):
+        token = signing.sign("confirm", {"id": 7}, expires=TWO_DAYS)
+    with override_settings(SECRET_KEY="new" * 20, SECRET_KEY_FALLBACKS=["old" * 20]):
+        assert signing.read("confirm", token, now=NOW) == {"id": 7}
+    with override_settings(SECRET_KEY="new" * 20), pytest.raises(TokenError):
+        signing.read("confirm", token, now=NOW)
+
+
+@given(st.text(max_size=1200))
+def test_nonsense_is_no_signed_token(text: str) -> None:
+    with pytest.raises(TokenError):
+        signing.read("confirm", text, now=NOW)
+
+
+@given(st.integers(min_value=0, max_value=200), st.characters())
+def test_a_signed_token_with_one_character_changed_is_refused(place: int, char: str) -> None:
+    token = signing.sign("confirm", {"id": 7, "nonce": "abc"}, expires=TWO_DAYS)
+    place %= len(token)
+    changed = token[:place] + char + token[place + 1 :]
+    if changed != token:
+        with pytest.raises(TokenError):
+            signing.read("confirm", changed, now=NOW)
+
+
+@given(KEYS, SECRETS)
+def test_a_link_token_opens_its_row(pk: int, secret: str) -> None:
+    token = signing.link_token(pk, secret, "manage")
+    assert signing.link_pk(token) == pk
+    signing.check_link(token, secret=secret, purpose="manage")
+
+
+@given(KEYS, SECRETS, SECRETS)
+def test_a_link_token_needs_secret_purpose_and_row(pk: int, secret: str, other: str) -> None:
+    token = signing.link_token(pk, secret, "manage")
+    wrong = [
+        (token, secret, "unsubscribe"),
+        (token.replace(f"{pk}-", f"{pk + 1}-", 1), secret, "manage"),
+        (token[:-1] + ("0" if token[-1] != "0" else "1"), secret, "manage"),
+    ]
+    if other != secret:
+        wrong.append((token, other, "manage"))
+    for attempt, key, purpose in wrong:
+        with pytest.raises(TokenError):
+            signing.check_link(attempt, secret=key, purpose=purpose)
+
+
+def test_a_link_token_does_not_depend_on_secret_key() -> None:
+    with override_settings(SECRET_KEY="old" * 20):
+        token = signing.link_token(7, "secret", "unsubscribe")
+    with override_settings(SECRET_KEY="new" * 20):
+        signing.check_link(token, secret="secret", purpose="unsubscribe")
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "7", "7-", "-abc", "7-" + "g" * 32, "07-" + "a" * 32, "9" * 30 + "-" + "a" * 32, "٧-" + "a" * 32],
+)
+def test_nonsense_is_no_link_token(token: str) -> None:
+    with pytest.raises(TokenError, match="not complete"):
+        signing.link_pk(token)

@@ -1,0 +1,105 @@
+"""What every test may count on: a database of its own, loopback only, services where there are any."""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import TestCase, TransactionTestCase
+
+from tests import services
+from tests.guard import LoopbackGuard
+
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also the tests that are marked slow")
+    parser.addoption("--database-only", action="store_true", help="only tests of DATABASE_URL's database")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left = [item for item in items if is_left_out(config, item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
+
+
+def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow") and not config.getoption("--slow"):
+        return True
+    return bool(config.getoption("--database-only")) and not touches_database(item)
+
+
+def touches_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("postgres") or item.get_closest_marker("browser"):
+        return False
+    if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
+        return True
+    return issubclass(getattr(item, "cls", None) or object, (TestCase, TransactionTestCase))
+
+
+def found(service: AbstractContextManager[str]) -> Iterator[str]:
+    """The service for a fixture; without it the test is skipped, or fails when services are required."""
+    try:
+        with service as url:
+            yield url
+    except services.Missing as error:
+        if os.environ.get("REQUIRE_SERVICES") == "1":
+            pytest.fail(f"Missing: {error}")
+        pytest.skip(f"Missing: {error}")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL on which databases may be created (postgres://postgres@127.0.0.1:port/postgres)."""
+    yield from found(services.postgres())
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis database of our own."""
+    yield from found(services.redis_server())
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+    """SQLite in a file, as in real life: in memory, threads would share one connection's locks."""
+    database: dict[str, Any] = django_settings.DATABASES["default"]
+    if "sqlite" in database["ENGINE"]:
+        name: str | Path = tmp_path_factory.mktemp("sqlite") / "test.db"
+    else:
+        name = f"test_{database['NAME']}" + ("" if worker_id == "master" else f"_{worker_id}")
+    database["TEST"]["NAME"] = str(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loopback_guard() -> Iterator[LoopbackGuard]:
+    guard = LoopbackGuard()
+    with guard.installed():
+        yield guard
+
+
+@pytest.fixture(autouse=True)
+def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
+    """Fails the test that tried to leave this machine, even when its code had swallowed the error."""
+    loopback_guard.tried.clear()
+    yield
+    assert not loopback_guard.tried, f"Tests stay on loopback, but this one called {loopback_guard.tried}"
+
+
+@pytest.fixture
+def loopback_allowed(settings: Any) -> None:
+    """Lets the safe client reach servers that the test runs on 127.0.0.1."""
+    settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.0/8")]
+
+
+@pytest.fixture
+def live_urls(live_server: Any, settings: Any) -> str:
+    """The address of a live server to which the program's own absolute links lead."""
+    settings.SITE_URL = live_server.url
+    return str(live_server.url)

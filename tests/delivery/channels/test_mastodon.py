@@ -1,0 +1,143 @@
+"""The Mastodon channel against a fake instance: the contract, and what it asks for."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import pytest
+
+from delivery.channels.base import Permanent, Sent, Session, Temporary
+from delivery.channels.mastodon.channel import MastodonChannel
+from delivery.channels.mastodon.compose import Message
+from delivery.channels.mastodon.instance import InstanceCache
+from tests.contracts.channel import NOW, Answer, Arrival, ChannelContract
+from tests.delivery.channels.mastodon_letters import (
+    CHANNEL,
+    IMPATIENT,
+    LINK,
+    PATIENT,
+    TOO_MANY,
+    closed_port,
+    message,
+    send,
+    session,
+)
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
+
+
+@pytest.fixture
+def instance() -> Iterator[MastodonInstance]:
+    with MastodonInstance() as server:
+        yield server
+
+
+REPLIES: dict[Answer, Reply | None] = {
+    Answer.OK: None,
+    Answer.RATE_LIMITED: TOO_MANY,
+    Answer.BUSY: Reply(503, "<html>down for maintenance</html>"),
+    Answer.REFUSED: Reply(422, {"error": "Validation failed: Text can't be blank"}),
+    Answer.SILENT: Reply(takes=True, silent=True),
+}
+
+
+class TestMastodonContract(ChannelContract):
+    channel: ClassVar[MastodonChannel] = CHANNEL
+
+    @pytest.fixture(autouse=True)
+    def _servers(self, instance: MastodonInstance) -> Iterator[None]:
+        self.instance, self.url = instance, instance.url
+        with MastodonInstance() as self.private:
+            yield
+
+    def session(self) -> Session:
+        told = self.instance.says
+        return session(timeout=IMPATIENT if told and told.silent else PATIENT)
+
+    def message(self, *, text: str) -> Message:
+        return message(self.url, text)
+
+    def server_says(self, answer: Answer) -> None:
+        self.url = closed_port() if answer is Answer.UNREACHABLE else self.instance.url
+        if answer is Answer.REDIRECTS:
+            self.instance.says = Reply(307, headers={"Location": f"{self.private.url}/api/v1/statuses"})
+        elif answer is not Answer.UNREACHABLE:
+            self.instance.says = REPLIES[answer]
+
+    def arrived(self) -> list[Arrival]:
+        assert self.private.requests == []
+        return [Arrival(status["id"], status["text"]) for status in self.instance.statuses]
+
+    def acceptable(self, arrival: Arrival) -> bool:
+        return self.instance.length(arrival.text) <= self.instance.characters and LINK in arrival.text
+
+
+class TestLimits:
+    def test_the_instances_own_limit_counts(self) -> None:
+        with MastodonInstance(characters=120) as small:
+            assert isinstance(send(message(small.url, "Wörter und mehr " * 50)), Sent)
+            [status] = small.statuses
+            assert small.length(status["text"]) <= 120
+            assert status["text"].endswith(f"…, by Ada {LINK}")
+
+    def test_a_content_warning_takes_its_part(self, instance: MastodonInstance) -> None:
+        what = message(instance.url, "Wörter " * 200, options={"spoiler": "w" * 100})
+        assert isinstance(send(what), Sent)
+
+    def test_limits_are_asked_once_a_day(self, instance: MastodonInstance) -> None:
+        cache = InstanceCache()
+        opened = session(cache)
+        for key, moment in (("a", NOW), ("b", NOW + timedelta(hours=23)), ("c", NOW + timedelta(hours=24))):
+            assert isinstance(opened.send(message(instance.url), key=key, begun_at=None, now=moment), Sent)
+        opened.close()
+        assert len(instance.asked("/api/v2/instance/") + instance.asked("/api/v2/instance")) == 2
+
+    def test_a_refusal_reads_the_limits_anew(self, instance: MastodonInstance) -> None:
+        cache, what = InstanceCache(), message(instance.url, "Wörter " * 200)
+        send(message(instance.url), cache=cache)
+        instance.characters = 300
+        assert isinstance(send(what, cache=cache), Permanent | Sent)
+        assert cache.get(instance.url, NOW) is None
+
+    def test_an_instance_without_v2_is_asked_by_v1(self, instance: MastodonInstance) -> None:
+        instance.paths["/api/v2/instance"] = instance.paths["/api/v2/instance/"] = Reply(404)
+        instance.paths["/api/v1/instance/"] = Reply(body={"version": "3.5", "max_toot_chars": 200})
+        assert isinstance(send(message(instance.url, "Wörter " * 200)), Sent)
+        assert 150 < instance.length(instance.statuses[0]["text"]) <= 200
+
+    def test_a_server_that_tells_no_limits_gets_the_usual_ones(self, instance: MastodonInstance) -> None:
+        instance.paths["/api/v2/instance"] = instance.paths["/api/v2/instance/"] = Reply(404)
+        instance.paths["/api/v1/instance/"] = Reply(404)
+        assert isinstance(send(message(instance.url, "Wörter " * 200)), Sent)
+
+    @pytest.mark.parametrize(
+        "said", [{"configuration": "no"}, {"configuration": {"statuses": {"max_characters": -1}}}, [], "x"]
+    )
+    def test_nonsense_about_limits_does_no_harm(self, instance: MastodonInstance, said: Any) -> None:
+        instance.paths["/api/v2/instance"] = instance.paths["/api/v2/instance/"] = Reply(body=said)
+        assert isinstance(send(message(instance.url, "Wörter " * 200)), Sent | Temporary)
+
+
+class TestRequest:
+    def test_options_reach_the_instance(self, instance: MastodonInstance) -> None:
+        options = {"visibility": "unlisted", "language": "de", "spoiler": "Bienen"}
+        send(message(instance.url, options=options))
+        [request] = instance.asked("/api/v1/statuses")
+        assert request.form["visibility"] == "unlisted"
+        assert request.form["language"] == "de"
+        assert request.form["spoiler_text"] == "Bienen"
+        assert request.headers["idempotency-key"] == "key-1"
+        assert request.headers["authorization"] == f"Bearer {TOKEN}"
+
+    def test_a_post_without_a_link_is_refused_without_asking_anyone(self, instance: MastodonInstance) -> None:
+        outcome = send(message(instance.url, link=""))
+        assert isinstance(outcome, Permanent)
+        assert "no link" in outcome.text
+        assert instance.requests == []
+
+    def test_one_session_serves_several_accounts(self, instance: MastodonInstance) -> None:
+        with MastodonInstance() as other:
+            opened = session()
+            for url in (instance.url, other.url):
+                assert isinstance(opened.send(message(url), key="k", begun_at=None, now=NOW), Sent)
+            opened.close()
+            assert len(instance.statuses) == len(other.statuses) == 1

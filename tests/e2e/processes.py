@@ -1,0 +1,81 @@
+"""Real processes of the program for end-to-end tests, each with its log kept for the error message."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+# What this process may have set for itself and children must not inherit.
+OURS = {"DATABASE_URL", "CELERY_BROKER_URL", "EMAIL_URL", "SITE_URL", "DATA_DIR", "BIND", "SECRET_KEY"}
+
+
+def clean_environment(values: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment without the program's variables, with the values, programs from our venv."""
+    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{inherited.get('PATH', '')}"
+    return {**inherited, "PATH": path, "PYTHONUNBUFFERED": "1", **values}
+
+
+def manage(*arguments: str, environment: Mapping[str, str]) -> Any:
+    """Runs `manage.py … --json` and returns the document. AssertionError with its words when it fails."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments, "--json"],
+        cwd=ROOT,
+        env=clean_environment(environment),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"manage.py {arguments[0]}: {done.stderr[-2000:]}"
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def running(
+    name: str, command: Sequence[str], environment: Mapping[str, str], logs: Path, grace: float = 40
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The process for the time of the block; TERM at the end, and the log shown when the block fails."""
+    log = logs / f"{name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=clean_environment(environment), stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            yield process
+        except BaseException as error:
+            error.add_note(f"--- {name}:\n{log.read_text(errors='replace')[-3000:]}")
+            raise
+        finally:
+            process.terminate()
+            try:
+                process.wait(grace)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+    """The condition's first true value. AssertionError naming what did not come in time."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"{what} did not happen within {seconds} seconds"
+        time.sleep(0.1)
+    return value
+
+
+def answers(url: str) -> bool:
+    """Whether the address answers 200."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False

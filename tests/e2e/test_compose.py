@@ -1,0 +1,88 @@
+"""docker-compose.yml, each service by its very command, on a real PostgreSQL and a real Redis."""
+
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.e2e import compose
+from tests.e2e.journey import SECRET, arrived, blog, set_up
+from tests.e2e.processes import answers, clean_environment, running, until
+from tests.servers.smtp_server import SmtpServer
+from tests.services import free_port
+
+VARIABLES = {
+    "SECRET_KEY": SECRET,
+    "POSTGRES_PASSWORD": "secret",
+    "SITE_URL": "http://127.0.0.1:8000",
+    "EMAIL_URL": "smtp://mail",
+}
+# A poll now, and for finality a second one, which beat allows after a minute.
+LIMIT_SECONDS = 120
+
+
+def test_every_queue_has_a_worker() -> None:
+    from django.conf import settings
+
+    services = compose.load(VARIABLES)
+    workers = [service.command for service in services.values() if "worker" in service.command]
+    served = {queue for command in workers for queue in command[command.index("-Q") + 1].split(",")}
+    routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
+    assert routed | {settings.CELERY_TASK_DEFAULT_QUEUE} == served
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES))
+def test_compose_refuses_to_start_without_what_it_needs(name: str) -> None:
+    with pytest.raises(compose.Unset, match=name):
+        compose.load({**VARIABLES, name: ""})
+
+
+def test_only_migrate_waits_for_the_database_and_the_rest_for_migrate() -> None:
+    services = compose.load(VARIABLES)
+    assert services.pop("migrate").after == {"postgres"}
+    assert all("migrate" in service.after for service in services.values())
+
+
+@pytest.fixture
+def database(postgres_url: str) -> str:
+    """host:port of a PostgreSQL with compose's own role and an empty database of that name."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS feedletter")
+        connection.execute("DROP ROLE IF EXISTS feedletter")
+        connection.execute("CREATE ROLE feedletter LOGIN PASSWORD 'secret'")
+        connection.execute("CREATE DATABASE feedletter OWNER feedletter")
+    return postgres_url.split("@")[1].split("/")[0]
+
+
+def here(text: str, places: dict[str, str]) -> str:
+    """Compose's host names and ports, replaced by where things are on this machine."""
+    for name, place in places.items():
+        text = text.replace(name, place)
+    return text
+
+
+def start_of(service: compose.Service, places: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The service's command and environment, here."""
+    environment = {name: here(value, places) for name, value in service.environment.items()}
+    return [here(part, places) for part in service.command], environment
+
+
+@pytest.mark.slow
+def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_path: Path) -> None:
+    port = free_port()
+    places = {"postgres:5432": database, "redis://redis:6379/0": redis_url}
+    places["0.0.0.0:8000"] = f"127.0.0.1:{port}"
+    with ExitStack() as stack:
+        mail, feed_url = stack.enter_context(SmtpServer()), stack.enter_context(blog())
+        variables = {**VARIABLES, "EMAIL_URL": mail.url, "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8"}
+        services = compose.load(variables)
+        command, environment = start_of(services.pop("migrate"), places)
+        subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=True, timeout=120)
+        for service in services.values():
+            command, environment = start_of(service, places)
+            stack.enter_context(running(service.name, command, environment, tmp_path))
+        until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), "readyz")
+        set_up(feed_url, environment)
+        arrived(mail, LIMIT_SECONDS)

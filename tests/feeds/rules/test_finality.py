@@ -1,0 +1,47 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from feeds.rules.finality import Timing, is_final
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+DEFAULT = Timing(min_delay=30, await_stabilization=15, max_delay=180)
+
+
+def final(seen: float, stable: float, *, changed: bool = False, timing: Timing = DEFAULT) -> bool:
+    return is_final(
+        timing,
+        first_seen=NOW - timedelta(minutes=seen),
+        stable_since=NOW - timedelta(minutes=stable),
+        moment=NOW,
+        changed=changed,
+    )
+
+
+@pytest.mark.parametrize(("seen", "expected"), [(30, False), (30.99, False), (31, True)])
+def test_the_shortest_delay_is_counted_in_whole_minutes_and_must_be_exceeded(
+    seen: float, expected: bool
+) -> None:
+    assert final(seen, seen) is expected
+
+
+@pytest.mark.parametrize(("stable", "expected"), [(15, False), (15.99, False), (16, True)])
+def test_it_must_have_been_stable_for_more_than_the_wait(stable: float, expected: bool) -> None:
+    assert final(60, stable) is expected
+
+
+def test_a_change_at_this_very_poll_counts_only_towards_the_longest_delay() -> None:
+    assert not final(180, 100, changed=True)
+    assert final(181, 100, changed=True)
+
+
+def test_a_post_that_keeps_changing_is_final_after_the_longest_delay() -> None:
+    assert final(181, 0)
+    assert not final(180, 0)
+
+
+def test_zeros_still_need_a_minute_except_at_first_sight() -> None:
+    ping = Timing(0, 0, 0)
+    assert ping.at_first_sight
+    assert not final(0.5, 0.5, timing=ping)
+    assert final(1, 1, timing=ping)

@@ -1,0 +1,166 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from feeds.rules.finality import Timing
+from feeds.rules.plan import BEYOND, OLDER, THERE_BEFORE, Adding, Document, Known, Plan, Seen, plan_document
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+ADDED = NOW - timedelta(days=1)
+DEFAULT = Timing(30, 15, 180)
+PING = Timing(0, 0, 0)
+
+
+def document(
+    *ids: str, published: dict[str, datetime] | None = None, hashes: dict[str, str] | None = None
+) -> Document:
+    entries = {id_: Seen((hashes or {}).get(id_, "h"), (published or {}).get(id_)) for id_ in ids}
+    return Document(order=ids, entries=entries)
+
+
+def known(
+    id_: str,
+    state: str = "unassigned",
+    *,
+    pk: int = 1,
+    seen: int = 20,
+    content_hash: str = "h",
+    vanished: bool = False,
+    rolled_off: bool = False,
+) -> Known:
+    since = NOW - timedelta(minutes=seen)
+    return Known(pk, id_, state, content_hash, since, since, vanished=vanished, rolled_off=rolled_off)
+
+
+def plan(
+    doc: Document,
+    *rows: Known,
+    previous: tuple[str, ...] = (),
+    timing: Timing = DEFAULT,
+    adding: Adding | None = None,
+) -> Plan:
+    return plan_document(
+        doc, rows, previous=previous, timing=timing, added_at=ADDED, adding=adding, moment=NOW
+    )
+
+
+def excluded(result: Plan) -> dict[str, str]:
+    return {insert.id: insert.excluded for insert in result.insert}
+
+
+def test_from_now_on_excludes_everything_the_first_document_holds() -> None:
+    result = plan(document("b", "a"), adding=Adding("from_now"))
+    assert excluded(result) == {"a": THERE_BEFORE, "b": THERE_BEFORE}
+
+
+def test_the_last_n_are_taken_by_date_where_all_have_one() -> None:
+    dates = {"a": NOW - timedelta(days=3), "b": NOW - timedelta(days=5), "c": NOW - timedelta(days=4)}
+    result = plan(document("b", "c", "a", published=dates), adding=Adding("last", 2))
+    assert {id_ for id_, why in excluded(result).items() if not why} == {"a", "c"}
+
+
+def test_the_last_n_are_taken_by_position_where_dates_are_missing() -> None:
+    result = plan(document("new", "middle", "old"), adding=Adding("last", 1))
+    assert {id_ for id_, why in excluded(result).items() if not why} == {"new"}
+
+
+def test_all_takes_everything_that_was_read_in_full() -> None:
+    doc = Document(order=("b", "a"), entries={"b": Seen("h")})
+    assert excluded(plan(doc, adding=Adding("all"))) == {"a": THERE_BEFORE, "b": ""}
+
+
+def test_a_new_entry_older_than_the_adding_is_excluded() -> None:
+    result = plan(document("late", published={"late": ADDED}))
+    assert excluded(result) == {"late": OLDER}
+
+
+def test_a_new_entry_without_a_date_or_from_the_future_is_taken() -> None:
+    result = plan(document("undated", "future", published={"future": NOW + timedelta(days=99)}))
+    assert excluded(result) == {"undated": "", "future": ""}
+
+
+def test_a_new_entry_beyond_what_is_read_in_full_is_remembered_but_not_sent() -> None:
+    result = plan(Document(order=("new", "tail"), entries={"new": Seen("h")}))
+    assert excluded(result) == {"new": "", "tail": BEYOND}
+
+
+def test_inserts_come_oldest_first_so_that_keys_ascend_with_age() -> None:
+    assert [insert.id for insert in plan(document("new", "old")).insert] == ["old", "new"]
+
+
+def test_a_feed_that_pings_finalises_at_first_sight() -> None:
+    (insert,) = plan(document("a"), timing=PING).insert
+    assert insert.final
+    (insert,) = plan(document("a")).insert
+    assert not insert.final
+
+
+def test_an_unchanged_entry_is_confirmed_and_final_once_it_has_waited() -> None:
+    early = plan(document("a"), known("a", seen=20))
+    assert (early.confirm, early.finalise) == ([1], [])
+    late = plan(document("a"), known("a", seen=31))
+    assert (late.confirm, late.finalise) == ([1], [1])
+
+
+def test_an_edit_before_final_restarts_the_clock_with_the_new_text() -> None:
+    result = plan(document("a", hashes={"a": "edited"}), known("a", seen=60))
+    assert result.rewrite == {1: "a"}
+    assert result.unsettle == [1]
+    assert result.finalise == []
+
+
+def test_an_edit_past_the_longest_delay_is_taken_and_final() -> None:
+    result = plan(document("a", hashes={"a": "edited"}), known("a", seen=181))
+    assert result.rewrite == {1: "a"}
+    assert result.finalise == [1]
+
+
+def test_an_assigned_item_takes_edits_and_nothing_else() -> None:
+    result = plan(document("a", hashes={"a": "edited"}), known("a", "assigned"))
+    assert result == Plan(rewrite={1: "a"})
+
+
+@pytest.mark.parametrize("state", ["cleared", "excluded"])
+def test_what_was_sent_or_excluded_is_ignored_for_ever(state: str) -> None:
+    assert plan(document("a", hashes={"a": "edited"}), known("a", state)) == Plan()
+
+
+def test_a_missing_item_is_withdrawn_while_an_older_entry_is_still_there() -> None:
+    result = plan(document("new", "old"), known("gone", seen=400), previous=("new", "gone", "old"))
+    assert (result.vanish, result.finalise) == ([1], [])
+
+
+def test_a_missing_item_at_the_old_end_rolled_off_and_becomes_final() -> None:
+    result = plan(document("newer", "new"), known("gone", seen=40), previous=("new", "gone"))
+    assert (result.vanish, result.roll_off, result.finalise) == ([], [1], [1])
+
+
+def test_a_document_without_entries_withdraws_nothing() -> None:
+    result = plan(document(), known("a", seen=5), previous=("a", "old"))
+    assert (result.vanish, result.roll_off, result.confirm) == ([], [], [1])
+
+
+def test_an_assigned_item_that_is_missing_is_left_alone() -> None:
+    assert plan(document("old"), known("a", "assigned"), previous=("a", "old")).vanish == []
+
+
+def test_a_withdrawn_item_that_returns_is_new_again() -> None:
+    result = plan(document("a"), known("a", vanished=True, seen=500))
+    assert (result.restart, result.finalise) == ({1: "a"}, [])
+
+
+def test_a_withdrawn_item_that_stays_away_is_left_alone() -> None:
+    result = plan(document("other"), known("a", vanished=True, seen=500), previous=("a", "other"))
+    assert (result.vanish, result.confirm, result.finalise) == ([], [], [])
+
+
+def test_in_a_feed_that_appends_the_old_end_is_the_top() -> None:
+    dates = {id_: NOW - timedelta(days=days) for id_, days in (("b", 3), ("c", 2), ("d", 1))}
+    doc = document("b", "c", "d", published=dates)
+    assert doc.newest_first() == ["d", "c", "b"]
+    result = plan(doc, known("a"), previous=("d", "c", "b", "a"))
+    assert (result.vanish, result.roll_off) == ([], [1])
+
+
+def test_replaying_a_document_changes_nothing_but_the_check() -> None:
+    assert plan(document("a"), known("a", seen=0)) == Plan(confirm=[1])

@@ -1,0 +1,121 @@
+"""An installation of its own: a database, an environment, real processes started by their own commands."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parents[2]
+# Standard streams of workers go to a file in the installation's folder, to be read when a test fails.
+WORKER = (
+    "-m celery -A feedletter_site worker -P threads -c 10 -l warning --without-gossip --without-mingle "
+    "--without-heartbeat -Q"
+)
+
+
+class Installation:
+    """Commands and workers of the program, run against one database."""
+
+    def __init__(self, folder: Path, database_url: str, **environment: str) -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(folder),
+            "DATA_DIR": str(folder),
+            "DATABASE_URL": database_url,
+            "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+            "SECRET_KEY": "a key for tests only, long enough to be one",
+            "C_FORCE_ROOT": "1",
+            **environment,
+        }
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def manage(self, *arguments: str, timeout: float = 120) -> str:
+        """Runs a command and returns what it printed. AssertionError, with its words, when it fails."""
+        done = self.python("manage.py", *arguments, timeout=timeout)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def script(self, text: str, timeout: float = 120) -> str:
+        """Runs Python in the program's environment, models loaded, and returns what it printed."""
+        setup = "import django; django.setup()\n"
+        done = self.python("-c", setup + text, timeout=timeout)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def python(self, *arguments: str, timeout: float = 120) -> "subprocess.CompletedProcess[str]":
+        environment = {**self.environment, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        """A process that goes on; `stop_all` ends it."""
+        log = (self.folder / "workers.log").open("ab")
+        worker = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        self.workers.append(worker)
+        return worker
+
+    def start_worker(self, queues: str) -> "subprocess.Popen[bytes]":
+        return self.start(*WORKER.split(), queues)
+
+    def kill(self, worker: "subprocess.Popen[bytes]") -> None:
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait(10)
+        self.workers.remove(worker)
+
+    def stop_all(self) -> None:
+        for worker in list(self.workers):
+            self.kill(worker)
+
+    def log(self) -> str:
+        path = self.folder / "workers.log"
+        return path.read_text(errors="replace")[-4000:] if path.exists() else ""
+
+
+@contextmanager
+def sqlite_installation(folder: Path, **environment: str) -> Iterator[Installation]:
+    installation = Installation(folder, f"sqlite:///{folder}/feedletter.db", **environment)
+    try:
+        installation.manage("migrate", "-v", "0")
+        yield installation
+    finally:
+        installation.stop_all()
+
+
+@contextmanager
+def postgres_installation(folder: Path, server: str, **environment: str) -> Iterator[Installation]:
+    """On a database of its own, dropped in the end."""
+    name = f"feedletter_{folder.name.replace('-', '_')}"[:60]
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        admin.execute(f'CREATE DATABASE "{name}"')
+    parts: Any = urlsplit(server)
+    installation = Installation(folder, urlunsplit(parts._replace(path=f"/{name}")), **environment)
+    try:
+        installation.manage("migrate", "-v", "0")
+        yield installation
+    finally:
+        installation.stop_all()
+        with psycopg.connect(server, autocommit=True) as admin:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

@@ -1,0 +1,98 @@
+"""The send worker is killed at random moments: nobody misses the letter, few get it twice."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.load.installation import Installation, postgres_installation, sqlite_installation
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.slow
+
+RECIPIENTS = 2000
+KILLS = 10
+CONNECTIONS = 10
+RATE = 55.0
+SECONDS = 300
+
+SETUP = f"""
+from django.utils import timezone
+from delivery.models import Issue, Lane
+from delivery.services.publishing import publish
+from subscriptions.models import Destination, Subscribable, Subscription
+letter = Subscribable.objects.create(name="killed", title="Killed")
+made = Destination.objects.bulk_create(
+    Destination(kind="email", core=f"reader{{n}}@example.org", label=f"reader{{n}}@example.org",
+                config={{"address": f"reader{{n}}@example.org"}}) for n in range({RECIPIENTS}))
+Subscription.objects.bulk_create(
+    Subscription(subscribable=letter, destination=row, status="confirmed") for row in made)
+issue = Issue.objects.create(subscribable=letter, within_type_id="1", token="t" * 24, title="T",
+                             subject="Killed", html="<p>Hello</p>", text="Hello")
+Lane.objects.create(kind="email", account="default", concurrency={CONNECTIONS}, rate={RATE}, burst=20)
+print(publish(issue_id=issue.pk, now=timezone.now()))
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def installation(request: Any, tmp_path: Path, smtp: SmtpServer) -> Iterator[Installation]:
+    if request.param == "sqlite":
+        with sqlite_installation(tmp_path, EMAIL_URL=smtp.url) as made:
+            yield made
+    else:
+        url = request.getfixturevalue("postgres_url")
+        with postgres_installation(tmp_path, url, EMAIL_URL=smtp.url) as made:
+            yield made
+
+
+@pytest.fixture
+def smtp() -> Iterator[SmtpServer]:
+    with SmtpServer() as server:
+        yield server
+
+
+def test_ten_kills_lose_nothing_and_double_at_most_one_letter_a_connection(
+    installation: Installation, smtp: SmtpServer
+) -> None:
+    assert installation.script(SETUP).strip() == str(RECIPIENTS)
+    chance = random.Random(2026)
+    worker = installation.start_worker("send,reap")
+    for _ in range(KILLS):
+        wait_for_more(smtp, installation)
+        time.sleep(chance.uniform(0.1, 1.5))
+        assert len(set(smtp.recipients)) < RECIPIENTS, "all kills must fall into the run"
+        installation.kill(worker)
+        worker = installation.start_worker("send,reap")
+    wait_for_all(smtp, installation)
+    counts = Counter(smtp.recipients)
+    doubled = sum(counts.values()) - RECIPIENTS
+    assert len(counts) == RECIPIENTS
+    assert doubled <= CONNECTIONS * KILLS
+    assert ledger(installation) == {"sent": RECIPIENTS}
+    print(f"{KILLS} kills, {RECIPIENTS} recipients: 0 lost, {doubled} doubled")  # noqa: T201
+
+
+def wait_for_more(smtp: SmtpServer, installation: Installation) -> None:
+    """Until the worker that was just started has sent something."""
+    before, end = len(smtp.recipients), time.monotonic() + 90
+    while len(smtp.recipients) <= before:
+        assert time.monotonic() < end, installation.log()
+        time.sleep(0.05)
+
+
+def wait_for_all(smtp: SmtpServer, installation: Installation) -> None:
+    end = time.monotonic() + SECONDS
+    while len(set(smtp.recipients)) < RECIPIENTS or set(ledger(installation)) != {"sent"}:
+        assert time.monotonic() < end, f"{len(set(smtp.recipients))} of {RECIPIENTS}: {installation.log()}"
+        time.sleep(1)
+
+
+def ledger(installation: Installation) -> dict[str, int]:
+    """How many deliveries in each state."""
+    text = installation.script("from delivery.models import Delivery; print(Delivery.objects.all().counts())")
+    counts: dict[str, int] = eval(text, {})  # noqa: S307 - our own output
+    return counts

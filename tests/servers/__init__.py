@@ -1,0 +1,1 @@
+"""Fake servers on loopback, for tests that use real sockets."""

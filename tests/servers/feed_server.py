@@ -1,0 +1,178 @@
+"""A scripted HTTP server on loopback: each path answers what the test says, and every request is noted."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client asked; header names lower-cased."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a path answers. `drip` is the pause in seconds after each `piece` bytes of the body."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drip: float | None = None
+    piece: int = 1
+
+
+class FeedServer:
+    """Use as a context manager. `port` 0 takes a free one; paths not served answer 404."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.requests: list[Request] = []
+        self.connections = 0
+        self._replies: dict[str, Reply | Callable[[Request], Reply]] = {}
+        self._stopping = threading.Event()
+        self._http = _Http((host, port), self)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+
+    def serve(
+        self,
+        path: str,
+        body: bytes | str = b"",
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        drip: float | None = None,
+        piece: int = 1,
+    ) -> str:
+        """Scripts a path and returns its URL. Serving it again replaces what was there."""
+        data = body.encode() if isinstance(body, str) else body
+        self._replies[path] = Reply(data, status, headers or {}, drip, piece)
+        return self.url(path)
+
+    def answer(self, path: str, reply: Callable[[Request], Reply]) -> str:
+        """Scripts a path by a function of the request, for answers that depend on it."""
+        self._replies[path] = reply
+        return self.url(path)
+
+    def redirect(self, path: str, to: str, status: int = 302) -> str:
+        """Scripts a redirect."""
+        return self.serve(path, status=status, headers={"Location": to})
+
+    def url(self, path: str = "/") -> str:
+        return f"http://{self.host}:{self.port}{path}"
+
+    def asked(self, path: str) -> list[Request]:
+        """The requests for one path (query included), in order."""
+        return [request for request in self.requests if request.path == path]
+
+    @property
+    def host(self) -> str:
+        return str(self._http.server_address[0])
+
+    @property
+    def port(self) -> int:
+        return int(self._http.server_address[1])
+
+    def start(self) -> Self:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join(5)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def reply_to(self, request: Request) -> Reply:
+        self.requests.append(request)
+        found = self._replies.get(request.path) or self._replies.get(request.path.partition("?")[0])
+        if callable(found):
+            return found(request)
+        return found or Reply(b"Not found", 404, {"Content-Type": "text/plain"})
+
+    def pause(self, seconds: float) -> bool:
+        """Waits; False when the server is being stopped."""
+        return not self._stopping.wait(seconds)
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], owner: FeedServer) -> None:
+        self.owner = owner
+        super().__init__(address, _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is what tests of limits are about; anything else is told."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    timeout = 30
+    server: _Http
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.owner.connections += 1
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        reply = self.server.owner.reply_to(Request(self.command, self.path, headers, body))
+        sent = {"Content-Type": "application/xml", "Content-Length": str(len(reply.body)), **reply.headers}
+        self.send_response(reply.status)
+        for name, value in sent.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD" and reply.status != 304:
+            self._write(reply)
+
+    def _write(self, reply: Reply) -> None:
+        step = CHUNK if reply.drip is None else reply.piece
+        try:
+            for start in range(0, len(reply.body), step):
+                self.wfile.write(reply.body[start : start + step])
+                if reply.drip is not None and not self.server.owner.pause(reply.drip):
+                    break
+        except OSError:  # the client hung up, as a test of limits expects
+            self.close_connection = True
+
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = _answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Tests read `requests` instead."""
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = 5.0) -> bool:
+    """Whether the condition came true in time; looks every 10 ms."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,208 @@
+"""What is inside tests.servers.smtp_server: aiosmtpd's server with scripted answers."""
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from functools import cached_property
+from typing import Any, cast
+
+from aiosmtpd.controller import Controller as AioController
+from aiosmtpd.smtp import SMTP
+
+# It tells of every line at INFO.
+logging.getLogger("mail.log").setLevel(logging.WARNING)
+
+DROP = "(drop)"
+STALL = "(stall)"
+ANYONE = "*"
+
+
+@dataclass(frozen=True)
+class Received:
+    """One message as it came in: its envelope, its octets, and the two options of MAIL that matter."""
+
+    sender: str
+    recipient: str
+    data: bytes
+    connection: int
+    at: float
+    options: tuple[str, ...] = ()
+
+    @cached_property
+    def email(self) -> EmailMessage:
+        return message_from_bytes(self.data, policy=policy.default)
+
+    @property
+    def subject(self) -> str:
+        return str(self.email["Subject"])
+
+
+@dataclass
+class Answer:
+    """One scripted answer, given `times` times (None: for ever)."""
+
+    stage: str
+    reply: str
+    recipient: str = ANYONE
+    times: int | None = None
+
+
+@dataclass
+class State:
+    """What the server's thread and the test share, under one lock."""
+
+    delay: float = 0.0
+    answers: list[Answer] = field(default_factory=list)
+    messages: list[Received] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    connections: int = 0
+    open: int = 0
+    most_open: int = 0
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def next_answer(self, stage: str, recipient: str) -> str | None:
+        with self.changed:
+            self.commands.append(stage)
+            for answer in self.answers:
+                if answer.stage == stage and answer.recipient in (ANYONE, recipient.lower()):
+                    return self._use(answer)
+            return None
+
+    def _use(self, answer: Answer) -> str:
+        if answer.times is not None:
+            answer.times -= 1
+            if answer.times <= 0:
+                self.answers.remove(answer)
+        return answer.reply
+
+    def connected(self) -> int:
+        with self.changed:
+            self.connections += 1
+            self.open += 1
+            self.most_open = max(self.most_open, self.open)
+            return self.connections
+
+    def disconnected(self) -> None:
+        with self.changed:
+            self.open -= 1
+            self.changed.notify_all()
+
+    def took(self, message: Received) -> None:
+        with self.changed:
+            self.messages.append(message)
+            self.changed.notify_all()
+
+
+class _Protocol(SMTP):
+    """aiosmtpd's server, with a say at the greeting, EHLO, AUTH and DATA as well."""
+
+    def __init__(self, state: State, **options: Any) -> None:
+        self.state = state
+        self.number = 0
+        super().__init__(_Handler(state), hostname="mx.example.test", ident="ESMTP", **options)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not self.number:
+            self.number = self.state.connected()
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.state.disconnected()
+        super().connection_lost(error)
+
+    async def scripted(self, stage: str, recipient: str = "") -> str | None:
+        """The scripted reply, if there is one; never returns where the connection is dropped or stalls."""
+        reply = self.state.next_answer(stage, recipient)
+        if reply == DROP:
+            cast(asyncio.Transport, self.transport).close()
+        if reply in (DROP, STALL):
+            await asyncio.Event().wait()  # cancelled by aiosmtpd when the connection ends
+        return reply
+
+    async def _handle_client(self) -> None:
+        if reply := await self.scripted("connect"):
+            await self.push(reply)
+            cast(asyncio.Transport, self.transport).close()
+        else:
+            await super()._handle_client()
+
+    async def smtp_EHLO(self, hostname: str) -> None:
+        if reply := await self.scripted("ehlo"):
+            await self.push(reply)
+        else:
+            await super().smtp_EHLO(hostname)
+
+    async def smtp_AUTH(self, arg: str) -> None:
+        if reply := await self.scripted("auth"):
+            await self.push(reply)
+        else:
+            await super().smtp_AUTH(arg)
+
+    async def smtp_DATA(self, arg: str) -> None:
+        recipients = self.envelope.rcpt_tos if self.envelope else []
+        if recipients and (reply := await self.scripted("data", recipients[0])):
+            await self.push(reply)
+        else:
+            await super().smtp_DATA(arg)
+
+
+class _Handler:
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    async def handle_MAIL(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+        if reply := await server.scripted("mail"):
+            return str(reply)
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 2.1.0 Ok"
+
+    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+        if reply := await server.scripted("rcpt", address):
+            return str(reply)
+        envelope.rcpt_tos.append(address)
+        return "250 2.1.5 Ok"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        if self.state.delay:
+            await asyncio.sleep(self.state.delay)
+        for address in envelope.rcpt_tos:
+            if reply := await server.scripted("message", address):
+                return str(reply)
+        for address in envelope.rcpt_tos:
+            self.state.took(
+                Received(
+                    sender=envelope.mail_from,
+                    recipient=address,
+                    data=bytes(envelope.original_content),
+                    connection=server.number,
+                    at=time.monotonic(),
+                    options=tuple(envelope.mail_options),
+                )
+            )
+        if reply := await server.scripted("taken", envelope.rcpt_tos[0]):
+            return str(reply)
+        return f"250 2.0.0 Ok: queued as {len(self.state.messages):08X}"
+
+
+class Controller(AioController):
+    def __init__(self, state: State, listener: socket.socket, **options: Any) -> None:
+        host, port = listener.getsockname()[:2]
+        super().__init__(None, hostname=host, port=port, **options)
+        self.state, self.listener = state, listener
+
+    def factory(self) -> SMTP:
+        return _Protocol(self.state, **self.SMTP_kwargs)
+
+    def _create_server(self) -> Any:
+        return self.loop.create_server(self._factory_invoker, sock=self.listener, ssl=self.ssl_context)
+
+    def _trigger_server(self) -> None:
+        """Nothing: the first connection shall be the test's own."""
+        self._factory_invoked.set()
+        self.smtpd = self.factory()

@@ -1,0 +1,169 @@
+"""PostgreSQL, Redis and Chromium for the tests: throw-away ones of our own, else what is running."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import redis
+
+START_SECONDS = 30
+RUNNING_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class Missing(Exception):
+    """A service that is neither installed nor running. The message says what to install."""
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on at the moment."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def program(*names: str) -> str | None:
+    """The path of the first of these programs, looked for where Debian hides some, too."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda bin: -float(bin.parent.name))
+    places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *map(str, debian)])
+    return next((found for name in names if (found := shutil.which(name, path=places))), None)
+
+
+def chromium() -> str:
+    """The path of Chromium. Raises Missing."""
+    path = program(*CHROMIUM)
+    if path is None:
+        raise Missing("Chromium (Debian: chromium)")
+    return path
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL where the tests may create databases. Raises Missing."""
+    if given := os.environ.get("TEST_POSTGRES_URL"):
+        yield given
+    elif program("initdb") and program("postgres"):
+        with own_postgres() as url:
+            yield url
+    elif answers(lambda: psycopg.connect(RUNNING_POSTGRES, connect_timeout=2).close()):
+        yield RUNNING_POSTGRES
+    else:
+        raise Missing("PostgreSQL (Debian: postgresql)")
+
+
+@contextmanager
+def redis_server() -> Iterator[str]:
+    """The URL of a Redis database that is ours. Raises Missing."""
+    if given := os.environ.get("TEST_REDIS_URL"):
+        yield given
+    elif program("redis-server"):
+        with own_redis() as url:
+            yield url
+    elif empty := empty_redis():
+        yield empty
+        redis.Redis.from_url(empty).flushdb()
+    else:
+        raise Missing("Redis (Debian: redis-server)")
+
+
+@contextmanager
+def own_postgres() -> Iterator[str]:
+    """A cluster in a temporary folder, without the care for crashes that would make it slow."""
+    folder, port = Path(tempfile.mkdtemp(prefix="feedletter-pg-")), free_port()
+    user = unprivileged_user()
+    if user:
+        shutil.chown(folder, user)
+    run: dict[str, Any] = {"user": user, "extra_groups": []} if user else {}
+    server = [program("postgres"), "-D", folder / "data", "-k", folder, "-p", port, "-h", "127.0.0.1"]
+    for setting in ("fsync=off", "full_page_writes=off", "max_connections=200"):
+        server += ["-c", setting]
+    url = f"postgres://postgres@127.0.0.1:{port}/postgres"
+    try:
+        initialise(folder / "data", run)
+        with running([str(part) for part in server], **run):
+            wait_until(lambda: psycopg.connect(url, connect_timeout=2).close(), "PostgreSQL")
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def unprivileged_user() -> str | None:
+    """Whom to run PostgreSQL as, which refuses to be root; None when we are not root anyway."""
+    if os.geteuid() != 0:
+        return None
+    return "postgres" if any(entry.pw_name == "postgres" for entry in pwd.getpwall()) else "nobody"
+
+
+def initialise(data: Path, run: dict[str, Any]) -> None:
+    """initdb, trusting everyone on this machine. Its last words are in the error when it fails."""
+    command = [str(program("initdb")), "--pgdata", str(data), "--username=postgres", "--auth=trust"]
+    command += ["--no-sync", "--encoding=UTF8", "--locale=C"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False, **run)
+    if done.returncode:
+        raise RuntimeError(f"initdb failed: {done.stderr[-500:]}")
+
+
+@contextmanager
+def own_redis() -> Iterator[str]:
+    """A Redis in memory, on a free port."""
+    port = free_port()
+    command = [str(program("redis-server")), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    url = f"redis://127.0.0.1:{port}/0"
+    with running(command):
+        wait_until(lambda: redis.Redis.from_url(url).ping(), "Redis")
+        yield url
+
+
+def empty_redis() -> str | None:
+    """A database of the Redis that runs here that holds nothing, so that it may be ours for a while."""
+    for number in range(15, 0, -1):
+        url = f"redis://127.0.0.1:6379/{number}"
+        try:
+            if redis.Redis.from_url(url, socket_timeout=2).dbsize() == 0:
+                return url
+        except redis.RedisError:
+            return None
+    return None
+
+
+def answers(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except (OSError, psycopg.Error, redis.RedisError):
+        return False
+    return True
+
+
+def wait_until(call: Callable[[], object], name: str) -> None:
+    """Returns when `call` no longer raises; RuntimeError after 30 seconds."""
+    end = time.monotonic() + START_SECONDS
+    while not answers(call):
+        if time.monotonic() > end:
+            raise RuntimeError(f"{name} did not start within {START_SECONDS} seconds.")
+        time.sleep(0.02)
+
+
+@contextmanager
+def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A silent child process for the time of the block: ended by SIGINT, after ten seconds by SIGKILL."""
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd="/", **options)
+    try:
+        yield child
+    finally:
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(10)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()

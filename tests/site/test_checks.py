@@ -1,0 +1,50 @@
+import pytest
+from pytest_django import Settings
+
+from feedletter_site.checks import settings_fit_together
+
+GOOD = {
+    "EMBEDDED": True,
+    "EMAIL_URL": "smtp://mail.example.org",
+    "SITE_HOST": "letters.example.org",
+    "SECRET_KEY": "x" * 50,
+}
+
+
+@pytest.fixture(autouse=True)
+def _good(settings: Settings) -> None:
+    for name, value in GOOD.items():
+        setattr(settings, name, value)
+
+
+def ids() -> list[str]:
+    return [str(message.id) for message in settings_fit_together(None)]
+
+
+def test_good_settings_pass() -> None:
+    assert ids() == []
+
+
+def test_many_workers_on_sqlite_are_warned_of(settings: Settings) -> None:
+    settings.EMBEDDED = False
+    engine = settings.DATABASES["default"]["ENGINE"]
+    assert ids() == (["feedletter.W001"] if "sqlite" in engine else [])
+
+
+def test_a_service_without_a_mail_server_is_warned_of(settings: Settings) -> None:
+    settings.EMAIL_URL = ""
+    assert ids() == ["feedletter.W002"]
+
+
+def test_links_that_lead_to_this_machine_are_warned_of_once_letters_leave_it(
+    settings: Settings,
+) -> None:
+    settings.SITE_HOST = "127.0.0.1"
+    assert ids() == ["feedletter.W003"]
+    settings.EMAIL_URL = "mailbox:"
+    assert ids() == []
+
+
+def test_a_short_secret_is_warned_of(settings: Settings) -> None:
+    settings.SECRET_KEY = "short"
+    assert ids() == ["feedletter.W004"]

@@ -1,0 +1,90 @@
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from common.clock import utcnow
+from feedletter_site.metrics import Ledger
+from tests.factories import NOW, AssignableFactory, DeliveryFactory, FeedFactory, LaneFactory
+
+pytestmark = pytest.mark.django_db
+LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:8000"}
+
+
+def value(name: str, **labels: str) -> float | None:
+    """One sample of a scrape at NOW."""
+    for family in Ledger(NOW).collect():
+        for sample in family.samples:
+            if sample.name == f"feedletter_{name}" and sample.labels == labels:
+                return float(sample.value)
+    return None
+
+
+def test_deliveries_are_counted_by_state_and_states_without_any_are_zero() -> None:
+    DeliveryFactory.create_batch(2)
+    DeliveryFactory(state="failed")
+    assert value("deliveries", state="queued") == 2
+    assert value("deliveries", state="failed") == 1
+    assert value("deliveries", state="sent") == 0
+
+
+def test_the_age_of_the_oldest_due_delivery_counts_only_what_is_due() -> None:
+    assert value("oldest_due_seconds", channel="email") is None
+    DeliveryFactory(due_at=NOW + timedelta(hours=1))
+    DeliveryFactory(state="sent", due_at=NOW - timedelta(days=1))
+    assert value("oldest_due_seconds", channel="email") == 0
+    DeliveryFactory(state="deferred", due_at=NOW - timedelta(seconds=90))
+    assert value("oldest_due_seconds", channel="email") == 90
+
+
+def test_an_active_feed_with_failures_counts_as_failing() -> None:
+    FeedFactory()
+    FeedFactory(failures=3)
+    FeedFactory(status="paused", failures=3)
+    assert [value("feeds", health=health) for health in ("active", "failing", "paused", "held")] == [
+        1,
+        1,
+        1,
+        0,
+    ]
+
+
+def test_open_collections_and_paused_lanes_are_counted() -> None:
+    AssignableFactory()
+    LaneFactory(paused=True)
+    assert (value("open_collections"), value("paused_lanes")) == (1, 1)
+
+
+def test_this_machine_may_read(client: Client) -> None:
+    answer = client.get("/metrics", **LOCAL)  # type: ignore[arg-type]
+    assert answer.status_code == 200
+    assert b"feedletter_deliveries" in answer.content
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"REMOTE_ADDR": "192.0.2.1"},
+        {"HTTP_HOST": "letters.example.org"},
+        {"HTTP_X_REAL_IP": "192.0.2.1"},
+        {"HTTP_AUTHORIZATION": "Bearer wrong", "REMOTE_ADDR": "192.0.2.1"},
+        {"HTTP_AUTHORIZATION": "Bearer ", "REMOTE_ADDR": "192.0.2.1"},
+    ],
+)
+def test_nobody_else_may_read(client: Client, settings: Settings, elsewhere: dict[str, str]) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    assert client.get("/metrics", **{**LOCAL, **elsewhere}).status_code == 403  # type: ignore[arg-type]
+
+
+def test_a_scraper_elsewhere_may_read_with_the_token(client: Client, settings: Settings) -> None:
+    settings.METRICS_TOKEN = "long-and-secret"
+    headers = {"REMOTE_ADDR": "192.0.2.1", "HTTP_AUTHORIZATION": "Bearer long-and-secret"}
+    assert client.get("/metrics", **headers).status_code == 200  # type: ignore[arg-type]
+
+
+def test_now_is_the_moment_of_the_scrape(client: Client) -> None:
+    DeliveryFactory(due_at=utcnow() - timedelta(hours=1))
+    lines = client.get("/metrics", **LOCAL).content.decode().splitlines()  # type: ignore[arg-type]
+    late = next(line for line in lines if line.startswith("feedletter_oldest_due_seconds{"))
+    assert 3600 <= float(late.split()[-1]) < 3700

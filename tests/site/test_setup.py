@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from pytest_django import Settings
+
+from feedletter_site.setup import offer_setup
+
+pytestmark = pytest.mark.django_db
+GOOD = {
+    "username": "ada",
+    "email": "ada@example.org",
+    "password1": "a-long-pass-17",
+    "password2": "a-long-pass-17",
+}
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings: Settings, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def link() -> str:
+    path = offer_setup()
+    assert path
+    return path
+
+
+def test_the_link_shows_a_form_and_changes_nothing(client: Client, link: str) -> None:
+    for _ in range(2):
+        answer = client.get(link)
+        assert answer.status_code == 200
+        assert "Create the admin" in answer.content.decode()
+    assert not get_user_model().objects.exists()
+
+
+def test_the_page_is_not_stored_and_does_not_tell_its_address(client: Client, link: str) -> None:
+    answer = client.get(link)
+    assert "no-store" in answer["Cache-Control"]
+    assert answer["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_post_makes_the_admin_and_logs_in(client: Client, link: str) -> None:
+    answer = client.post(link, GOOD)
+    assert answer["Location"] == "/admin/"
+    user = get_user_model().objects.get()
+    assert (user.username, user.is_superuser, user.is_staff) == ("ada", True, True)
+    assert client.session["_auth_user_id"] == str(user.pk)
+
+
+def test_the_link_dies_with_use(client: Client, link: str, data_dir: Path) -> None:
+    client.post(link, GOOD)
+    assert not (data_dir / "setup_token").exists()
+    again = client.post(link, {**GOOD, "username": "mallory"})
+    assert (again.status_code, client.get(link).status_code) == (404, 404)
+    assert get_user_model().objects.count() == 1
+
+
+def test_the_file_gives_the_token_to_nobody(link: str, data_dir: Path) -> None:
+    stored = data_dir / "setup_token"
+    assert link.split("/")[2] not in stored.read_text()
+    assert stored.stat().st_mode & 0o077 == 0
+
+
+def test_a_newer_link_ends_the_older_one(client: Client, link: str) -> None:
+    newer = offer_setup()
+    assert newer
+    assert client.get(link).status_code == 404
+    assert client.get(newer).status_code == 200
+
+
+def test_a_wrong_link_opens_nothing(client: Client, link: str) -> None:
+    assert client.get("/setup/guessed/").status_code == 404
+    assert client.post("/setup/guessed/", GOOD).status_code == 404
+
+
+def test_no_link_is_offered_when_there_is_an_admin(client: Client, link: str) -> None:
+    get_user_model().objects.create_superuser("root", "root@example.org", "x")
+    assert offer_setup() is None
+    assert client.get(link).status_code == 404
+
+
+def test_an_admin_made_meanwhile_ends_the_link(client: Client, link: str) -> None:
+    get_user_model().objects.create_superuser("root", "root@example.org", "x")
+    assert client.post(link, GOOD).status_code == 404
+
+
+def test_a_weak_password_is_refused_and_the_link_stays(client: Client, link: str) -> None:
+    answer = client.post(link, {**GOOD, "password1": "12345", "password2": "12345"})
+    assert "too short" in answer.content.decode()
+    assert not get_user_model().objects.exists()
+    assert client.get(link).status_code == 200

@@ -1,0 +1,123 @@
+"""The supervisor with real child processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from feedletter_site import supervisor
+from feedletter_site.supervisor import HEALTHY_SECONDS, LONGEST_PAUSE, Child, Plan
+from tests.servers.feed_server import wait_until
+
+NAP = (
+    "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); open('{0}', 'a').write('up '); "
+)
+NAP += "time.sleep(60)"
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('{0}', 'a').write('up '); "
+DEAF += "time.sleep(60)"
+
+
+def python(code: str, mark: Path) -> list[str]:
+    return [sys.executable, "-c", code.format(mark)]
+
+
+@contextmanager
+def supervising(
+    folder: Path, commands: dict[str, list[str]], grace: float = 5.0
+) -> Iterator[subprocess.Popen[str]]:
+    plan = Plan(commands, str(folder), str(folder / "alive"), grace)
+    process = subprocess.Popen(supervisor.command(plan), stderr=subprocess.PIPE, text=True, cwd=folder)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def pids(process: subprocess.Popen[str]) -> list[int]:
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False
+    )
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def lives(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    return False
+
+
+def starts(mark: Path) -> int:
+    return mark.read_text().count("up") if mark.exists() else 0
+
+
+def test_a_dead_child_is_started_again(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with supervising(tmp_path, {"web": python(NAP, mark)}) as process:
+        assert wait_until(lambda: starts(mark) == 1)
+        os.kill(pids(process)[0], signal.SIGKILL)
+        assert wait_until(lambda: starts(mark) == 2)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=10)
+    assert "web ended with status -9; it starts again in 1 s." in said
+    assert process.returncode == 0
+
+
+def test_ctrl_c_stops_all_children(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    with supervising(tmp_path, {"web": python(NAP, one), "worker": python(NAP, two)}) as process:
+        assert wait_until(lambda: starts(one) == starts(two) == 1)
+        children = pids(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert not any(map(lives, children))
+
+
+def test_a_child_that_ignores_term_is_killed_after_the_grace(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with supervising(tmp_path, {"web": python(DEAF, mark)}, grace=0.5) as process:
+        assert wait_until(lambda: starts(mark) == 1)
+        child = pids(process)[0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert not lives(child)
+
+
+def test_a_second_signal_does_not_wait_for_the_grace(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with supervising(tmp_path, {"web": python(DEAF, mark)}, grace=60) as process:
+        assert wait_until(lambda: starts(mark) == 1)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
+
+
+def test_nobody_is_left_behind_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with supervising(tmp_path, {"web": python(NAP, mark)}) as process:
+        assert wait_until(lambda: starts(mark) == 1)
+        child = pids(process)[0]
+        process.kill()
+        assert wait_until(lambda: not lives(child))
+
+
+def test_the_liveness_file_is_there_while_all_run(tmp_path: Path) -> None:
+    mark, alive = tmp_path / "mark", tmp_path / "alive"
+    with supervising(tmp_path, {"web": python(NAP, mark)}) as process:
+        assert wait_until(alive.exists)
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+        assert not alive.exists()
+
+
+def test_pauses_double_up_to_half_a_minute_and_begin_anew_after_a_healthy_minute() -> None:
+    child = Child("web", [])
+    pauses = [child.died(0.0) for _ in range(8)]
+    assert pauses == [1, 2, 4, 8, 16, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
+    assert child.died(HEALTHY_SECONDS + 1) == 1

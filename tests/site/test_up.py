@@ -1,0 +1,69 @@
+"""What `manage.py up` says and starts; tests/e2e/test_up.py runs it."""
+
+import os
+import socket
+import sys
+
+import pytest
+from django.core.management import CommandError
+from pytest_django import Settings
+
+from feedletter_site.management.commands.up import address, greeting, plan, point_links_to, refuse_taken
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BIND", "SITE_URL"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
+def test_an_address_that_is_taken_is_refused_in_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(CommandError, match=f"cannot listen on 127.0.0.1:{port} .*--bind"):
+            refuse_taken("127.0.0.1", port)
+
+
+def test_a_bind_that_is_no_address_is_refused() -> None:
+    with pytest.raises(CommandError, match="BIND is wrong: expected host:port"):
+        address("8000")
+
+
+def test_links_lead_to_where_it_listens_unless_site_url_says_otherwise() -> None:
+    assert point_links_to("0.0.0.0", 8001) == "http://127.0.0.1:8001"
+    assert os.environ["SITE_URL"] == "http://127.0.0.1:8001"
+    os.environ["SITE_URL"] = "https://letters.example.org"
+    assert point_links_to("127.0.0.1", 8001) == "https://letters.example.org"
+
+
+def test_the_greeting_says_that_letters_are_kept_here(settings: Settings) -> None:
+    settings.EMAIL_URL = "mailbox:"
+    assert "Letters are kept here, not sent: set EMAIL_URL" in greeting("http://x", None).sentence
+    settings.EMAIL_URL = "smtp://mail.example.org"
+    assert "kept here" not in greeting("http://x", None).sentence
+
+
+def test_the_greeting_has_the_setup_link_only_when_there_is_one() -> None:
+    assert "http://x/setup/abc/" in greeting("http://x", "/setup/abc/").sentence
+    assert "setup" not in greeting("http://x", None).sentence
+
+
+def test_programs_are_called_by_module_not_by_path(settings: Settings) -> None:
+    settings.EMBEDDED = True
+    commands = plan("127.0.0.1:8000").commands
+    assert set(commands) == {"web", "worker"}
+    assert all(command[0] == sys.executable and "-m" in command for command in commands.values())
+
+
+def test_with_a_broker_beat_is_a_process_of_its_own(settings: Settings) -> None:
+    settings.EMBEDDED = False
+    assert set(plan("127.0.0.1:8000").commands) == {"web", "worker", "beat"}
+
+
+def test_there_are_more_threads_than_stages(settings: Settings) -> None:
+    worker = plan("127.0.0.1:8000").commands["worker"]
+    threads = int(worker[worker.index("-c") + 1])
+    queues = worker[worker.index("-Q") + 1].split(",")
+    assert {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()} <= set(queues)
+    assert threads > len(queues)

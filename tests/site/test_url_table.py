@@ -1,0 +1,74 @@
+"""Nobody who is not signed in gets anywhere but to the public pages."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+# Each with the reason why anyone may see it.
+PUBLIC = {
+    "healthz": "says that the process answers",
+    "readyz": "says whether it can work",
+    "metrics": "asks for a token, or for this machine",
+    "setup": "its authority is a one-time token",
+    "api-schema": "describes the API, shows no data",
+    "api-subscribe": "the sign-up, neutral and throttled",
+    "subscriptions:newsletters": "the public list",
+    "subscriptions:confirm": "its authority is a signed token",
+    "subscriptions:unsubscribe": "its authority is a token",
+    "subscriptions:manage": "its authority is a token",
+    "delivery:newsletter": "a newsletter's page",
+    "delivery:archive": "past issues",
+    "delivery:issue": "one past issue",
+    "delivery:feed": "past issues as RSS",
+    "admin:login": "the way in",
+    "admin:jsi18n": "Django's own translations",
+}
+SAMPLES = {"int": "1", "str": "x", "slug": "x", "path": "x", "uuid": "9b2b6a1e-0d5c-4c5b-8f0e-3d5f7c1f2a11"}
+
+
+def addresses(patterns: list[URLPattern | URLResolver], prefix: str, space: str) -> Iterator[tuple[str, str]]:
+    """(name, address) of every pattern, with samples for its parameters."""
+    for each in patterns:
+        route = prefix + sample(str(each.pattern))
+        if isinstance(each, URLResolver):
+            inner = f"{space}{each.namespace}:" if each.namespace else space
+            yield from addresses(each.url_patterns, route, inner)
+        else:
+            yield f"{space}{each.name}", "/" + route
+
+
+def sample(route: str) -> str:
+    """`<int:pk>` and `(?P<pk>[^/.]+)` filled in, anchors taken off."""
+    filled = (
+        re.sub(r"<(?:(\w+):)?\w+>", lambda found: SAMPLES[found[1] or "str"], route)
+        if "(?P" not in route
+        else route
+    )
+    filled = re.sub(r"\(\?P<\w+>[^)]*\)", "1", filled)
+    return filled.replace("\\Z", "").strip("^$").replace("\\.", ".").replace("/?", "/")
+
+
+TABLE = sorted(set(addresses(get_resolver().url_patterns, "", "")))
+
+
+def test_the_walk_sees_every_part_of_the_site() -> None:
+    names = {name for name, _ in TABLE}
+    assert {"api-feed-list", "api-delivery-detail", "api-subscribe", "admin:index", "healthz"} <= names
+    assert not {name for name in PUBLIC if not name.startswith("admin:")} - names
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "address", [pytest.param(address, id=name) for name, address in TABLE if name not in PUBLIC]
+)
+@pytest.mark.parametrize("method", ["get", "post", "delete"])
+def test_a_stranger_is_sent_away(address: str, method: str) -> None:
+    answer = getattr(Client(), method)(address)
+    assert answer.status_code in {301, 302, 401, 403}, f"{method} {address} answered {answer.status_code}"
+    if answer.status_code in {301, 302}:
+        assert "/admin/login/" in answer.headers["Location"], (
+            f"{address} leads to {answer.headers['Location']}"
+        )

@@ -1,0 +1,201 @@
+from datetime import UTC, datetime, time
+
+import pytest
+
+from subscriptions.models import Subscribable
+from tests.console import json_of, printed, refused
+from tests.factories import (
+    AssignableFactory,
+    AssignmentFactory,
+    DailyFactory,
+    FeedFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+KEYS = ["name", "title", "channel", "arrangement", "time_zone", "feeds", "subscribers", "open", "next_close"]
+END = datetime(2026, 3, 9, 7, tzinfo=UTC)
+
+
+def test_define_subscribable_takes_the_options_of_its_arrangement() -> None:
+    one, two = FeedFactory.create_batch(2)
+    words = (
+        "--arrangement weekly --at 07:00 --weekday monday --time-zone America/New_York --visibility unlisted"
+    )
+    row = json_of(
+        "define_subscribable", "my-weekly", "--feed", str(one.pk), "--feed", str(two.pk), *words.split(),
+        "--from", "Blog <letters@example.org>", "--title", "My Weekly", "--sign-up", "closed",
+        "--param", "Motto=a=b",
+    )  # fmt: skip
+    assert list(row) == KEYS
+    assert [row[key] for key in KEYS[:5]] == ["my-weekly", "My Weekly", "email", "weekly", "America/New_York"]
+    assert [row[key] for key in KEYS[5:8]] == [[one.pk, two.pk], 0, 0]
+    made = Subscribable.objects.get()
+    assert (made.at, made.weekday, made.visibility, made.sign_up) == (time(7), 0, "unlisted", "closed")
+    assert (made.from_email, made.params) == ("Blog <letters@example.org>", {"Motto": "a=b"})
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("--arrangement monthly --day-of-month 31", "day_of_month", 31),
+        ("--arrangement every_n --n 4 --max-wait-days 9", "n", 4),
+        ("--arrangement daily --at 23:59", "at", time(23, 59)),
+        ("--arrangement weekly --weekday SUN", "weekday", 6),
+        ("--channel email", "arrangement", "each"),
+    ],
+)
+def test_each_arrangement_has_its_options(words: str, field: str, value: object) -> None:
+    json_of("define_subscribable", "x", "--feed", str(FeedFactory().pk), *words.split())
+    assert getattr(Subscribable.objects.get(), field) == value
+
+
+def test_a_cron_line_is_taken() -> None:
+    json_of(
+        "define_subscribable",
+        "x",
+        "--feed",
+        str(FeedFactory().pk),
+        "--arrangement",
+        "cron",
+        "--cron",
+        "0 7 * * 1,4",
+    )
+    assert Subscribable.objects.get().cron == "0 7 * * 1,4"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--arrangement each --at 07:00", "does not use"),
+        ("--arrangement daily --weekday monday", "does not use"),
+        ("--arrangement weekly --n 3", "does not use"),
+        ("--arrangement every_n", "--n: "),
+        ("--arrangement yearly", "invalid choice"),
+        ("--arrangement daily --time-zone Mars/Olympus", "--time-zone: "),
+        ("--arrangement daily --at 25:00", "hours and minutes, such as 07:00"),
+        ("--arrangement weekly --weekday t", "give one of monday, tuesday"),
+        ("--arrangement monthly --day-of-month 32", "--day-of-month: "),
+        ("--channel pigeon", "--channel: "),
+        ("--param novalue", "--param: “novalue” is not of the form key=value"),
+        ("--param 1x=y", "--param: "),
+        ("--option colour=red", "E-mail has no option “colour”"),
+        ("--template nonsense", "--template: "),
+    ],
+)
+def test_what_cannot_work_is_refused_and_nothing_is_saved(words: str, said: str) -> None:
+    assert said in refused("define_subscribable", "x", "--feed", str(FeedFactory().pk), *words.split())
+    assert not Subscribable.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "said"), [("my letter", "NAME: Use 1 to 64 letters"), ("taken", "NAME: ")])
+def test_a_name_must_be_plain_and_new(name: str, said: str) -> None:
+    SubscribableFactory(name="taken")
+    assert refused("define_subscribable", name, "--feed", str(FeedFactory().pk)).startswith(said)
+
+
+def test_a_newsletter_needs_a_feed_that_is_there() -> None:
+    assert refused("define_subscribable", "x") == "--feed: Choose at least one feed."
+    assert refused("define_subscribable", "x", "--feed", "99").startswith("There is no feed 99.")
+
+
+def test_list_subscribables_counts_what_is_open_and_confirmed_and_says_when_it_closes() -> None:
+    daily = DailyFactory(name="b-daily", feeds=2)
+    SubscriptionFactory.create_batch(2, subscribable=daily)
+    UnconfirmedFactory(subscribable=daily)
+    AssignableFactory(subscribable=daily, period_start=datetime(2026, 3, 8, 7, tzinfo=UTC), period_end=END)
+    SubscribableFactory(name="a-each")
+    each, row = json_of("list_subscribables")
+    assert list(row) == KEYS
+    assert (row["subscribers"], row["open"], row["next_close"]) == (2, 1, END.isoformat())
+    assert len(row["feeds"]) == 2
+    assert (each["name"], each["open"], each["next_close"]) == ("a-each", 0, None)
+    assert [one["name"] for one in json_of("list_subscribables", "--after", "a-each")] == ["b-daily"]
+
+
+def test_an_empty_daily_newsletter_says_when_its_day_ends() -> None:
+    DailyFactory(at=time(7))
+    (row,) = json_of("list_subscribables")
+    assert datetime.fromisoformat(row["next_close"]).time() == time(7)
+
+
+def test_alter_subscribable_changes_what_was_given() -> None:
+    newsletter = DailyFactory(at=time(7), title="Old", params={"a": "1"})
+    feed = FeedFactory()
+    row = json_of(
+        "alter_subscribable",
+        newsletter.name,
+        "--title",
+        "New",
+        "--param",
+        "b=2",
+        "--feed",
+        str(feed.pk),
+        "--stop",
+    )
+    assert (row["title"], row["feeds"]) == ("New", [feed.pk])
+    newsletter.refresh_from_db()
+    assert (newsletter.at, newsletter.params, newsletter.stopped) == (time(7), {"a": "1", "b": "2"}, True)
+    json_of("alter_subscribable", newsletter.name, "--resume")
+    newsletter.refresh_from_db()
+    assert not newsletter.stopped
+
+
+def test_an_arrangement_may_change_with_its_options() -> None:
+    newsletter = DailyFactory()
+    json_of("alter_subscribable", newsletter.name, "--arrangement", "every_n", "--n", "5")
+    json_of("alter_subscribable", newsletter.name, "--arrangement", "weekly", "--weekday", "friday")
+    newsletter.refresh_from_db()
+    assert (newsletter.arrangement, newsletter.n, newsletter.weekday) == ("weekly", None, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [((), "There is nothing to change"), (("--n", "3"), "does not use")]
+)
+def test_alter_subscribable_refuses(words: tuple[str, ...], said: str) -> None:
+    assert said in refused("alter_subscribable", DailyFactory().name, *words)
+
+
+def test_an_unknown_newsletter_is_named() -> None:
+    for command in (
+        "alter_subscribable",
+        "drop_subscribable",
+        "subscribe",
+        "list_subscribers",
+        "set_extra_params",
+    ):
+        assert refused(command, "nowhere").startswith("There is no newsletter nowhere.")
+
+
+def test_set_extra_params_removes_then_sets_and_shows() -> None:
+    name = SubscribableFactory(params={"a": "1", "b": "2"}).name
+    assert json_of("set_extra_params", name, "a=3", "c=x=y", "--remove", "a", "b") == {
+        "name": name,
+        "params": {"a": "3", "c": "x=y"},
+    }
+    assert json_of("set_extra_params", name)["params"] == {"a": "3", "c": "x=y"}
+
+
+def test_drop_subscribable_with_subscribers_refuses_with_the_count_unless_forced() -> None:
+    newsletter = SubscriptionFactory().subscribable
+    assert "1 subscriber" in refused("drop_subscribable", newsletter.name)
+    assert json_of("drop_subscribable", newsletter.name, "--force")["name"] == newsletter.name
+    assert not Subscribable.objects.exists()
+
+
+def test_drop_feed_with_posts_on_their_way_refuses_unless_forced() -> None:
+    item = AssignmentFactory().item
+    assert "1 post" in refused("drop_feed", str(item.feed.pk))
+    assert "no longer read" in printed("drop_feed", str(item.feed.pk), "--force")
+
+
+def test_drop_feed_deletes_an_idle_feed() -> None:
+    feed = FeedFactory()
+    assert json_of("drop_feed", str(feed.pk))["id"] == feed.pk
+    assert refused("drop_feed", str(feed.pk)).startswith("There is no feed")
+
+
+def test_assign_counts() -> None:
+    assert json_of("assign", "--all") == {"assigned": 0}

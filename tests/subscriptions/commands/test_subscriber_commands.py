@@ -1,0 +1,122 @@
+from pathlib import Path
+
+import pytest
+from django.core import mail
+
+from subscriptions.models import Notice, Subscription
+from tests.console import json_of, printed, refused
+from tests.factories import (
+    BridgeFactory,
+    DestinationFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_subscribe_confirms_by_the_admins_word() -> None:
+    row = json_of("subscribe", SubscribableFactory().name, "--email", "Ada L <Ada@example.org>")
+    made = Subscription.objects.get()
+    assert row == {"id": made.pk, "destination": "Ada@example.org", "confirmed": True}
+    assert made.display_name == "Ada L"
+    assert not Notice.objects.exists()
+
+
+def test_subscribe_unconfirmed_sends_the_confirmation() -> None:
+    row = json_of("subscribe", SubscribableFactory().name, "--email", "ada@example.org", "--unconfirmed")
+    assert row["confirmed"] is False
+    assert Notice.objects.get().kind == "confirmation"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--email", "nonsense"), "“nonsense” is not an e-mail address"),
+        ((), "E-mail needs --email."),
+        (("--email", "a@example.org", "--account", "bot"), "E-mail does not use --account."),
+        (("--email", "bad@example.org"), "must not be written to"),
+    ],
+)
+def test_subscribe_refuses(words: tuple[str, ...], said: str) -> None:
+    SuppressionFactory(core="bad@example.org")
+    assert said in refused("subscribe", SubscribableFactory().name, *words)
+    assert not Subscription.objects.exists()
+
+
+def test_a_bridge_wants_its_own_options() -> None:
+    said = refused("subscribe", BridgeFactory().name, "--account", "bot")
+    assert said == "Mastodon needs --instance-url, --access-token."
+
+
+def test_unsubscribe_by_address_and_by_number() -> None:
+    one = SubscriptionFactory(destination=DestinationFactory(core="ada@example.org", label="ada@example.org"))
+    two = SubscriptionFactory(subscribable=one.subscribable)
+    row = json_of("unsubscribe", one.subscribable.name, "--email", "Ada <ADA@example.org>")
+    assert row == {"id": one.pk, "destination": "ada@example.org", "confirmed": False}
+    printed("unsubscribe", one.subscribable.name, "--id", str(two.pk))
+    assert set(Subscription.objects.values_list("status", flat=True)) == {"unsubscribed"}
+
+
+def test_unsubscribe_finds_an_account_without_its_token() -> None:
+    destination = DestinationFactory(kind="mastodon", core="bot@social.example", label="bot")
+    bridge = SubscriptionFactory(subscribable=BridgeFactory(), destination=destination)
+    words = ("--account", "bot", "--instance-url", "https://social.example")
+    assert json_of("unsubscribe", bridge.subscribable.name, *words)["id"] == bridge.pk
+
+
+def test_unsubscribe_names_who_is_not_there() -> None:
+    other = SubscriptionFactory()
+    name = SubscribableFactory().name
+    assert "no subscriber x@example.org" in refused("unsubscribe", name, "--email", "x@example.org")
+    assert f"no subscriber number {other.pk}" in refused("unsubscribe", name, "--id", str(other.pk))
+
+
+def test_list_subscribers_tells_everyone_and_their_status() -> None:
+    one = SubscriptionFactory(display_name="Ada")
+    two = UnconfirmedFactory(subscribable=one.subscribable)
+    three = SubscriptionFactory(subscribable=one.subscribable)
+    SuppressionFactory(core=three.destination.core)
+    rows = json_of("list_subscribers", one.subscribable.name)
+    assert rows[0] == {
+        "id": one.pk,
+        "destination": one.destination.label,
+        "name": "Ada",
+        "status": "confirmed",
+        "confirmed": True,
+        "added": one.added_at.isoformat(),
+    }
+    assert [row["status"] for row in rows] == ["confirmed", "unconfirmed", "suppressed"]
+    after = json_of("list_subscribers", one.subscribable.name, "--after", str(one.pk), "--limit", "1")
+    assert [row["id"] for row in after] == [two.pk]
+
+
+def test_a_list_goes_out_and_comes_in(tmp_path: Path) -> None:
+    one = SubscriptionFactory(display_name="Ada")
+    file = tmp_path / "list.csv"
+    printed("export_subscribers", one.subscribable.name, "--output", str(file))
+    assert file.read_bytes().startswith(b"email,name,status,added\r\n")
+    assert printed("export_subscribers", one.subscribable.name).encode() == file.read_bytes()
+    assert json_of("export_subscribers", one.subscribable.name)[0]["name"] == "Ada"
+    fresh = SubscribableFactory().name
+    facts = {"added": 1, "updated": 0, "unchanged": 0, "refused": []}
+    assert json_of("import_subscribers", fresh, str(file)) == facts
+    assert mail.outbox == []
+
+
+def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_bytes(
+        "email,name\nnonsense,\na@example.org,J\xfcrgen\nb@example.org,Jürgen\n".encode("latin-1")
+    )
+    said = printed("import_subscribers", SubscribableFactory().name, str(file)).splitlines()
+    assert said[0] == "0 added, 0 updated, 0 unchanged, 3 refused. No one was mailed."
+    assert said[1].startswith("Line 2: “nonsense” is not an e-mail address")
+    assert said[2].startswith("Line 3: it is not UTF-8")
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    said = refused("import_subscribers", SubscribableFactory().name, "/nowhere/list.csv")
+    assert said == "/nowhere/list.csv cannot be read: No such file or directory."

@@ -1,0 +1,163 @@
+"""When a collection is complete, and what it says it waits for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subscriptions.rules.completion import CollectionFacts, FeedFacts, is_complete, why_open
+from tests.subscriptions.rules.strategies import unhurried
+
+NEW_YORK = ZoneInfo("America/New_York")
+OPENED = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
+END = datetime(2026, 11, 23, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+
+EACH = CollectionFacts(count=1, opened_at=OPENED)
+EVERY_3 = CollectionFacts(count=1, opened_at=OPENED, capacity=3)
+WEEK = CollectionFacts(count=2, opened_at=OPENED, period_end=END)
+
+READ = FeedFacts(fetched_through=END, waited_for=True, unassigned_before_end=False, title="Example Blog")
+BEHIND = replace(READ, fetched_through=END - SECOND)
+NEVER_READ = replace(READ, fetched_through=None, title="New Blog")
+UNSETTLED = replace(READ, unassigned_before_end=True)
+STOPPED = FeedFacts(fetched_through=None, waited_for=False, unassigned_before_end=True, title="Old Blog")
+
+
+def test_each_is_complete_as_soon_as_it_has_its_post() -> None:
+    assert is_complete(EACH, [], OPENED)
+
+
+@pytest.mark.parametrize(("count", "complete"), [(1, False), (2, False), (3, True), (4, True)])
+def test_every_n_is_complete_from_n_posts_on(count: int, complete: bool) -> None:
+    # "Exactly n" stranded a collection for ever when n was lowered below what it held.
+    assert is_complete(replace(EVERY_3, count=count), [BEHIND], END) is complete
+
+
+def test_every_n_goes_out_shorter_at_its_longest_wait() -> None:
+    waiting = replace(EVERY_3, max_wait_days=7)
+    end = OPENED + timedelta(days=7)
+    assert not is_complete(waiting, [], end - SECOND)
+    assert is_complete(waiting, [], end)
+    assert not is_complete(replace(waiting, count=0), [], end)
+    assert not is_complete(EVERY_3, [], end + timedelta(days=3650))
+
+
+def test_every_n_that_can_never_fill_up_goes_out() -> None:
+    assert is_complete(replace(EVERY_3, takes_more=False), [], OPENED)
+
+
+def test_a_period_is_never_complete_before_its_end() -> None:
+    assert not is_complete(WEEK, [], END - SECOND)
+    assert is_complete(WEEK, [], END)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "complete"),
+    [
+        ([], True),
+        ([READ], True),
+        ([replace(READ, fetched_through=END + HOUR)], True),
+        ([READ, STOPPED], True),
+        ([READ, BEHIND], False),
+        ([READ, NEVER_READ], False),
+        ([UNSETTLED], False),
+    ],
+)
+def test_a_period_waits_until_each_feed_was_read_through_its_end(
+    feeds: Sequence[FeedFacts], complete: bool
+) -> None:
+    assert is_complete(WEEK, feeds, END) is complete
+    assert is_complete(WEEK, feeds, END + HOUR - SECOND) is complete
+
+
+@pytest.mark.parametrize("feed", [BEHIND, NEVER_READ, UNSETTLED])
+def test_a_period_waits_no_longer_than_the_grace_whatever_the_reason(feed: FeedFacts) -> None:
+    assert is_complete(WEEK, [feed], END + HOUR)
+    longer = replace(WEEK, grace=3 * HOUR)
+    assert not is_complete(longer, [feed], END + 3 * HOUR - SECOND)
+    assert is_complete(longer, [feed], END + 3 * HOUR)
+    assert is_complete(replace(WEEK, grace=timedelta(0)), [feed], END)
+
+
+@pytest.mark.parametrize("collection", [EACH, WEEK, replace(EVERY_3, takes_more=False)])
+def test_an_empty_collection_is_never_issued(collection: CollectionFacts) -> None:
+    empty = replace(collection, count=0)
+    assert not is_complete(empty, [READ], END + HOUR)
+
+
+facts = st.builds(
+    CollectionFacts,
+    count=st.integers(0, 5),
+    opened_at=st.just(OPENED),
+    capacity=st.none() | st.integers(1, 5),
+    max_wait_days=st.none() | st.integers(1, 10),
+    takes_more=st.booleans(),
+    period_end=st.none() | st.just(END),
+    grace=st.integers(0, 120).map(lambda minutes: timedelta(minutes=minutes)),
+)
+feed_lists = st.lists(st.sampled_from([READ, BEHIND, NEVER_READ, UNSETTLED, STOPPED]), max_size=4)
+offsets = st.integers(-12_000, 12_000).map(lambda minutes: END + timedelta(minutes=minutes))
+
+
+@unhurried
+@given(collection=facts, feeds=feed_lists, now=offsets, later=st.integers(0, 10_000))
+def test_what_is_complete_stays_complete_and_ends_within_the_grace(
+    collection: CollectionFacts, feeds: list[FeedFacts], now: datetime, later: int
+) -> None:
+    complete = is_complete(collection, feeds, now)
+    if complete:
+        assert collection.count > 0
+        assert is_complete(collection, feeds, now + timedelta(minutes=later))
+    if collection.period_end and collection.count and now >= END + collection.grace:
+        assert complete
+
+
+@unhurried
+@given(collection=facts, feeds=feed_lists, now=offsets)
+def test_what_is_open_says_so_in_one_or_two_sentences(
+    collection: CollectionFacts, feeds: list[FeedFacts], now: datetime
+) -> None:
+    sentence = why_open(collection, feeds, now, NEW_YORK)
+    assert sentence.startswith("Complete") == is_complete(collection, feeds, now)
+    assert not (collection.count and sentence.startswith("Empty"))
+    assert sentence.endswith(".")
+    assert len(sentence) < 300
+
+
+@pytest.mark.parametrize(
+    ("collection", "feeds", "now", "sentence"),
+    [
+        (WEEK, [], OPENED, "Closes on Monday, 23 November 2026 at 7:00, New York time."),
+        (
+            WEEK,
+            [NEVER_READ, UNSETTLED, STOPPED],
+            END,
+            "Its time is over. It waits for New Blog to be read and posts of Example Blog to be taken in, "
+            "until Monday, 23 November 2026 at 8:00, New York time.",
+        ),
+        (WEEK, [READ], END, "Complete: it goes out within a minute."),
+        (replace(WEEK, count=0), [READ], END, "Empty: nothing will be sent."),
+        (EVERY_3, [], END, "Waits for 2 more posts."),
+        (
+            replace(EVERY_3, count=2, max_wait_days=7),
+            [],
+            OPENED,
+            "Waits for 1 more post, until Monday, 23 November 2026 at 7:30, New York time.",
+        ),
+    ],
+)
+def test_it_says_what_it_waits_for(
+    collection: CollectionFacts, feeds: list[FeedFacts], now: datetime, sentence: str
+) -> None:
+    assert why_open(collection, feeds, now, NEW_YORK) == sentence
+
+
+def test_many_feeds_are_counted_not_listed() -> None:
+    feeds = [replace(NEVER_READ, title=f"Blog {k}") for k in range(50)]
+    assert "Blog 2 to be read and 47 more, until" in why_open(WEEK, feeds, END, NEW_YORK)

@@ -1,0 +1,220 @@
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from subscriptions.models import Destination, Notice, Subscription, Suppression
+from subscriptions.services.lists import BATCH, ImportReport, export_subscribers, import_subscribers
+from tests.factories import (
+    NOW,
+    BridgeFactory,
+    DestinationFactory,
+    LeftFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def take(text: str, subscribable: Any = None) -> ImportReport:
+    return import_subscribers(
+        subscribable=subscribable or SubscribableFactory(), lines=io.StringIO(text, newline=""), now=NOW
+    )
+
+
+def counts(report: ImportReport) -> tuple[int, int, int]:
+    return report.added, report.updated, report.unchanged
+
+
+def only() -> Subscription:
+    return Subscription.objects.get()
+
+
+def test_only_the_email_is_required_and_no_status_means_unconfirmed() -> None:
+    assert counts(take("email\nada@example.org\n")) == (1, 0, 0)
+    assert (only().status, only().added_at, only().confirmed_at) == ("unconfirmed", NOW, None)
+
+
+def test_columns_go_by_their_heading_and_others_are_ignored() -> None:
+    take("Added,shoe size,STATUS,Name,Email\n2025-01-02,43,Confirmed,Ada L,Ada@Example.org\n")
+    assert (only().destination.core, only().display_name, only().status) == (
+        "ada@example.org",
+        "Ada L",
+        "confirmed",
+    )
+    assert only().added_at == only().confirmed_at == datetime(2025, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffemail,name\r\nada@example.org,Ada\r\n",
+        "email;name\nada@example.org;Ada\n",
+        "email\tname\nada@example.org\tAda",
+        '"email","name"\n\n"ada@example.org","Ada"\n\n',
+        "email\nAda <ada@example.org>\n",
+    ],
+)
+def test_what_spreadsheets_write_is_read(text: str) -> None:
+    report = take(text)
+    assert (counts(report), report.refused) == ((1, 0, 0), [])
+    assert (only().destination.label, only().display_name) == ("ada@example.org", "Ada")
+
+
+def test_no_one_is_mailed() -> None:
+    take("email,status\na@example.org,\nb@example.org,confirmed\nc@example.org,unsubscribed\n")
+    assert not Notice.objects.exists()
+    assert set(Subscription.objects.values_list("confirm_nonce", flat=True)) == {""}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("nonsense,,,", "is not an e-mail address"),
+        (",Ada,,", "it has no email"),
+        ("a@example.org,,maybe,", "“maybe” is not a status"),
+        ("a@example.org,,,yesterday", "“yesterday” is not a time"),
+        ("a@example.org,,,2999-01-01", "is in the future"),
+        ("a@example.org,Doe, Jane,confirmed,", "it has 5 columns"),
+        ("a@example.org,\ufffd,,", "it is not UTF-8"),
+    ],
+)
+def test_a_wrong_line_is_refused_with_its_number_and_the_others_are_taken(line: str, reason: str) -> None:
+    report = take(f"email,name,status,added\nfirst@example.org\n{line}\nlast@example.org\n")
+    assert counts(report) == (2, 0, 0)
+    ((number, said),) = report.refused
+    assert number == 3
+    assert reason in said
+
+
+def test_a_quotation_mark_that_is_not_closed_is_named_where_it_begins() -> None:
+    report = take('email,name\na@example.org,A\nb@example.org,"B\nc@example.org,C\n')
+    assert counts(report) == (1, 0, 0)
+    assert [(line, "quotation mark" in reason) for line, reason in report.refused] == [(3, True)]
+
+
+def test_an_endless_field_is_refused_and_the_rest_goes_on() -> None:
+    lines = ["email\n", '"' + "x" * 200_000 + '"\n', "last@example.org\n"]
+    report = import_subscribers(subscribable=SubscribableFactory(), lines=lines, now=NOW)
+    assert (counts(report), report.refused[0][0]) == ((1, 0, 0), 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "name,status\nAda,confirmed\n", "a@example.org\nb@example.org\n", "email,Email\n"]
+)
+def test_a_list_without_a_usable_heading_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        take(text)
+
+
+def test_a_bridge_has_no_list() -> None:
+    with pytest.raises(ValidationError, match="newsletters by e-mail"):
+        take("email\na@example.org\n", BridgeFactory())
+    with pytest.raises(ValidationError, match="newsletters by e-mail"):
+        export_subscribers(subscribable=BridgeFactory())
+
+
+def test_a_list_never_takes_back_a_confirmation() -> None:
+    there = SubscriptionFactory(display_name="")
+    report = take(f"email,status\n{there.destination.core},unconfirmed\n", there.subscribable)
+    assert counts(report) == (0, 0, 1)
+    assert only().status == "confirmed"
+
+
+@pytest.mark.parametrize("status", ["confirmed", "unconfirmed", ""])
+def test_a_list_never_brings_back_who_left(status: str) -> None:
+    left = LeftFactory()
+    report = take(f"email,status\n{left.destination.core},{status}\n", left.subscribable)
+    assert [line for line, _ in report.refused] == [2]
+    assert only().status == "unsubscribed"
+
+
+def test_a_list_may_confirm_rename_and_remove() -> None:
+    waiting = UnconfirmedFactory()
+    core, newsletter = waiting.destination.core, waiting.subscribable
+    assert counts(take(f"email,name,status\n{core},Grace,confirmed\n", newsletter)) == (0, 1, 0)
+    assert (only().status, only().display_name, only().confirmed_at) == ("confirmed", "Grace", NOW)
+    # A confirmation link that was under way must not work once somebody was removed.
+    assert only().confirm_nonce == ""
+    assert counts(take(f"email,status\n{core},unsubscribed\n", newsletter)) == (0, 1, 0)
+    assert (only().status, only().left_at, only().display_name) == ("unsubscribed", NOW, "Grace")
+
+
+def test_an_existing_destination_is_never_changed() -> None:
+    there = DestinationFactory(label="Mine@example.org", core="mine@example.org")
+    take("email\nMINE@example.org\n")
+    assert Destination.objects.get() == there
+    assert Destination.objects.get().label == "Mine@example.org"
+
+
+@pytest.mark.parametrize("status", ["confirmed", "unconfirmed"])
+def test_a_suppressed_address_stays_suppressed(status: str) -> None:
+    SuppressionFactory(core="ada@example.org")
+    report = take(f"email,status\nAda@example.org,{status}\n")
+    assert "suppressed" in report.refused[0][1]
+    assert not Subscription.objects.exists()
+    assert Suppression.objects.count() == 1
+
+
+def test_a_suppressed_line_suppresses_and_confirms_no_one() -> None:
+    newsletter = SubscribableFactory()
+    assert counts(take("email,status\nada@example.org,suppressed\n", newsletter)) == (1, 0, 0)
+    assert Suppression.objects.get().core == "ada@example.org"
+    assert only().status == "unconfirmed"
+    assert counts(take("email,status\nada@example.org,suppressed\n", newsletter)) == (0, 0, 1)
+
+
+def test_the_same_address_twice_is_one_subscriber() -> None:
+    report = take("email,name\nada@example.org,Ada\nADA@example.org,Ada\nada@example.org,Ada L\n")
+    assert counts(report) == (1, 1, 1)
+    assert only().display_name == "Ada L"
+
+
+def test_lists_longer_than_a_batch_are_taken_whole() -> None:
+    many = "".join(f"r{n}@example.org\n" for n in range(BATCH * 2 + 1))
+    assert counts(take("email\n" + many)) == (BATCH * 2 + 1, 0, 0)
+    assert Subscription.objects.values("token").distinct().count() == BATCH * 2 + 1
+
+
+def test_a_batch_takes_few_queries(django_assert_max_num_queries: Any) -> None:
+    newsletter = SubscribableFactory()
+    many = "".join(f"r{n}@example.org\n" for n in range(BATCH))
+    with django_assert_max_num_queries(20):
+        take("email\n" + many, newsletter)
+
+
+def exported(newsletter: Any) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(export_subscribers(subscribable=newsletter))
+    return out.getvalue()
+
+
+def test_an_export_imports_again_as_it_was() -> None:
+    newsletter = SubscribableFactory()
+    added = NOW - timedelta(days=30, microseconds=7)
+    SubscriptionFactory(subscribable=newsletter, display_name='=Doe, "Jane"; ü', added_at=added)
+    UnconfirmedFactory(subscribable=newsletter, added_at=added)
+    LeftFactory(subscribable=newsletter, added_at=added)
+    bad = SubscriptionFactory(subscribable=newsletter, added_at=added)
+    SuppressionFactory(core=bad.destination.core)
+    first = exported(newsletter)
+    assert first.splitlines()[0] == "email,name,status,added"
+    assert [line.split(",")[-2] for line in first.splitlines()[1:]] == [
+        "confirmed",
+        "unconfirmed",
+        "unsubscribed",
+        "suppressed",
+    ]
+    assert counts(take(first, newsletter)) == (0, 0, 4)
+    Subscription.objects.all().delete()
+    Suppression.objects.all().delete()
+    Destination.objects.all().delete()
+    again = SubscribableFactory()
+    assert take(first, again).refused == []
+    assert exported(again) == first
