@@ -20,7 +20,7 @@ class Lane(models.Model):
     refilled_at = models.DateTimeField(default=timezone.now, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
-    free_at = models.DateTimeField(default=timezone.now, editable=False)
+    free_at = models.DateTimeField("rests until", null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("kind", "account")

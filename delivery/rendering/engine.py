@@ -36,7 +36,7 @@ def letter_templates() -> list[str]:
 def check_template(name: str, params: Mapping[str, str]) -> None:
     """Raises LetterError if a newsletter with these extra parameters cannot use that template.
 
-    UnknownTemplate: there is none of that name. UnknownField is raised for a field that there is not.
+    UnknownTemplate: there is none of that name. UnknownField: it has a field that there is not.
     """
     known(ISSUES, name)
     fields = field_names(params)
@@ -54,7 +54,7 @@ def known(folder: str, name: str) -> None:
 
 
 def render(path: str, context: Mapping[str, Any], holes: Holes) -> tuple[str, str]:
-    """The html, its styles inlined, and the text of `path`. Raises LetterError, UnknownField."""
+    """The html, its styles inlined, and the text of `path`. Raises LetterError."""
     html = inline(_render(f"{path}.html", context, holes, autoescape=True))
     return html, _tidy(_render(f"{path}.txt", context, holes, autoescape=False))
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from common.text import one_line
 from delivery.channels.base import Letter, Recipient
+from delivery.rendering.rendered import LetterError
 
 BUILT_IN = (
     "from",
@@ -23,7 +24,7 @@ BUILT_IN = (
 _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 
 
-class UnknownField(ValueError):
+class UnknownField(LetterError):
     """A template uses a field that there is not. The message names the ones there are."""
 
     def __init__(self, field: str, names: Mapping[str, str]) -> None:

@@ -28,7 +28,7 @@ MOST_MENTIONED = 200
 def render_issue(facts: IssueFacts) -> Rendered:
     """The form letter of an issue. Pure but for the template files; takes milliseconds.
 
-    Raises LetterError (the template is unknown or broken, or the letter too large) and UnknownField.
+    Raises LetterError: the template is unknown or broken, or the letter too large.
     """
     if not facts.entries:
         raise LetterError("An issue without posts cannot be rendered.")

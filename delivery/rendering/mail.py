@@ -53,7 +53,7 @@ def render_mail(
     """One of MAILS. Links that are not in the context come from the recipient's fields.
 
     Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`; in the test's,
-    `newsletter`. Raises LetterError when the context lacks something, UnknownTemplate, UnknownField.
+    `newsletter`. Raises LetterError, also when the context lacks something.
     """
     mail = _known(template)
     values = {"newsletter": SITE, **_frozen(context)}

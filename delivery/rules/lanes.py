@@ -20,7 +20,7 @@ class LaneState:
     burst: int
     tokens: float
     refilled_at: datetime
-    free_at: datetime
+    free_at: datetime | None
     paused: bool
 
 
@@ -39,7 +39,7 @@ def allowance(lane: LaneState, now: datetime, *, in_flight: int = 0) -> Allowanc
     room = lane.concurrency * EXPECTED_RATE * CLAIM_SECONDS - in_flight
     if lane.paused or room <= 0:
         return Allowance(0, lane.tokens)
-    if lane.free_at > now:
+    if lane.free_at is not None and lane.free_at > now:
         return Allowance(0, lane.tokens, again_at=lane.free_at)
     if lane.rate is None:
         return Allowance(room, lane.tokens)

@@ -150,7 +150,7 @@ def _is_lanes_fault(outcome: Outcome) -> bool:
 
 def _rest_lane(lane_id: int, text: str, retry_at: datetime | None, at: datetime) -> None:
     lane = Lane.objects.select_for_update().get(pk=lane_id)
-    if lane.free_at > at and lane.failures:  # another of its connections has said so already
+    if lane.failures and lane.free_at is not None and lane.free_at > at:  # another of its connections has said so already
         return
     lane.failures += 1
     lane.last_error = text

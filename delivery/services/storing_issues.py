@@ -8,7 +8,6 @@ from delivery.models import Issue, IssueItem
 from delivery.rendering.issue import Rendered
 from delivery.services.facts import Collected
 from delivery.services.publishing import publish
-from feeds.models import Item
 from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.services.assigning import lock_for_membership, numbered
 from subscriptions.services.dropping import clear_unneeded
@@ -30,12 +29,10 @@ def store_issue(
     assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
     if assignable is None or subscribable is None:
         raise CollectionChanged("The seal was lost while rendering; another worker has it.")
-    items = sorted(post.item_id for post in contents.posts)
-    list(Item.objects.filter(pk__in=items).order_by("pk").select_for_update().only("pk"))
     _take_out(assignable, contents)
     issue = _issue(contents, rendered, now)
     assignable.delete()
-    clear_unneeded(item_ids=items)
+    clear_unneeded(item_ids=[post.item_id for post in contents.posts])
     _advance(subscribable, contents)
     publish(issue_id=issue.pk, now=now)
     return issue

@@ -1,36 +1,34 @@
 """Issues as RSS."""
 
-import re
 from collections.abc import Iterable
 
 from django.conf import settings
 from django.utils.feedgenerator import Rss201rev2Feed
 from django.utils.html import format_html, format_html_join
 
+from common.text import without_controls
 from delivery.models import Issue
 from delivery.views.posts import Post
 from subscriptions.models import Subscribable
-
-# XML 1.0 §2.2 has no way to write these; a feed with one is refused by every reader.
-NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def rss(newsletter: Subscribable, issues: Iterable[tuple[Issue, list[Post]]]) -> bytes:
     """An RSS 2.0 document; each issue is an item whose description holds its posts."""
     page = f"{settings.SITE_URL}/s/{newsletter.name}/"
+    # A feed with a control character in it is refused by every reader (XML 1.0 §2.2).
     feed = Rss201rev2Feed(
-        title=_xml(str(newsletter)),
+        title=without_controls(str(newsletter)),
         link=page,
-        description=_xml(newsletter.description or str(newsletter)),
+        description=without_controls(newsletter.description or str(newsletter)),
         language=newsletter.language or None,
         feed_url=f"{page}feed.xml",
     )
     for issue, posts in issues:
         url = f"{page}archive/{issue.pk}/"
         feed.add_item(
-            title=_xml(issue.title),
+            title=without_controls(issue.title),
             link=url,
-            description=_xml(_posts(posts)),
+            description=without_controls(_posts(posts)),
             unique_id=url,
             pubdate=issue.published_at,
         )
@@ -44,7 +42,3 @@ def _posts(posts: list[Post]) -> str:
 
 def _title(post: Post) -> str:
     return format_html('<a href="{}">{}</a>', post.link, post.title) if post.link else post.title
-
-
-def _xml(text: str) -> str:
-    return NO_XML.sub("", text)

@@ -34,6 +34,8 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = LIMIT) -> Pa
         warnings.append(BAD_XML)
     raw, skipped = _identified(document["entries"])
     warnings += skipped
+    if not raw and (BAD_XML in warnings or document["entries"]):
+        raise ParseError(BROKEN)
     chosen = newest(list(raw.values()), limit)
     if len(chosen) < len(raw):
         warnings.append(f"The feed has {len(raw)} posts; the newest {len(chosen)} are read in full.")

@@ -53,7 +53,7 @@ def ask(api: Mastodon) -> Instance:
     """Reads /api/v2/instance, else /api/v1/instance, else takes the usual. Raises what Mastodon.py raises."""
     for endpoint, read in ((api.instance_v2, from_v2), (api.instance_v1, from_v1)):
         try:
-            return read(endpoint())
+            return read(_mapping(endpoint()))
         except MastodonNotFoundError:
             continue
     return Instance()

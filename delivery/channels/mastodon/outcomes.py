@@ -45,12 +45,9 @@ REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str]
 def of_answer(answer: Answer, host: str, now: datetime) -> Outcome:
     """The outcome of an answer that is no success."""
     said = f"{host} answered {answer.status}" + (f": {answer.words}" if answer.words else ".")
-    if answer.status == 429:
-        return Temporary(said, retry_at=retry_at(answer.headers, now), stops_lane=True)
-    if answer.status >= 500 or answer.status in TRY_LATER:
-        return Temporary(
-            said, retry_at=retry_at(answer.headers, now), stops_lane=answer.status in INSTANCE_DOWN
-        )
+    if answer.status == 429 or answer.status >= 500 or answer.status in TRY_LATER:
+        stops = answer.status == 429 or answer.status in INSTANCE_DOWN
+        return Temporary(said, retry_at=retry_at(answer.headers, now), stops_lane=stops)
     if answer.status == 401:
         return Permanent(f"{said} The access token is no longer good: save a new one.", disables=True)
     if answer.status == 403 and not answer.words:

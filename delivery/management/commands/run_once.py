@@ -9,9 +9,9 @@ from common.commands import FeedletterCommand, Result
 from delivery.services.completing import complete_due
 from delivery.services.hurrying import hurry_collections, hurry_deliveries
 from delivery.services.sending import send_due
-from delivery.services.waiting import hurry_feeds
 from feeds.services.polling import poll_due
 from subscriptions.services.assigning import assign_final
+from subscriptions.services.waiting import hurry_feeds
 
 MOST_ROUNDS = 1000
 

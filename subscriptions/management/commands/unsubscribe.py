@@ -37,7 +37,6 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
     rows = Subscription.objects.select_related("subscribable", "destination").filter(
         subscribable=subscribable
     )
-    found: Subscription | None
     if options["id"] is not None:
         found, named = rows.filter(pk=options["id"]).first(), f"number {options['id']}"
     else:
@@ -50,4 +49,5 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
     if found is None:
         hint = f"“list_subscribers {subscribable.name}” shows those there are."
         raise CommandError(f"{subscribable} has no subscriber {named}. {hint}")
-    return found
+    subscription: Subscription = found
+    return subscription

@@ -95,7 +95,7 @@ class TestLimits:
         cache, what = InstanceCache(), message(instance.url, "Wörter " * 200)
         send(message(instance.url), cache=cache)
         instance.characters = 300
-        assert isinstance(send(what, cache=cache), Permanent | Sent)
+        assert isinstance(send(what, cache=cache), Permanent)
         assert cache.get(instance.url, NOW) is None
 
     def test_an_instance_without_v2_is_asked_by_v1(self, instance: MastodonInstance) -> None:
@@ -110,11 +110,16 @@ class TestLimits:
         assert isinstance(send(message(instance.url, "Wörter " * 200)), Sent)
 
     @pytest.mark.parametrize(
-        "said", [{"configuration": "no"}, {"configuration": {"statuses": {"max_characters": -1}}}, [], "x"]
+        "said", [{"configuration": "no"}, {"configuration": {"statuses": {"max_characters": -1}}}, []]
     )
     def test_nonsense_about_limits_does_no_harm(self, instance: MastodonInstance, said: Any) -> None:
         instance.paths["/api/v2/instance"] = instance.paths["/api/v2/instance/"] = Reply(body=said)
-        assert isinstance(send(message(instance.url, "Wörter " * 200)), Sent | Temporary)
+        assert isinstance(send(message(instance.url, "Wörter " * 200)), Sent)
+
+    def test_a_page_instead_of_limits_is_no_time_to_post(self, instance: MastodonInstance) -> None:
+        instance.paths["/api/v2/instance"] = instance.paths["/api/v2/instance/"] = Reply(body="<html>")
+        assert isinstance(send(message(instance.url)), Temporary)
+        assert instance.statuses == []
 
 
 class TestRequest:

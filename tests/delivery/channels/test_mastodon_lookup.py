@@ -9,8 +9,11 @@ import pytest
 from delivery.channels.base import Ambiguous, Outcome, Sent, Temporary
 from delivery.channels.mastodon.compose import Message
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import IMPATIENT, PATIENT, TOO_MANY, closed_port, message, send, session
+from tests.delivery.channels.mastodon_letters import (
+    IMPATIENT,
     LINK,
+    PATIENT,
+    TOO_MANY,
     closed_port,
     message,
     send,

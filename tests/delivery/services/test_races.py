@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from delivery.channels.base import Sent
 from delivery.models import Delivery, Issue, IssueItem
@@ -92,8 +92,6 @@ def test_two_collections_that_complete_at_once_clear_their_common_item() -> None
         )
         for assignable, token, contents in (a_sealed_collection_of(item), a_sealed_collection_of(item))
     ]
-    from django.db import transaction
-
     def second() -> Any:
         with transaction.atomic():
             return stores[1]()
@@ -116,9 +114,8 @@ def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None
     item = FinalItemFactory(feed=feed)
     older = Entry(guid="older", title="Older")
     both = ParsedFeed(title="Blog", guids=(item.guid, "older"), entries=(older,))
-    store(feed, Reading(body=b"", sha256="1" * 64, headers={}, url="http://b/", parsed=both), NOW)
-    from django.db import transaction
-
+    with transaction.atomic():
+        store(feed, Reading(body=b"", sha256="1" * 64, headers={}, url="http://b/", parsed=both), NOW)
     def poll() -> Any:
         with transaction.atomic():
             return store(feed, a_reading_without(item), NOW + timedelta(minutes=1))

@@ -1,0 +1,182 @@
+import html as entities
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common.html import clean
+from delivery.rendering.issue import render_issue
+from delivery.rendering.rendered import LetterError, UnknownTemplate
+from feeds.parsing.entry import Media
+from tests.delivery.rendering.samples import SITE, entry, facts, html_of, one, text_of
+
+TEMPLATES = ["post", "digest", "announcement"]
+ODD = {
+    "no title": entry(title=""),
+    "no link": entry(link=""),
+    "nothing at all": entry(title="", link="", authors=(), content="", published=None),
+    "only a link": entry(title="", authors=(), content="", published=None),
+    "a script's link": entry(link="javascript:alert(1)", image="javascript:alert(2)"),
+    "a broken link": entry(link="http://[x"),
+    "huge": entry(content="<p>Rain and rain.</p>" * 50_000),
+    "a word": entry(content="x" * 300_000),
+    "a thousand images": entry(content='<img src="https://i.example/x.png" alt="rain">' * 5000),
+    "long title": entry(title="Rain " * 2000),
+    "right to left": entry(title="مرحبا", content="<p>رسالة</p>", language="ar"),
+    "control characters": entry(title="a\x00b\r\nc", authors=("d\x1be",), content="<p>f</p>"),
+    "deep": entry(content="<div>" * 30_000 + "x"),
+    "never closed": entry(content="</div></div></body><p>x<b>"),
+    "old": entry(published=datetime(1, 1, 2, tzinfo=UTC)),
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("odd", ODD)
+def test_every_template_takes_odd_posts(template: str, odd: str) -> None:
+    letter = render_issue(facts(ODD[odd], entry(2), template=template))
+    html = html_of(letter)
+    assert len(html.encode()) < 102_000
+    assert f'href="{SITE}/unsubscribe/abc/"' in html
+    assert f"Unsubscribe: {SITE}/unsubscribe/abc/" in text_of(letter)
+    assert "Post 2" in html
+    assert "javascript:" not in html
+    assert "\x00" not in html + letter.text
+    assert html.rstrip().endswith("</html>")
+    assert html.index("Post 2") < html.index("You get this letter") < html.index("</body>")
+
+
+def test_a_field_in_a_post_stays_text() -> None:
+    told = "Write %ToEmail%, {% debug %} or {{ newsletter }}."
+    letter = render_issue(one(entry(title=told, content=f"<p>{told}</p>")))
+    for part in (html_of(letter), text_of(letter)):
+        assert part.count("%ToEmail%, {% debug %} or {{ newsletter }}") >= 2
+    assert "%ToEmail%" in letter.subject
+    assert not any(token in letter.subject for token in letter.holes.values())
+
+
+def test_the_fields_of_the_foot_are_filled_and_no_token_is_left() -> None:
+    letter = render_issue(facts())
+    assert set(letter.holes) == {"toemail", "managelink", "removelink", "archivelink"}
+    for filled in (html_of(letter), text_of(letter)):
+        assert "ada@example.net" in filled
+        assert f"{SITE}/manage/abc/" in filled
+        assert not any(token in filled for token in letter.holes.values())
+
+
+def test_a_name_of_a_stranger_or_an_admin_is_never_markup() -> None:
+    evil = '<script>alert("x")</script>'
+    post = entry(
+        title=evil, authors=(evil,), media=(Media("https://i.example/a.png", "image/png", alt=f'"{evil}'),)
+    )
+    letter = render_issue(one(post, newsletter=evil, params={"postal_address": evil}))
+    html = html_of(letter, toemail=evil)
+    assert "<script" not in html
+    assert html.count(entities.escape(evil, quote=False)) + html.count(entities.escape(evil)) >= 4
+
+
+def test_line_breaks_in_a_title_do_not_reach_a_header() -> None:
+    letter = render_issue(one(entry(title="Rain\r\nBcc: all@example.org"), newsletter="V\r\nX-Evil: 1"))
+    assert letter.subject == "[V X-Evil: 1] New Post: Rain Bcc: all@example.org"
+    assert "\r" not in letter.title + letter.text
+
+
+def test_each_post_gets_a_letter_of_its_own_kind() -> None:
+    post = html_of(render_issue(one(entry(title="Rain"))))
+    bare = html_of(render_issue(one(entry(title="Rain", content=""))))
+    assert "The text of post 1." in post
+    assert "Read it on the web" in bare
+    assert "Read it on the web" not in post
+
+
+def test_a_digest_begins_with_its_contents() -> None:
+    html = html_of(render_issue(facts()))
+    for number, title in enumerate(("Post 1", "Post 2", "Post 3"), start=1):
+        assert f'href="#post-{number}"' in html
+        assert f'id="post-{number}"' in html
+        assert html.index(f'href="#post-{number}"') < html.index("The text of post 1.") < html.rindex(title)
+
+
+def test_an_unknown_template_and_no_posts_are_refused() -> None:
+    with pytest.raises(UnknownTemplate, match="nonsense"):
+        render_issue(facts(template="nonsense"))
+    with pytest.raises(LetterError, match="without posts"):
+        render_issue(replace(facts(), entries=()))
+
+
+def test_a_long_post_is_cut_with_a_way_to_the_rest() -> None:
+    long = "<p>Rain on the <b>river</b>.</p>" * 20_000
+    html = html_of(render_issue(one(entry(content=long))))
+    assert "Continue reading on the web" in html
+    assert html.count("Rain on the") > 100
+    assert "Continue reading" not in html_of(render_issue(facts()))
+
+
+def test_a_post_that_stands_nowhere_else_is_not_cut() -> None:
+    long = "<p>Rain on the river.</p>" * 10_000
+    letter = render_issue(one(entry(content=long, link=""), archive_url=""))
+    assert letter.html.count("Rain on the river.") >= 10_000
+
+
+def test_a_short_post_is_whole_beside_a_long_one() -> None:
+    short = "<p>" + "Sun. " * 500 + "The end.</p>"
+    html = html_of(render_issue(facts(entry(1, content="<p>Rain.</p>" * 50_000), entry(2, content=short))))
+    assert "The end.</p>" in html
+
+
+def test_very_many_posts_are_mentioned_all() -> None:
+    letter = render_issue(facts(*(entry(number % 9, title=f"Number {number}.") for number in range(150))))
+    for number in range(150):
+        assert f"Number {number}." in letter.html
+        assert f"Number {number}." in letter.text
+
+
+def test_the_letter_says_its_language_and_direction() -> None:
+    html = render_issue(facts(language="ar")).html
+    assert re.search(r'<html[^>]* lang="ar"', html)
+    assert re.search(r'<html[^>]* dir="rtl"', html)
+    assert 'lang="nonsense' not in render_issue(facts(language='nonsense" onload="x')).html
+
+
+def test_dates_are_in_the_newsletters_language_and_zone() -> None:
+    post = entry(published=datetime(2026, 3, 4, 23, 30, tzinfo=UTC))
+    assert "5. März 2026" in render_issue(one(post, language="de-AT", time_zone="Europe/Vienna")).html
+
+
+def test_the_accent_is_used_and_nonsense_is_not() -> None:
+    assert "#b3261e" in render_issue(facts(params={"accent": "#b3261e"})).html
+    assert "evil" not in render_issue(facts(params={"accent": "red;}</style>evil"})).html
+
+
+def test_a_postal_address_stands_at_the_foot_when_there_is_one() -> None:
+    letter = render_issue(facts(params={"postal_address": "12 River Road\nOld Bridge"}))
+    assert re.search(r"12 River Road<br ?/?>Old Bridge", letter.html)
+    assert letter.text.endswith("12 River Road\nOld Bridge\n")
+
+
+def test_a_private_newsletter_has_no_link_to_an_archive() -> None:
+    letter = render_issue(facts(archive_url=""))
+    assert "Past letters" not in letter.html + letter.text
+    assert "archivelink" not in letter.holes
+
+
+def test_nothing_is_fetched_by_a_letter_but_the_posts_images() -> None:
+    html = render_issue(facts()).html
+    assert "<link" not in html
+    assert "url(" not in html
+    assert "<img" not in html
+    assert "<script" not in html
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.text(max_size=400),
+    st.lists(st.sampled_from(["<p>", "</p>", "<b>", "<", "&", "</div>", "<img alt='", ">"])),
+)
+def test_any_cleaned_post_can_be_rendered_whole(text: str, pieces: list[str]) -> None:
+    content = clean(text.join(pieces) + text, base="https://blog.example/")
+    letter = render_issue(one(entry(title=text, content=content)))
+    assert html_of(letter).count("</body>") == 1
+    assert text_of(letter).endswith("archive/\n")

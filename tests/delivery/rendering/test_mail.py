@@ -1,0 +1,91 @@
+import re
+from typing import Any
+
+import pytest
+
+from delivery.rendering.mail import MAILS, render_mail
+from delivery.rendering.rendered import LetterError, UnknownTemplate
+from tests.delivery.rendering.samples import SITE, html_of, text_of
+
+CONFIRM = f"{SITE}/confirm/abc/?x=1&y=2"
+CONTEXT: dict[str, Any] = {
+    "newsletter": "Rain & Sun",
+    "confirm_url": CONFIRM,
+    "hours": "48",
+    "page_url": f"{SITE}/s/valley/",
+    "site_url": SITE,
+    "subject": "Blog 1 cannot be read",
+    "sentences": ["The server answered 404.", "Nothing was lost."],
+}
+
+
+@pytest.mark.parametrize("template", MAILS)
+def test_every_mail_has_a_subject_and_two_parts(template: str) -> None:
+    mail = render_mail(template, CONTEXT)
+    html, text = html_of(mail), text_of(mail)
+    assert mail.subject
+    assert "Rain &amp; Sun" in html
+    assert text.endswith("\n")
+    assert "&amp;" not in text
+    assert "\n\n\n" not in text
+    assert not any(token in html + text for token in mail.holes.values())
+    assert "%" not in re.sub("<style.*?</style>", "", html, flags=re.DOTALL).replace("100%", "")
+
+
+@pytest.mark.parametrize("template", MAILS)
+def test_every_mail_does_with_what_it_needs(template: str) -> None:
+    needed = {name: CONTEXT[name] for name in MAILS[template].needs}
+    render_mail(template, needed)
+    for name in needed.keys() - {"newsletter"}:
+        with pytest.raises(LetterError, match=name):
+            render_mail(template, {key: value for key, value in needed.items() if key != name})
+
+
+def test_the_confirmation_is_about_one_thing() -> None:
+    mail = render_mail("confirmation", CONTEXT)
+    html, text = html_of(mail), text_of(mail)
+    assert mail.subject == "Confirm your subscription to Rain & Sun"
+    links = set(re.findall(r'href="([^"]*)"', html))
+    assert links == {CONFIRM.replace("&", "&amp;")}
+    assert CONFIRM in text.splitlines()
+    assert "48 hours" in html
+    assert "48 hours" in text
+    assert "ignore this mail" in text
+
+
+def test_the_confirmation_holds_nothing_that_a_stranger_chose() -> None:
+    mail = render_mail("confirmation", {**CONTEXT, "name": "Buy pills", "email": "Buy pills"})
+    assert mail.holes == {}
+    assert "pills" not in mail.html + mail.text + mail.subject
+
+
+def test_links_come_from_the_context_or_from_the_recipient() -> None:
+    given = render_mail("already", {**CONTEXT, "manage_url": f"{SITE}/manage/xyz/?a&b"})
+    assert f'href="{SITE}/manage/xyz/?a&amp;b"' in html_of(given)
+    assert f"{SITE}/manage/xyz/?a&b" in text_of(given)
+    assert f'href="{SITE}/manage/abc/"' in html_of(render_mail("already", CONTEXT))
+
+
+def test_an_alert_is_a_subject_and_sentences() -> None:
+    mail = render_mail("alert", CONTEXT)
+    assert mail.subject == "Blog 1 cannot be read"
+    assert "The server answered 404.\n\nNothing was lost.\n" in mail.text
+    assert render_mail("alert", {**CONTEXT, "sentences": "One.\n\nTwo."}).html.count("<p") > 2
+
+
+def test_nothing_in_a_context_is_markup_or_breaks_a_line() -> None:
+    evil = "<script>x</script>\r\nBcc: all@example.org"
+    for template in MAILS:
+        mail = render_mail(template, {**CONTEXT, "newsletter": evil, "subject": evil, "sentences": [evil]})
+        assert "<script" not in mail.html
+        assert len(mail.subject.splitlines()) == 1
+
+
+def test_templates_see_no_objects() -> None:
+    with pytest.raises(LetterError, match="text and numbers only"):
+        render_mail("alert", {**CONTEXT, "page_url": object()})  # type: ignore[dict-item]
+
+
+def test_an_unknown_mail_is_refused() -> None:
+    with pytest.raises(UnknownTemplate, match="There are: alert, already, confirmation"):
+        render_mail("nonsense", CONTEXT)

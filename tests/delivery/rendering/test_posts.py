@@ -1,0 +1,63 @@
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from delivery.rendering.posts import Image, Post, post, web_address
+from feeds.parsing.entry import Entry, Media
+from tests.delivery.rendering.samples import entry
+
+PICTURE = Media("https://i.example/a.png?x=1&y=2", "image/png", alt="A bucket")
+OTHER = Media("https://i.example/b.png", "image/png")
+
+
+def shown(given: Entry) -> Post:
+    return post(given, share=50_000, zone=ZoneInfo("UTC"), archive_url="", newsletter_language="en")
+
+
+def test_a_single_image_stands_on_top() -> None:
+    assert shown(entry(media=(PICTURE,))).top_image == Image(PICTURE.url, "A bucket")
+
+
+@pytest.mark.parametrize("url", [PICTURE.url, PICTURE.url.replace("&", "&amp;")])
+def test_an_image_in_the_content_is_not_shown_twice(url: str) -> None:
+    seen = shown(entry(media=(PICTURE,), content=f'<p><img src="{url}"></p>'))
+    assert (seen.top_image, seen.images) == (None, ())
+
+
+def test_several_images_stand_below() -> None:
+    seen = shown(entry(media=(PICTURE, OTHER)))
+    assert seen.top_image is None
+    assert [image.url for image in seen.images] == [PICTURE.url, OTHER.url]
+
+
+def test_the_posts_own_picture_is_used_when_there_is_no_other() -> None:
+    seen = shown(entry(image="https://i.example/c.png"))
+    assert seen.top_image == Image("https://i.example/c.png")
+    assert (
+        shown(entry(image="https://i.example/c.png", content='<img src="https://i.example/d.png">')).top_image
+        is None
+    )
+
+
+def test_other_media_are_attachments_with_type_and_size() -> None:
+    (sound,) = shown(entry(media=(Media("https://i.example/one%20two.mp3", "audio/mpeg", 1024),))).attachments
+    assert (sound.name, sound.detail) == ("one two.mp3", "audio/mpeg, 1.0\xa0KB")
+
+
+def test_media_that_lead_nowhere_are_left_out() -> None:
+    nowhere = (Media("javascript:x", "image/png"), Media("file:///etc/passwd", "audio/mpeg"))
+    seen = shown(entry(media=nowhere))
+    assert (seen.top_image, seen.images, seen.attachments) == (None, (), ())
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "//x", "http://", "http://[x", "", "/a"]
+)
+def test_what_is_no_web_address_is_no_link(url: str) -> None:
+    assert web_address(url) == ""
+
+
+def test_a_posts_direction_is_that_of_its_first_letter() -> None:
+    assert shown(entry(title="123 مرحبا")).direction == "rtl"
+    assert shown(entry(title="Hello", language="ar")).direction == "ltr"
+    assert shown(entry(title="", content="", language="ar")).direction == "rtl"

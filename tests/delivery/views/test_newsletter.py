@@ -1,0 +1,132 @@
+"""A newsletter's page and its form."""
+
+import time
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from subscriptions.models import Notice, Subscription
+from tests.factories import (
+    NOW,
+    BridgeFactory,
+    IssueFactory,
+    LeftFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+    an_issue,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def post(client: Client, **data: str) -> Any:
+    return client.post("/s/weekly/", {"email": "ada@example.org", "name": "Ada", **data})
+
+
+def test_the_page_says_what_it_is_and_how_often_it_comes(client: Client) -> None:
+    SubscribableFactory(name="weekly", title="Example Weekly", arrangement="weekly", at="07:00")
+    page = client.get("/s/weekly/").content.decode()
+    assert "Example Weekly" in page
+    assert "Words about machines." in page
+    assert "Every Monday at 7:00, UTC" in page
+    assert "Subscribe to Example Weekly" in page
+
+
+def test_signing_up_says_check_your_mail_and_writes_the_confirmation() -> None:
+    SubscribableFactory(name="weekly")
+    strict = Client(enforce_csrf_checks=True, headers={"accept-language": "de"})
+    answer = post(strict)
+    assert answer.status_code == 200
+    assert "Check your mail" in answer.content.decode()
+    assert not answer.cookies
+    notice = Notice.objects.get()
+    assert (notice.template, notice.language) == ("confirmation", "de")
+    assert Subscription.objects.get().asked_name == "Ada"
+
+
+def test_the_answer_is_the_same_for_every_address(client: Client) -> None:
+    letter = SubscribableFactory(name="weekly")
+    SubscriptionFactory(subscribable=letter, destination__core="confirmed@example.org")
+    UnconfirmedFactory(subscribable=letter, destination__core="unconfirmed@example.org")
+    LeftFactory(subscribable=letter, destination__core="left@example.org")
+    SuppressionFactory(core="suppressed@example.org")
+    pages = set()
+    for who in ("new", "confirmed", "unconfirmed", "left", "suppressed", "confirmed"):
+        answer = post(client, email=f"{who}@example.org")
+        pages.add((answer.status_code, answer.content.decode().replace(who, "")))
+    assert len(pages) == 1
+    assert Notice.objects.count() == 4
+
+
+def test_the_answer_takes_the_same_time_for_every_address(client: Client) -> None:
+    SubscribableFactory(name="weekly")
+    SuppressionFactory(core="suppressed@example.org")
+    for who in ("new", "suppressed"):
+        begun = time.monotonic()
+        post(client, email=f"{who}@example.org")
+        assert time.monotonic() - begun >= 0.03
+
+
+def test_a_program_that_fills_the_hidden_field_sees_the_same_page_and_does_nothing(client: Client) -> None:
+    SubscribableFactory(name="weekly")
+    human = post(client, email="a@example.org").content.decode()
+    robot = post(client, email="b@example.org", website="http://spam.example").content.decode()
+    assert human.replace("a@example.org", "") == robot.replace("b@example.org", "")
+    assert Subscription.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "email", ["", "ada", "ada@example.org\r\nBcc: x@y.example", "a" * 400 + "@example.org"]
+)
+def test_what_is_no_address_is_shown_with_the_reason(client: Client, email: str) -> None:
+    SubscribableFactory(name="weekly")
+    answer = post(client, email=email)
+    assert answer.status_code == 400
+    assert 'class="error"' in answer.content.decode()
+    assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize("facts", [{"sign_up": "closed"}, {"stopped": True}])
+def test_closed_sign_up_says_so_and_has_no_form(client: Client, facts: dict[str, Any]) -> None:
+    SubscribableFactory(name="weekly", **facts)
+    page = client.get("/s/weekly/").content.decode()
+    assert "takes no new subscribers" in page
+    assert "<form" not in page
+    assert post(client).status_code == 403
+    assert not Subscription.objects.exists()
+
+
+def test_a_bridge_has_a_page_without_a_form(client: Client) -> None:
+    BridgeFactory(name="weekly", sign_up="open")
+    assert "<form" not in client.get("/s/weekly/").content.decode()
+
+
+def test_a_private_newsletter_has_no_pages(client: Client) -> None:
+    issue = an_issue(subscribable=SubscribableFactory(name="weekly", visibility="private"))
+    paths = ["", "archive/", f"archive/{issue.pk}/", "feed.xml"]
+    assert {client.get(f"/s/weekly/{path}").status_code for path in paths} == {404}
+    assert post(client).status_code == 404
+    assert not Subscription.objects.exists()
+
+
+def test_an_unlisted_newsletter_is_not_indexed(client: Client) -> None:
+    SubscribableFactory(name="weekly", visibility="unlisted")
+    assert 'content="noindex"' in client.get("/s/weekly/").content.decode()
+
+
+def test_the_latest_issue_is_on_the_page_the_unpublished_is_not(client: Client) -> None:
+    letter = SubscribableFactory(name="weekly")
+    an_issue(subscribable=letter, title="Out now", posts=5)
+    IssueFactory(subscribable=letter, title="Waits for approval", published_at=None, created_at=NOW)
+    page = client.get("/s/weekly/").content.decode()
+    assert "Out now" in page
+    assert "Waits for approval" not in page
+    assert "2 more posts" in page
+
+
+def test_a_name_that_is_not_there_is_404(client: Client) -> None:
+    assert client.get("/s/nope/").status_code == 404
+    assert client.get("/s/" + "a" * 500 + "/").status_code == 404

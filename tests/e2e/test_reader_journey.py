@@ -1,0 +1,102 @@
+"""The reader's twenty seconds, in a browser: subscribe, confirm, manage, leave; with no script running."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from subscriptions.models import Notice, Subscription
+from tests.factories import SubscribableFactory, an_issue
+
+CHROMIUM = next(
+    (path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).exists()), ""
+)
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    # Playwright's loop lives in this thread, and Django would take that for asynchronous code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(params=[(1200, 900), (390, 844)], ids=["desk", "phone"])
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    width, height = request.param
+    context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()
+
+
+def text(page: Any) -> str:
+    return str(page.locator("main").inner_text())
+
+
+def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server: Any, settings: Any) -> None:
+    settings.SITE_URL = live_server.url
+    cache.clear()
+    letter = SubscribableFactory(name="weekly", title="Example Weekly")
+    an_issue(subscribable=letter, title="The first issue")
+
+    page.goto(live_server.url)
+    page.get_by_role("link", name="Example Weekly").click()
+    assert "The first issue" in text(page)
+    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Subscribe to Example Weekly").click()
+    assert "Check your mail" in text(page)
+
+    page.goto(Notice.objects.get().context["confirm_url"])
+    assert Subscription.objects.get().status == "unconfirmed"
+    page.get_by_role("button", name="Confirm").click()
+    assert "You are in" in text(page)
+    assert Subscription.objects.get().status == "confirmed"
+
+    page.get_by_role("link", name="Manage your subscription").click()
+    assert page.get_by_label("Your name").input_value() == "Ada"
+    page.get_by_label("Your name").fill("Ada Lovelace")
+    page.get_by_role("button", name="Save your name").click()
+    assert "Saved." in text(page)
+    assert Subscription.objects.get().display_name == "Ada Lovelace"
+
+    page.get_by_role("link", name="Leave Example Weekly").click()
+    assert Subscription.objects.get().status == "confirmed"
+    page.get_by_role("button", name="Leave Example Weekly").click()
+    assert "You have left" in text(page)
+    assert Subscription.objects.get().status == "unsubscribed"
+
+    page.get_by_role("link", name="Subscribe again").click()
+    assert page.get_by_role("button", name="Subscribe to Example Weekly").is_visible()
+
+
+def test_no_page_is_wider_than_its_screen(page: Any, live_server: Any, settings: Any) -> None:
+    settings.SITE_URL = live_server.url
+    letter = SubscribableFactory(name="weekly", title="W" * 120, description="word" * 60)
+    issue = an_issue(subscribable=letter, title="M" * 150)
+    width = page.viewport_size["width"]
+    for path in ("/", "/s/weekly/", "/s/weekly/archive/", f"/s/weekly/archive/{issue.pk}/", "/manage/wrong/"):
+        page.goto(live_server.url + path)
+        box = page.locator("main").bounding_box()
+        assert box["x"] + box["width"] <= width, path
+        for heading in page.locator("h1, h2").all():
+            assert heading.bounding_box()["width"] <= width, path

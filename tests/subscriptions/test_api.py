@@ -1,0 +1,175 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+
+from subscriptions.models import Notice, Subscription
+from tests.factories import (
+    BridgeFactory,
+    DailyFactory,
+    DestinationFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def staff() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user("ada", is_staff=True))
+    return client
+
+
+def address(name: str) -> str:
+    return f"/api/v1/subscribables/{name}/subscribe/"
+
+
+def sign_up(client: Client, newsletter: str, **data: str) -> Any:
+    return client.post(address(newsletter), data, content_type="application/json")
+
+
+def test_subscribables_have_the_words_of_the_commands(staff: Client) -> None:
+    daily = DailyFactory(name="my.json", feeds=2)
+    SubscriptionFactory(subscribable=daily)
+    UnconfirmedFactory(subscribable=daily)
+    row = staff.get("/api/v1/subscribables/my.json/").json()
+    assert (row["name"], row["arrangement"], row["channel"], row["time_zone"]) == (
+        "my.json",
+        "daily",
+        "email",
+        "UTC",
+    )
+    assert (row["subscribers"], row["open"], len(row["feeds"])) == (1, 0, 2)
+    assert row["next_close"].endswith("T00:00:00Z")
+    assert staff.get("/api/v1/subscribables/").json()["results"] == [row]
+
+
+def test_subscriptions_are_filtered_and_tell_no_token(staff: Client) -> None:
+    one = SubscriptionFactory(display_name="Ada")
+    UnconfirmedFactory(subscribable=one.subscribable)
+    SubscriptionFactory()
+    query = f"subscribable={one.subscribable.name}&status=confirmed"
+    answer = staff.get(f"/api/v1/subscriptions/?{query}")
+    (row,) = answer.json()["results"]
+    assert (row["id"], row["name"], row["status"], row["confirmed"]) == (one.pk, "Ada", "confirmed", True)
+    assert (row["subscribable"], row["destination"]) == (one.subscribable.name, one.destination.pk)
+    assert one.token not in answer.content.decode()
+
+
+def test_a_suppressed_subscriber_is_told_as_such(staff: Client) -> None:
+    one = SubscriptionFactory()
+    SuppressionFactory(core=one.destination.core)
+    assert staff.get(f"/api/v1/subscriptions/{one.pk}/").json()["status"] == "suppressed"
+
+
+def test_destinations_keep_their_secrets(staff: Client) -> None:
+    made = DestinationFactory(
+        kind="mastodon", secrets={"access_token": "hush"}, config={"url": "https://x.test"}
+    )
+    row = staff.get(f"/api/v1/destinations/{made.pk}/").json()
+    assert set(row) == {"id", "kind", "label", "added_at", "disabled_at", "disabled_reason"}
+
+
+def test_a_stranger_may_sign_up_and_gets_a_confirmation(client: Client) -> None:
+    newsletter = SubscribableFactory()
+    answer = sign_up(client, newsletter.name, email="Ada@example.org", name="Ada")
+    assert (answer.status_code, answer["Access-Control-Allow-Origin"]) == (202, "*")
+    assert answer.json()["detail"].startswith("Check your mail")
+    made = Subscription.objects.get()
+    assert (made.status, made.asked_name, made.display_name) == ("unconfirmed", "Ada", "")
+    assert Notice.objects.get().kind == "confirmation"
+
+
+def test_a_form_of_another_site_may_post_without_a_cookie() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    answer = strict.post(address(SubscribableFactory().name), {"email": "ada@example.org"})
+    assert answer.status_code == 202
+    assert not answer.cookies
+
+
+def test_a_session_changes_nothing_about_a_sign_up(staff: Client) -> None:
+    assert sign_up(staff, SubscribableFactory().name, email="ada@example.org").status_code == 202
+
+
+def test_the_answer_is_the_same_whatever_is_known_of_the_address(client: Client) -> None:
+    newsletter = SubscribableFactory()
+    there = SubscriptionFactory(subscribable=newsletter)
+    waiting = UnconfirmedFactory(subscribable=newsletter)
+    gone = SuppressionFactory()
+    cores = [there.destination.core, waiting.destination.core, gone.core, "new@example.org"]
+    answers = {sign_up(client, newsletter.name, email=core).content for core in cores}
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"email": ""}, {"email": "nonsense"}, {"email": "a@example.org\r\nBcc: x@y.z"}]
+)
+def test_what_is_no_address_is_a_400(client: Client, data: dict[str, str]) -> None:
+    answer = sign_up(client, SubscribableFactory().name, **data)
+    assert (answer.status_code, list(answer.json())) == (400, ["email"])
+    assert answer["Access-Control-Allow-Origin"] == "*"
+    assert not Subscription.objects.exists()
+
+
+def test_a_private_newsletter_is_not_there(client: Client) -> None:
+    private = SubscribableFactory(visibility="private").name
+    missing = sign_up(client, "nowhere", email="a@example.org")
+    hidden = sign_up(client, private, email="a@example.org")
+    assert (hidden.status_code, hidden.content) == (404, missing.content)
+
+
+def test_closed_newsletters_and_bridges_take_nobody(client: Client) -> None:
+    assert (
+        sign_up(client, SubscribableFactory(sign_up="closed").name, email="a@example.org").status_code == 403
+    )
+    assert sign_up(client, BridgeFactory().name, email="a@example.org").status_code == 403
+    assert not Subscription.objects.exists()
+
+
+def test_a_browser_may_ask_before_it_posts(client: Client) -> None:
+    answer = client.options(
+        address(SubscribableFactory().name),
+        headers={"Origin": "https://blog.example", "Access-Control-Request-Method": "POST"},
+    )
+    assert answer.status_code == 204
+    assert "POST" in answer["Access-Control-Allow-Methods"]
+    assert answer["Access-Control-Allow-Headers"] == "Content-Type"
+    assert "Access-Control-Allow-Credentials" not in answer
+
+
+def test_other_endpoints_are_not_for_other_origins(staff: Client) -> None:
+    assert "Access-Control-Allow-Origin" not in staff.get("/api/v1/feeds/")
+
+
+def test_sign_ups_from_one_place_are_limited_and_asking_before_is_not(client: Client) -> None:
+    name = SubscribableFactory().name
+    for _ in range(40):
+        assert client.options(address(name)).status_code == 204
+    codes = [sign_up(client, name, email=f"r{n}@example.org").status_code for n in range(31)]
+    assert codes == [202] * 30 + [429]
+
+
+def test_a_body_far_too_large_is_refused_unread(client: Client) -> None:
+    answer = sign_up(client, SubscribableFactory().name, email="a@example.org", name="x" * 20_000)
+    assert answer.status_code == 413
+
+
+def test_what_is_no_json_is_a_400(client: Client) -> None:
+    answer = client.post(address(SubscribableFactory().name), b"{", content_type="application/json")
+    assert answer.status_code == 400
+    listed = client.post(address(SubscribableFactory().name), b"[1]", content_type="application/json")
+    assert listed.status_code == 400
