@@ -124,6 +124,14 @@ class FeedletterCommand(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._called_from_command_line = True
+        # The error, and with it every open cursor, is gone before the connections close.
+        code = self._exit_code(argv)
+        with suppress(DatabaseError):
+            connections.close_all()
+        if code:
+            sys.exit(code)
+
+    def _exit_code(self, argv: list[str]) -> int:
         options: dict[str, Any] = {}
         try:
             parser = self.create_parser(argv[0], argv[1])
@@ -135,16 +143,14 @@ class FeedletterCommand(BaseCommand):
             if options.get("traceback"):
                 raise
             self.stderr.write(str(error).removeprefix("Error: "))
-            sys.exit(error.returncode)
+            return error.returncode
         except BrokenPipeError:
             # `list_items | head`: whoever read us has enough.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
+            return 1
         except KeyboardInterrupt:
-            sys.exit(130)
-        finally:
-            with suppress(DatabaseError):
-                connections.close_all()
+            return 130
+        return 0
 
 
 def database_sentence(error: Exception) -> str:

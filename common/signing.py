@@ -44,7 +44,7 @@ def sign(purpose: str, payload: Mapping[str, str | int], *, expires: datetime) -
 
 def read(purpose: str, token: str, *, now: datetime) -> dict[str, Any]:
     """The payload of a token made by `sign` for that purpose. Raises TokenError, or TokenExpired."""
-    if len(token) > LONGEST:
+    if len(token) > LONGEST or not token.isascii():
         raise TokenError(BROKEN)
     try:
         payload: dict[str, Any] = _signer(purpose).unsign_object(token)

@@ -22,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--database-only", action="store_true", help="only tests of DATABASE_URL's database")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # whitenoise, of a clone whose static files were not collected: they come from the packages.
+    config.addinivalue_line("filterwarnings", "ignore:No directory at:UserWarning")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left = [item for item in items if is_left_out(config, item)]
     if left:

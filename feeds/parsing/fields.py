@@ -52,7 +52,7 @@ def moment(raw: Raw, key: str) -> datetime | None:
 def entry_of(raw: Raw, guid: str, *, base: str, atom: bool) -> Entry:
     """The entry, with links resolved against `base`; its html is as the feed gave it."""
     content = _best_content(raw.get("content") or (), atom)
-    summary = _html(raw.get("summary_detail") or {"value": _text(raw, "summary")}, atom)
+    summary = "" if _repeats(raw) else _html(raw.get("summary_detail") or {}, atom)
     media = tuple(_media(raw, base))
     return Entry(
         guid=guid,
@@ -60,8 +60,9 @@ def entry_of(raw: Raw, guid: str, *, base: str, atom: bool) -> Entry:
         link=_link(raw, base, atom),
         authors=_listed(_name(author) for author in raw.get("authors") or ()),
         content=content,
-        summary="" if summary == content else summary or (not content and _described(raw)) or "",
-        published=moment(raw, "published"),
+        summary=summary or ("" if content else _described(raw)),
+        # RSS 1.0 has one date, and an Atom entry must have `updated` only.
+        published=moment(raw, "published") or moment(raw, "updated"),
         updated=moment(raw, "updated"),
         categories=_listed(tag.get("label") or tag.get("term") for tag in raw.get("tags") or ()),
         media=media,
@@ -133,9 +134,19 @@ def _html(detail: Mapping[str, Any], atom: bool) -> str:
     return value
 
 
+def _repeats(raw: Raw) -> bool:
+    """feedparser copies a content into a missing summary."""
+    summary = _text(raw, "summary")
+    return any(content.get("value") == summary for content in raw.get("content") or ())
+
+
 def _described(raw: Raw) -> str:
     """What YouTube and others say of a video, which is all the text there is."""
-    return html.escape(without_controls(_text(raw, "media_description"))[:MAX_CONTENT], quote=False)
+    for one in raw.get("media_content") or ():
+        if one.get("description") and not _content(one, "").is_image:
+            text = without_controls(str(one["description"]))[:MAX_CONTENT]
+            return html.escape(text, quote=False).replace("\n", "<br>")
+    return ""
 
 
 def _name(author: Any) -> str:

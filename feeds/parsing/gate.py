@@ -3,6 +3,7 @@
 import re
 
 from feeds.parsing.entry import ParseError
+from feeds.parsing.references import mend
 
 MAX_BODY = 10_000_000
 MAX_PROLOG_STEPS = 1_000
@@ -26,6 +27,7 @@ _START = re.compile(rb"<(?:\?xml|rss|feed|rdf:RDF|RDF|atom:feed)[\s>]", re.IGNOR
 _DECLARED = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
 # ESC, SO and SI stay: ISO-2022 texts consist of them.
 _CONTROLS = bytes(set(range(32)) - {0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x1B})
+_BLANK = b" \t\r\n\xef\xbb\xbf\xff\xfe"
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
@@ -33,12 +35,12 @@ def admit(body: bytes) -> tuple[bytes, list[str]]:
     """The body with junk and control characters taken away, and warnings. Raises ParseError."""
     if len(body) > MAX_BODY:
         raise ParseError(TOO_LARGE)
-    if not body.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"):
+    if not body.strip(b"\0" + _BLANK):
         raise ParseError(EMPTY)
     root = _root(_ascii(body))
     if root in _PAGE_ROOTS:
         raise ParseError(WEB_PAGE)
-    if root == b"" and body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+    if root == b"" and body.lstrip(_BLANK)[:1] in (b"{", b"["):
         raise ParseError(JSON)
     return _without_junk(body)
 
@@ -60,12 +62,12 @@ def _without_junk(body: bytes) -> tuple[bytes, list[str]]:
     junk = body[: start.start()] if start else b""
     if junk and junk not in _BOMS:
         body = body[len(junk) :]
-        if junk.strip():
+        if junk.strip(_BLANK):
             warnings.append("There is something before the beginning of the feed; it was passed over.")
     kept = body.translate(None, _CONTROLS)
     if len(kept) < len(body):
         warnings.append("The feed has control characters, which XML does not allow; they were left out.")
-    return kept, warnings
+    return mend(kept), warnings
 
 
 def _root(text: bytes) -> bytes:

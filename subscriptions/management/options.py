@@ -1,8 +1,10 @@
 """Options of newsletters and of destinations, as define, alter, subscribe and unsubscribe share them."""
 
+import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
 from datetime import time
+from getpass import getpass
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -116,7 +118,9 @@ def destination_fields() -> Iterator[kinds.Field]:
 def add_destination(parser: CommandParser) -> None:
     """An option for each field of each channel's destinations."""
     for field in destination_fields():
-        help_text = (field.help or field.label).replace("%", "%%")
+        help_text = (field.help or field.label).replace("%", "%%") + (
+            " “-” asks for it." if field.secret else ""
+        )
         parser.add_argument(option(field), dest=field.name, metavar=field.name.upper(), help=help_text)
 
 
@@ -135,4 +139,13 @@ def destination(options: Mapping[str, Any], kind: kinds.Kind) -> dict[str, str]:
     ]
     if needed:
         raise CommandError(f"{kind.label} needs {', '.join(needed)}.")
-    return {name: str(options[name]) for name in given}
+    return {
+        name: asked(field) if options[name] == "-" else str(options[name]) for name, field in given.items()
+    }
+
+
+def asked(field: kinds.Field) -> str:
+    """A secret that stays out of the list of processes: typed unseen, or the line piped in."""
+    if not field.secret:
+        return "-"
+    return getpass(f"{field.label}: ") if sys.stdin.isatty() else sys.stdin.readline().strip()

@@ -7,18 +7,19 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.journey import SECRET, arrived, blog, set_up
+from tests.e2e.journey import NEW, SECRET, Blog, arrived, ping, set_up
 from tests.e2e.processes import answers, running, until
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
 MEGABYTE = 1024
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 30
 
 
 @dataclass
@@ -42,36 +43,46 @@ class Site:
         return found
 
     def worker(self) -> int:
-        return next(pid for pid in self.processes() if "celery" in Path(f"/proc/{pid}/cmdline").read_text())
+        return next(
+            pid for pid in self.processes() if "\0celery\0" in Path(f"/proc/{pid}/cmdline").read_text()
+        )
 
 
-@pytest.fixture
-def mail() -> Iterator[SmtpServer]:
-    with SmtpServer() as server:
-        yield server
-
-
-@pytest.fixture
-def site(tmp_path: Path, mail: SmtpServer) -> Iterator[Site]:
+@contextmanager
+def up(folder: Path, mail: SmtpServer) -> Iterator[Site]:
     port = free_port()
     environment = {
         "SECRET_KEY": SECRET,
-        "DATA_DIR": str(tmp_path / "data"),
-        "DATABASE_URL": f"sqlite:///{tmp_path}/data/feedletter.db",
+        "DATA_DIR": str(folder / "data"),
+        "DATABASE_URL": f"sqlite:///{folder}/data/feedletter.db",
         "EMAIL_URL": mail.url,
         "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
     }
     command = [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{port}"]
     url = f"http://127.0.0.1:{port}"
-    with running("up", command, environment, tmp_path) as process:
+    with running("up", command, environment, folder) as process:
         until(lambda: answers(f"{url}/readyz"), "readyz")
-        yield Site(url, tmp_path, environment, process)
+        yield Site(url, folder, environment, process)
+
+
+@pytest.fixture(scope="module")
+def mail() -> Iterator[SmtpServer]:
+    with SmtpServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, mail: SmtpServer) -> Iterator[Site]:
+    with up(tmp_path_factory.mktemp("up"), mail) as running_site:
+        yield running_site
 
 
 def test_a_feed_becomes_a_letter_even_when_the_worker_is_killed(site: Site, mail: SmtpServer) -> None:
-    with blog() as feed_url:
-        set_up(feed_url, site.environment)
+    with Blog() as blog:
+        set_up(blog, site.environment)
         os.kill(site.worker(), signal.SIGKILL)
+        blog.publish(NEW)
+        ping(site.environment)
         arrived(mail, LIMIT_SECONDS)
     assert "worker ended with status -9" in site.said()
 
@@ -92,9 +103,10 @@ def test_it_needs_less_than_250_megabytes(site: Site) -> None:
     assert total < 250 * MEGABYTE
 
 
-def test_it_stops_in_time_and_leaves_nobody_behind(site: Site) -> None:
-    everyone = site.processes()
-    assert len(everyone) >= 4
-    site.process.terminate()
-    assert site.process.wait(30) == 0
-    assert [pid for pid in everyone if Path(f"/proc/{pid}").exists()] == []
+def test_it_stops_in_time_and_leaves_nobody_behind(tmp_path: Path, mail: SmtpServer) -> None:
+    with up(tmp_path, mail) as site:
+        everyone = site.processes()
+        assert len(everyone) >= 4
+        site.process.terminate()
+        assert site.process.wait(30) == 0
+        assert [pid for pid in everyone if Path(f"/proc/{pid}").exists()] == []

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from email_validator import EmailNotValidError, validate_email
 
@@ -50,6 +51,7 @@ def parse_address(text: str) -> Address:
     )
 
 
+@lru_cache(maxsize=256)
 def parse_sender(text: str) -> Address:
     """A From or Reply-To: also one of this machine (letters@localhost). Raises InvalidDestination."""
     try:

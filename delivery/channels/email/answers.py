@@ -70,7 +70,7 @@ def _refused(stage: Stage, code: int, status: str, said: str) -> Outcome:
 
 def _status(text: bytes) -> str:
     """The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one."""
-    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?!\d)", text.lstrip())
+    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})", text.lstrip())
     return match[1].decode("ascii") if match else ""
 
 

@@ -16,7 +16,7 @@ def body(text: str, html: str) -> bytes:
     parts = [_part(content, subtype) for content, subtype in ((text, "plain"), (html, "html")) if content]
     if len(parts) < 2:
         return parts[0] if parts else _part("", "plain")
-    head = f'Content-Type: multipart/alternative; boundary="{BOUNDARY}"\r\n\r\n'
+    head = f'Content-Type: multipart/alternative; boundary="{BOUNDARY}"\r\n'
     between = f"\r\n--{BOUNDARY}\r\n".encode()
     return head.encode() + b"".join(between + part for part in parts) + f"\r\n--{BOUNDARY}--\r\n".encode()
 

@@ -43,7 +43,14 @@ def address_field(name: str, address: Address) -> str:
     """From, To or Reply-To with its one address. Raises ValueError for what no address can be."""
     mailbox = checked(address.email)
     display = phrase(address.name)
-    return f"{name}: {display}{CRLF} <{mailbox}>{CRLF}" if display else f"{name}: {mailbox}{CRLF}"
+    return named_field(name, display, f"<{mailbox}>") if display else f"{name}: {mailbox}{CRLF}"
+
+
+def named_field(name: str, display: str, rest: str) -> str:
+    """A field of a phrase and what it names in angle brackets, on one line where they fit."""
+    line = f"{name}: {display}"
+    fits = CRLF not in line and len(line) + 1 + len(rest) <= _LINE
+    return f"{line} {rest}{CRLF}" if fits else f"{line}{CRLF} {rest}{CRLF}"
 
 
 def phrase(text: str) -> str:

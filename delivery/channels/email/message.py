@@ -73,7 +73,7 @@ def list_id(name: str, host: str) -> str:
 def _list_fields(letter: Letter, recipient: Recipient, site_host: str) -> list[str]:
     title = headers.phrase(letter.newsletter_title)
     identity = list_id(letter.newsletter, site_host)
-    fields = [f"List-Id: {title}\r\n {identity}\r\n" if title else f"List-Id: {identity}\r\n"]
+    fields = [headers.named_field("List-Id", title, identity) if title else f"List-Id: {identity}\r\n"]
     fields.append("Precedence: bulk\r\n")
     if recipient.unsubscribe_url:
         fields.append(headers.url_field("List-Unsubscribe", recipient.unsubscribe_url))

@@ -42,7 +42,7 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
     else:
         kind = kinds.get(subscribable.channel)
         # Secrets tell nothing about which account it is.
-        secrets = {field.name: "-" for field in kind.destination_fields if field.secret}
+        secrets = {field.name: "none" for field in kind.destination_fields if field.secret}
         given = {name: value for name, value in options.items() if value is not None}
         parsed = kind.parse_destination(destination({**secrets, **given}, kind))
         found, named = rows.filter(destination__core=parsed.core).first(), parsed.label

@@ -238,6 +238,24 @@ def test_what_is_no_smtp_is_temporary(verb: str, reply: bytes) -> None:
     assert len(outcome.text) < 800
 
 
+@pytest.mark.parametrize("reply", [b"250-on\r\n" * 20_000, b"250 " + b"x" * MAX_REPLY])
+def test_a_reply_without_an_end_is_not_waited_for(reply: bytes) -> None:
+    with RawServer({"RCPT": reply}) as server:
+        outcome = send(session(server.url))
+    assert isinstance(outcome, Temporary)
+    assert "something else than SMTP" in outcome.text
+
+
+def test_a_dialogue_out_of_step_is_not_gone_on_with() -> None:
+    with RawServer({"RCPT": b"what?\r\n250 ok\r\n"}) as server:
+        client = session(server.url)
+        assert isinstance(send(client), Temporary)
+        server.script["RCPT"] = b"250 ok\r\n"
+        assert isinstance(send(client), Sent)
+        client.close()
+    assert server.verbs.count("CONNECT") == 2
+
+
 @pytest.mark.parametrize("reply", [b"ok\r\n", b"354 again\r\n", b"250-endless\r\n" * 9000, b"25"])
 def test_an_answer_to_the_message_that_is_none_is_ambiguous(reply: bytes) -> None:
     with RawServer({".": reply}) as server:

@@ -28,6 +28,9 @@ def instance() -> Iterator[MastodonInstance]:
         yield server
 
 
+LIKE_MASTODON = {"version": "4.2.0 (compatible; Other 1.0)", "source_url": "https://git.example/x/mastodon"}
+
+
 class TestEarlierAttempts:
     def begun(self, what: Message, *, minutes: int, timeout: float = PATIENT) -> Outcome:
         return send(what, begun_at=NOW - timedelta(minutes=minutes), timeout=timeout)
@@ -55,7 +58,7 @@ class TestEarlierAttempts:
         assert self.begun(what, minutes=minutes) == Sent(remote_id="1000")
         assert len(instance.asked("/api/v1/statuses")) == 1
 
-    @pytest.mark.parametrize("software", [GOTOSOCIAL, PLEROMA, {}])
+    @pytest.mark.parametrize("software", [GOTOSOCIAL, PLEROMA, LIKE_MASTODON, {}])
     def test_a_server_not_known_to_honour_keys_is_asked_at_once(self, software: dict[str, str]) -> None:
         with MastodonInstance(software) as other:
             other.honours_keys = False

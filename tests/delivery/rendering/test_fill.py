@@ -24,10 +24,7 @@ def test_a_value_is_never_looked_at_again() -> None:
 
 
 def test_a_value_stays_on_its_line_of_text() -> None:
-    assert (
-        fill_text("To hAAAA00001x.", HOLES, {"toemail": "a\r\nBcc: b\x00\u2028c"})
-        == "To a Bcc: bc."[:12] + " c."
-    )
+    assert fill_text("To hAAAA00001x.", HOLES, {"toemail": "a\r\nBcc: b\x00\u2028c"}) == "To a Bcc: b c."
 
 
 def test_a_header_is_one_line_whatever_is_in_it() -> None:

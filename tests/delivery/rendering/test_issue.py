@@ -2,6 +2,7 @@ import html as entities
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,6 +32,15 @@ ODD = {
     "never closed": entry(content="</div></div></body><p>x<b>"),
     "old": entry(published=datetime(1, 1, 2, tzinfo=UTC)),
 }
+
+
+def tags(html: str) -> set[str]:
+    """The names of all elements."""
+    names: set[str] = set()
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: names.add(tag)  # type: ignore[method-assign]
+    parser.feed(html)
+    return names
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -73,7 +83,7 @@ def test_a_name_of_a_stranger_or_an_admin_is_never_markup() -> None:
     )
     letter = render_issue(one(post, newsletter=evil, params={"postal_address": evil}))
     html = html_of(letter, toemail=evil)
-    assert "<script" not in html
+    assert "script" not in tags(html)
     assert html.count(entities.escape(evil, quote=False)) + html.count(entities.escape(evil)) >= 4
 
 
@@ -96,7 +106,8 @@ def test_a_digest_begins_with_its_contents() -> None:
     for number, title in enumerate(("Post 1", "Post 2", "Post 3"), start=1):
         assert f'href="#post-{number}"' in html
         assert f'id="post-{number}"' in html
-        assert html.index(f'href="#post-{number}"') < html.index("The text of post 1.") < html.rindex(title)
+        assert html.index(f'href="#post-{number}"') < html.index("The text of post 1.")
+        assert html.count(f">{title}</a>") == 2
 
 
 def test_an_unknown_template_and_no_posts_are_refused() -> None:
@@ -164,10 +175,8 @@ def test_a_private_newsletter_has_no_link_to_an_archive() -> None:
 
 def test_nothing_is_fetched_by_a_letter_but_the_posts_images() -> None:
     html = render_issue(facts()).html
-    assert "<link" not in html
     assert "url(" not in html
-    assert "<img" not in html
-    assert "<script" not in html
+    assert not {"link", "img", "script", "iframe", "object"} & tags(html)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

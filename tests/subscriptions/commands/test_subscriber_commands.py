@@ -1,8 +1,11 @@
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core import mail
 
+from common import kinds
+from subscriptions.management.options import destination
 from subscriptions.models import Notice, Subscription
 from tests.console import json_of, printed, refused
 from tests.factories import (
@@ -120,3 +123,11 @@ def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named() -> None:
     said = refused("import_subscribers", SubscribableFactory().name, "/nowhere/list.csv")
     assert said == "/nowhere/list.csv cannot be read: No such file or directory."
+
+
+def test_a_secret_may_be_piped_in_instead_of_standing_in_the_list_of_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("hush\n"))
+    options = {"account": "bot", "instance_url": "https://social.example", "access_token": "-"}
+    assert destination(options, kinds.get("mastodon"))["access_token"] == "hush"

@@ -1,0 +1,107 @@
+"""The demo's own environment: a folder, a database, a port; nothing of the installation beside it."""
+
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import CommandError
+
+from feedletter_site import env
+from feedletter_site.management.commands.up import EVERYWHERE
+
+MARK = "FEEDLETTER_DEMO"
+# With these the demo would reach, or look like, the installation that it stands beside.
+NOT_OURS = (
+    "DATABASE_URL",
+    "CELERY_BROKER_URL",
+    "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
+    "SITE_URL",
+    "ALLOWED_HOSTS",
+    "EMAIL_URL",
+    "DEFAULT_FROM_EMAIL",
+    "BOUNCE_DOMAIN",
+    "TRUSTED_PROXIES",
+    "ALLOW_PRIVATE_NETWORKS",
+)
+PORTS = 50
+LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive")
+
+
+def enter() -> None:
+    """Starts this command again with the demo's environment, unless that has happened."""
+    folder = demo_folder()
+    if os.environ.get(MARK) == str(folder):
+        return
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment(folder, os.environ))  # noqa: S606
+
+
+def demo_folder() -> Path:
+    """`demo` in the data folder: var/demo."""
+    folder = Path(settings.DATA_DIR).resolve()
+    return folder if folder.name == "demo" else folder / "demo"
+
+
+def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The variables to run with; BIND as given, with the next free port when that one is taken."""
+    host, port = env.bind("BIND", "127.0.0.1:8000")
+    port = free_port(host, port)
+    files = {f"{name}_FILE" for name in NOT_OURS}
+    kept = {name: value for name, value in given.items() if name not in NOT_OURS and name not in files}
+    return {
+        **kept,
+        MARK: str(folder),
+        "DATA_DIR": str(folder),
+        "BIND": f"{host}:{port}",
+        "SITE_URL": f"http://{EVERYWHERE.get(host, host)}:{port}",
+        "EMAIL_URL": "mailbox:",
+        # The sample blog is on this machine.
+        "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+        "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
+    }
+
+
+def free_port(host: str, wanted: int) -> int:
+    """The first port from `wanted` on where nobody listens. Raises CommandError when there is none."""
+    for port in range(wanted, min(wanted + PORTS, 65536)):
+        if is_free(host, port):
+            return port
+    raise CommandError(
+        f"The demo found no free port on {host} from {wanted} on. Choose another: BIND={host}:9000 make demo"
+    )
+
+
+def is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError:
+            return False
+    return True
+
+
+def make_folder_fresh(folder: Path) -> None:
+    """Takes the folder for this process and whatever it becomes, and removes what an earlier demo left.
+
+    Raises CommandError while another demo uses it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise CommandError(
+            f"A demo is running in {folder} already. Stop that one first, with Ctrl-C."
+        ) from error
+    # The supervisor that follows us in this process keeps it.
+    os.set_inheritable(lock, True)
+    for pattern in LEFTOVERS:
+        for path in folder.glob(pattern):
+            path.unlink()

@@ -1,0 +1,111 @@
+"""The demo's newsletters, one of each arrangement, and who gets them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time
+from typing import Any
+
+from feeds.models import Feed
+from subscriptions.models import Subscribable
+from subscriptions.services.defining import define_subscribable
+from subscriptions.services.subscribing import subscribe
+
+ADA, BEN, CLARA = (
+    "Ada Lindqvist <ada@example.org>",
+    "Ben Osei <ben@example.org>",
+    "Clara Roth <clara@example.org>",
+)
+DEV, EMIL, FARAH = (
+    "Dev Patel <dev@example.org>",
+    "Emil Novak <emil@example.org>",
+    "Farah Aziz <farah@example.org>",
+)
+GRACE, HUGO, IRIS = (
+    "Grace Kim <grace@example.org>",
+    "Hugo Martin <hugo@example.org>",
+    "Iris Berg <iris@example.org>",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Newsletter:
+    """What an admin would fill in; `rhythm` is how the demo tells it."""
+
+    name: str
+    title: str
+    rhythm: str
+    description: str
+    fields: Mapping[str, Any]
+    readers: tuple[str, ...] = field(default_factory=tuple)
+
+
+NEWSLETTERS = (
+    Newsletter(
+        "harbour-notes",
+        "Harbour Notes",
+        "each post",
+        "Every note from the harbour, as soon as it has settled.",
+        {"arrangement": "each"},
+        (ADA, BEN, CLARA, DEV),
+    ),
+    Newsletter(
+        "harbour-morning",
+        "Harbour Notes in the Morning",
+        "daily, 07:00",
+        "Yesterday’s notes with your coffee, at seven.",
+        {"arrangement": "daily", "at": time(7)},
+        (EMIL, FARAH, ADA),
+    ),
+    Newsletter(
+        "harbour-weekly",
+        "The Harbour Weekly",
+        "weekly, Monday 07:00",
+        "The week by the water, on Monday morning.",
+        {"arrangement": "weekly", "at": time(7), "weekday": Subscribable.Weekday.MONDAY},
+        (GRACE, HUGO, IRIS, BEN, CLARA),
+    ),
+    Newsletter(
+        "harbour-monthly",
+        "The Harbour Monthly",
+        "monthly, on the 1st at 07:00",
+        "A month of notes, for a long evening.",
+        {"arrangement": "monthly", "at": time(7), "day_of_month": 1},
+        (IRIS, DEV),
+    ),
+    Newsletter(
+        "harbour-handful",
+        "A Handful of Harbour",
+        "every 5 posts",
+        "Five notes at a time, whenever there are five.",
+        {"arrangement": "every_n", "n": 5},
+        (HUGO, EMIL),
+    ),
+    Newsletter(
+        "harbour-ferry",
+        "Harbour Notes for the Ferry Home",
+        "Monday and Thursday 18:00",
+        "Something to read on the way home, twice a week.",
+        {"arrangement": "cron", "cron": "0 18 * * 1,4"},
+        (FARAH, GRACE, BEN),
+    ),
+)
+
+
+def define_all(feed: Feed, *, now: datetime) -> list[Subscribable]:
+    """The newsletters over the feed, with their readers confirmed, as of `now`."""
+    return [define(newsletter, feed, now=now) for newsletter in NEWSLETTERS]
+
+
+def define(newsletter: Newsletter, feed: Feed, *, now: datetime) -> Subscribable:
+    subscribable = define_subscribable(
+        name=newsletter.name,
+        feeds=[feed],
+        title=newsletter.title,
+        description=newsletter.description,
+        time_zone="Europe/Paris",
+        created_at=now,
+        **newsletter.fields,
+    )
+    for reader in newsletter.readers:
+        subscribe(subscribable=subscribable, data={"email": reader}, now=now)
+    return subscribable

@@ -1,0 +1,105 @@
+"""Five weeks in seconds: the services are handed a past `now`, step by step."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from delivery.services.completing import complete_due
+from delivery.services.sending import send_due
+from feeds.services.polling import poll_due
+from subscriptions.services.assigning import assign_final
+
+HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
+WEEKS = 5
+# A post is followed from its appearance until it has settled, as beat would do all the time.
+AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 62, 10)]
+MOST_ROUNDS = 3
+
+
+class ReplayFailed(Exception):
+    """The sample blog could not be read. The message is a sentence."""
+
+
+class VirtualClock:
+    """Shows what it is set to."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass(slots=True)
+class Tally:
+    """What steps brought about; `there_before` were in the feed when it was added."""
+
+    posts: int = 0
+    there_before: int = 0
+    corrected: int = 0
+    withdrawn: int = 0
+    issues: int = 0
+    letters: int = 0
+
+    def add(self, other: "Tally") -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def beginning(end: datetime) -> datetime:
+    """36 days before, on the hour: the feed's adding."""
+    return end.replace(minute=0, second=0, microsecond=0) - WEEKS * WEEK - DAY
+
+
+def steps(end: datetime, posts: Iterable[datetime]) -> list[datetime]:
+    """Every hour, every ten minutes after a post, and the end."""
+    start = beginning(end)
+    hours = {start + number * HOUR for number in range((end - start) // HOUR + 1)}
+    near = {moment + after for moment in posts for after in AFTER_POST}
+    return sorted({*hours, *(moment for moment in near if start < moment < end), end})
+
+
+def weeks(moments: Iterable[datetime], end: datetime) -> Iterator[list[datetime]]:
+    """The steps of each of the five weeks; the first one begins with the adding."""
+    moments = list(moments)
+    first = end - WEEKS * WEEK
+    for number in range(WEEKS):
+        low, high = first + number * WEEK, first + (number + 1) * WEEK
+        yield [
+            moment
+            for moment in moments
+            if (number == 0 or low <= moment) and (number == WEEKS - 1 or moment < high)
+        ]
+
+
+def replay(moments: Iterable[datetime], clock: VirtualClock, *, advance: Callable[[], None]) -> Tally:
+    """Polls, assigns, completes and sends at each of the moments. Raises ReplayFailed."""
+    tally = Tally()
+    for moment in moments:
+        clock.now = moment
+        step(clock, tally)
+        advance()
+    return tally
+
+
+def step(clock: VirtualClock, tally: Tally) -> None:
+    """The four stages; once more when completing asked for a fresh look at the feed."""
+    for number in range(MOST_ROUNDS):
+        if not polled(clock, tally) and number:
+            return
+        assign_final(clock=clock)
+        tally.issues += complete_due(clock=clock)
+        tally.letters += send_due(clock=clock).stored
+
+
+def polled(clock: VirtualClock, tally: Tally) -> bool:
+    """Whether the feed was due."""
+    results = poll_due(clock=clock)
+    for result in results:
+        if not result.ok:
+            raise ReplayFailed(f"The sample blog could not be read: {result.error}")
+        tally.posts += result.new + result.excluded
+        tally.there_before += result.excluded
+        tally.corrected += result.changed
+        tally.withdrawn += result.vanished
+    return bool(results)

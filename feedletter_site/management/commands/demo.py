@@ -1,0 +1,122 @@
+"""`manage.py demo`: a sample blog becomes newsletters, five weeks in half a minute; then it goes on live."""
+
+import secrets
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Told
+from feedletter_site import env
+from feedletter_site.demo import environment, report
+from feedletter_site.demo.blog import Blog
+from feedletter_site.demo.content.post import ZONE
+from feedletter_site.demo.newsletters import define_all
+from feedletter_site.demo.replay import ReplayFailed, Tally, VirtualClock, beginning, replay, steps, weeks
+from feedletter_site.demo.server import BlogServer
+from feedletter_site.demo.serving import go_live, serving_plan
+from feedletter_site.management.commands.up import refuse_taken
+from feedletter_site.supervisor import Plan, become
+from feeds.models import Feed
+from feeds.services.adding import add_feed
+from subscriptions.models import Subscribable
+
+ADMIN = "admin"
+
+
+class Command(FeedletterCommand):
+    help = "Shows everything with a sample blog: five weeks replayed, then live until Ctrl-C (DEMO_EXIT=1: stop there)."
+    mistakes = (ReplayFailed,)
+    quiet = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not self._called_from_command_line:
+            raise CommandError("The demo runs only from the command line: it becomes its own servers.")
+        environment.enter()
+        self.quiet = bool(options["json"])
+        super().handle(*args, **options)
+        if not env.flag("DEMO_EXIT"):
+            become(self.plan)
+
+    def run(self, **options: Any) -> Told:
+        environment.make_folder_fresh(Path(settings.DATA_DIR))
+        refuse_taken(*settings.BIND)
+        self.say("Creating a database of its own …")
+        call_command("migrate", verbosity=0)
+        password = make_admin()
+        now = utcnow()
+        clock = VirtualClock(beginning(now))
+        blog = Blog(now.astimezone(ZONE).date())
+        server = BlogServer(blog, clock)
+        with server.in_thread() as blog_url:
+            feed, newsletters = self.set_up(blog_url, clock.now)
+            began = time.monotonic()
+            tally = self.replay(steps(now, blog.moments()), clock, now)
+        go_live(feed)
+        self.plan = self.live_plan(server.server_port, blog)
+        return self.tell(tally, time.monotonic() - began, f"{blog_url}/", password)
+
+    def set_up(self, blog_url: str, now: datetime) -> tuple[Feed, list[Subscribable]]:
+        feed = add_feed(url=f"{blog_url}/feed.xml", now=now)
+        newsletters = define_all(feed, now=now)
+        self.say(
+            f"The sample blog is at {blog_url}/, with a newsletter of each of {len(newsletters)} rhythms."
+        )
+        return feed, newsletters
+
+    def replay(self, moments: Iterable[datetime], clock: VirtualClock, end: datetime) -> Tally:
+        """All of it, with a line a week."""
+        tally = Tally()
+        for number, week in enumerate(weeks(moments, end), 1):
+            with self.progress(f"Week {number} of 5", len(week)) as progress:
+                brought = replay(week, clock, advance=progress.advance)
+            tally.add(brought)
+            self.say(
+                f"Week {number} of 5, from {week[0].astimezone(ZONE):%d %B}: "
+                f"{brought.posts - brought.there_before} posts, {brought.issues} issues, {brought.letters} letters."
+            )
+        return tally
+
+    def live_plan(self, blog_port: int, blog: Blog) -> Plan:
+        host, port = settings.BIND
+        return serving_plan(f"{host}:{port}", blog_port=blog_port, today=blog.today, live_from=utcnow())
+
+    def tell(self, tally: Tally, seconds: float, blog_url: str, password: str) -> Told:
+        rows = report.newsletter_rows()
+        if missing := report.without_letters(rows):
+            raise CommandError(
+                f"The demo went wrong: there is no letter in the mailbox for {' and for '.join(missing)}. "
+                "Please report this, with what was printed above."
+            )
+        site = settings.SITE_URL
+        urls = {
+            "site": f"{site}/",
+            "mailbox": f"{site}/mailbox/",
+            "admin": f"{site}/admin/",
+            "blog": blog_url,
+        }
+        lines = ["", *report.story(tally, rows, seconds), "", *report.signpost(urls, ADMIN, password)]
+        if not env.flag("DEMO_EXIT"):
+            lines += ["", *report.farewell()]
+        return Told(
+            "\n".join(lines), {"newsletters": rows, "urls": urls, "user": ADMIN, "password": password}
+        )
+
+    def say(self, line: str) -> None:
+        """A line about a step done."""
+        if not self.quiet:
+            self.stdout.write(line)
+            self.stdout.flush()
+
+
+def make_admin() -> str:
+    """The demo's superuser. Returns the password, which is kept nowhere."""
+    password = secrets.token_urlsafe(9)
+    get_user_model().objects.create_superuser(ADMIN, "admin@example.org", password)
+    return password

@@ -1,0 +1,290 @@
+"""What a document says, whatever is wrong with it."""
+
+import contextlib
+import io
+import time
+from datetime import UTC, datetime, timedelta
+
+import feedparser
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from common.text import words
+from feeds.parsing.document import parse
+from feeds.parsing.entry import Media, ParsedFeed, ParseError
+from tests.servers.documents import atom, rss
+
+URL = "https://blog.example.org/feed.xml"
+MONDAY = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
+
+
+def read(body: bytes, *, content_type: str = "application/xml", limit: int = 500) -> ParsedFeed:
+    return parse(body, content_type=content_type, url=URL, limit=limit)
+
+
+def refusal(body: bytes, content_type: str = "text/html") -> str:
+    with pytest.raises(ParseError) as caught:
+        read(body, content_type=content_type)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("write", [rss, atom])
+def test_every_field_of_a_post_is_read(write: type[rss]) -> None:
+    item = {
+        "guid": "tag:1",
+        "title": "One & <b>two</b>",
+        "link": "https://blog.example.org/1",
+        "content": "<p>Long</p>",
+        "description": "Short",
+        "published": MONDAY,
+        "authors": ["Ada", "Grace"],
+        "categories": ["News", "Tea"],
+        "enclosures": [{"url": "https://blog.example.org/1.mp3", "type": "audio/mpeg"}],
+    }
+    feed = read(write([item], title="Example"))
+    (entry,) = feed.entries
+    assert (feed.title, feed.link, feed.language) == ("Example", "https://blog.example.org/", "en")
+    assert (entry.guid, entry.title, entry.link) == ("tag:1", "One & two", "https://blog.example.org/1")
+    assert (entry.content, entry.summary, entry.published) == ("<p>Long</p>", "Short", MONDAY)
+    assert (entry.authors, entry.categories) == (("Ada", "Grace"), ("News", "Tea"))
+    assert entry.media == (Media("https://blog.example.org/1.mp3", "audio/mpeg"),)
+
+
+def test_the_order_of_the_document_is_kept() -> None:
+    feed = read(rss([{"guid": str(number)} for number in (3, 1, 2)]))
+    assert feed.guids == ("3", "1", "2")
+    assert [entry.guid for entry in feed.entries] == ["3", "1", "2"]
+
+
+def test_a_post_without_guid_is_known_by_its_link() -> None:
+    feed = read(rss([{"title": "One", "link": "https://e.org/1"}]))
+    assert feed.guids == ("feedletter-synthetic:https://e.org/1",)
+
+
+def test_a_post_without_guid_and_link_is_known_by_title_and_date() -> None:
+    items = [{"title": "One", "published": MONDAY}, {"title": "One", "published": MONDAY + timedelta(days=1)}]
+    first, second = read(rss(items)).guids
+    assert first != second
+    assert read(rss([{**items[0], "description": "edited"}])).guids == (first,)
+
+
+def test_a_post_without_identity_is_passed_over_with_a_warning() -> None:
+    feed = read(rss([{"description": "nothing"}, {"guid": "1"}]))
+    assert feed.guids == ("1",)
+    assert "1 post without guid" in feed.warnings[0]
+
+
+def test_a_feed_with_no_post_that_could_be_told_apart_is_refused() -> None:
+    assert "too broken" in refusal(rss([{"description": "nothing"}]))
+
+
+def test_of_two_posts_with_one_guid_the_first_counts() -> None:
+    feed = read(rss([{"guid": "1", "title": "first"}, {"guid": "1", "title": "second"}, {"guid": "2"}]))
+    assert [entry.title for entry in feed.entries] == ["first", ""]
+    assert feed.warnings == ("1 post with the guid of an earlier one; the first one counts.",)
+
+
+def test_a_permalink_guid_is_the_link_when_there_is_none() -> None:
+    assert read(rss([{"guid": "https://e.org/1"}])).entries[0].link == "https://e.org/1"
+    assert read(rss([{"guid": "https://e.org/1", "permalink": False}])).entries[0].link == ""
+    assert read(rss([{"guid": "1234"}])).entries[0].link == ""
+    assert (
+        read(rss([{"guid": "https://e.org/1", "link": "https://e.org/2"}])).entries[0].link
+        == "https://e.org/2"
+    )
+
+
+def test_a_guid_does_not_depend_on_where_the_feed_is_read_from() -> None:
+    body = rss([{"guid": "post-1"}])
+    assert parse(body, content_type="", url="https://mirror.example/").guids == ("post-1",)
+
+
+def test_relative_links_are_resolved_against_the_site() -> None:
+    items = [{"guid": "1", "link": "/posts/1", "enclosures": [{"url": "a.png", "type": "image/png"}]}]
+    (entry,) = read(rss(items, link="https://www.example.org/blog/")).entries
+    assert (entry.link, entry.image) == (
+        "https://www.example.org/posts/1",
+        "https://www.example.org/blog/a.png",
+    )
+    (entry,) = read(rss(items, link="")).entries
+    assert entry.link == "https://blog.example.org/posts/1"
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "data:text/html,x", "http://[bad/", "ftp://e.org/x"])
+def test_a_link_that_is_no_address_of_the_web_is_left_out(link: str) -> None:
+    (entry,) = read(rss([{"guid": "1", "link": link}])).entries
+    assert entry.link == ""
+
+
+def test_missing_and_unreadable_dates_are_none_and_future_ones_are_kept() -> None:
+    dates = [None, "yesterday", "Mon, 99 Foo 2026", "Tue, 01 Jan 2999 00:00:00 GMT"]
+    items = [{"guid": str(n), **({"published": date} if date else {})} for n, date in enumerate(dates)]
+    entries = read(rss(items)).entries
+    assert [entry.published for entry in entries] == [None, None, None, datetime(2999, 1, 1, tzinfo=UTC)]
+
+
+def test_a_title_of_ten_kilobytes_is_cut_to_one() -> None:
+    (entry,) = read(rss([{"guid": "1", "title": "t" * 10_000}])).entries
+    assert len(entry.title) == 1_000
+    assert entry.title.endswith("…")
+
+
+def test_content_is_cut_at_half_a_megabyte() -> None:
+    (entry,) = read(rss([{"guid": "1", "content": "<p>x</p>" * 100_000}])).entries
+    assert len(entry.content) == 500_000
+
+
+def test_a_title_is_one_line_without_control_characters() -> None:
+    (entry,) = read(rss([{"guid": "1", "title": "One\r\nBcc: eve@example.org\x07\u202e"}])).entries
+    assert entry.title == "One Bcc: eve@example.org"
+
+
+def test_nul_and_control_characters_are_left_out_with_a_warning() -> None:
+    body = rss([{"guid": "1", "title": "a#b", "content": "<p>c#d</p>"}]).replace(b"#", b"\x00\x0b\x1f")
+    feed = read(body)
+    assert (feed.entries[0].title, feed.entries[0].content) == ("ab", "<p>cd</p>")
+    assert "control characters" in feed.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [
+        ("a&#xD800;b", "ab"),
+        ("a&#0;b&#x1;", "ab"),
+        ("a&#99999999999999999999;", "a"),
+        ("&#55357;&#56832;", "😀"),
+        ("&#xD83D;&#xDE00;", "😀"),
+        ("&#8217;&#x1F600;", "’😀"),
+    ],
+)
+def test_references_to_no_character_cost_no_feed(written: str, read_as: str) -> None:
+    body = rss([{"guid": "1" + written, "title": written}]).replace(b"&amp;#", b"&#")
+    feed = read(body)
+    assert (feed.guids, feed.entries[0].title) == (("1" + read_as,), read_as)
+
+
+def test_the_newest_entries_are_read_in_full_and_all_guids_are_known() -> None:
+    items = [{"guid": str(n), "published": MONDAY + timedelta(hours=n)} for n in range(20)]
+    feed = read(rss(items), limit=5)
+    assert len(feed.guids) == 20
+    assert [entry.guid for entry in feed.entries] == ["15", "16", "17", "18", "19"]
+    assert feed.warnings == ("The feed has 20 posts; the newest 5 are read in full.",)
+
+
+def test_without_dates_both_ends_of_a_long_document_are_read() -> None:
+    feed = read(rss([{"guid": str(n)} for n in range(20)]), limit=6)
+    assert [entry.guid for entry in feed.entries] == ["0", "1", "2", "17", "18", "19"]
+
+
+def test_entries_without_a_date_leave_room_for_those_with_one() -> None:
+    items = [{"guid": f"u{n}"} for n in range(10)] + [
+        {"guid": f"d{n}", "published": MONDAY} for n in range(10)
+    ]
+    feed = read(rss(items), limit=6)
+    assert sum(entry.guid.startswith("d") for entry in feed.entries) == 3
+
+
+@pytest.mark.parametrize("body", [b"", b"  \n", b"\xef\xbb\xbf", b"\0\0\0"])
+def test_an_empty_body_is_refused(body: bytes) -> None:
+    assert refusal(body).startswith("The address answers with nothing.")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!DOCTYPE html><html><body>Hi</body></html>",
+        b"\xef\xbb\xbf\n<!-- <rss> --><HTML><p>404</p>",
+        b"<?xml version='1.0'?><!DOCTYPE html PUBLIC 'x' 'y'><html xmlns='http://www.w3.org/1999/xhtml'/>",
+        "<html><p>wide</p></html>".encode("utf-16"),
+    ],
+)
+def test_a_web_page_is_refused(body: bytes) -> None:
+    assert refusal(body).startswith("This address is a web page, not a feed.")
+
+
+def test_a_feed_served_as_a_web_page_is_read() -> None:
+    assert read(rss([{"guid": "1"}]), content_type="text/html; charset=utf-8").guids == ("1",)
+
+
+@pytest.mark.parametrize(
+    "body", [b"Hello", b"<svg><path/></svg>", b"\x89PNG\r\n\x1a\n" + b"x" * 99, b"<" * 999]
+)
+def test_what_is_neither_rss_nor_atom_is_refused(body: bytes) -> None:
+    assert "neither RSS nor Atom" in refusal(body)
+
+
+def test_json_is_refused_by_name() -> None:
+    assert "JSON" in refusal(b'{"version": "https://jsonfeed.org/version/1.1"}')
+
+
+def test_an_empty_feed_is_a_feed() -> None:
+    assert read(rss([])) == ParsedFeed(title="Example Blog", link="https://blog.example.org/", language="en")
+
+
+def test_an_empty_feed_with_broken_xml_is_refused() -> None:
+    assert "too broken" in refusal(b"<rss version='2.0'><channel><title>x</titel>")
+
+
+def test_one_broken_post_leaves_the_others_unharmed() -> None:
+    body = rss([{"guid": "1", "title": "one"}, {"guid": "2", "title": "#"}, {"guid": "3", "title": "three"}])
+    feed = read(body.replace(b"#", b"</b> & <i>"))
+    assert feed.guids == ("1", "2", "3")
+    assert (feed.entries[0].title, feed.entries[2].title) == ("one", "three")
+    assert feed.warnings == ("The feed is not well-formed XML; it was read as far as possible.",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("before", ["", "<!-- x -->", "<?pi?>", "<!-- < -->"])
+def test_entities_declared_by_the_feed_are_refused(encoding: str, before: str) -> None:
+    body = f'{before}<!DOCTYPE rss [<!entity a "b">]><rss version="2.0"><channel/></rss>'
+    assert "entities" in refusal(body.encode(encoding))
+
+
+def test_a_post_may_speak_of_entities() -> None:
+    (entry,) = read(rss([{"guid": "1", "content": "<pre>&lt;!ENTITY a &gt;</pre> <!ENTITY"}])).entries
+    assert "ENTITY" in entry.content
+
+
+def test_a_file_name_as_a_body_reads_no_file() -> None:
+    assert "neither RSS nor Atom" in refusal(b"/etc/hostname")
+
+
+def test_a_hundred_thousand_posts_cost_hardly_more_than_feedparser_itself() -> None:
+    def written(count: int) -> bytes:
+        return rss([{"guid": str(number), "title": "t"} for number in range(count)])
+
+    start = time.process_time()
+    feedparser.parse(io.BytesIO(written(20_000)), sanitize_html=False, resolve_relative_uris=False)
+    fifth = time.process_time() - start
+    feed = read(written(100_000))
+    assert time.process_time() - start - fifth <= 1.5 * 5 * fifth
+    assert (len(feed.guids), len(feed.entries)) == (100_000, 500)
+
+
+PIECES = st.sampled_from(
+    sorted(
+        words("""
+    <rss version='2.0'> <channel> <item> </item> <guid>1</guid> <guid> <title> </title> <link> <![CDATA[ ]]>
+    <!-- --> &amp; &#0; &#xD800; <entry> <feed> <id>x</id> <content type='xhtml'> <pubDate>x</pubDate> </ >
+    <media:content url='/x'> <enclosure/> <rdf:RDF> <!DOCTYPE <!ENTITY <?xml encoding='utf-7'?>
+    <content:encoded>
+    xml:base='http://[' <source> <image> <author> <content mode='base64'> <category/> <itunes:image/>
+    """)
+    )
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.one_of(st.binary(max_size=300), st.lists(PIECES, max_size=30).map(lambda them: "".join(them).encode()))
+)
+@example(b"<feed><entry><id>x</id><content mode='base64'>&#xD800;")
+@example(rss([{"guid": "1"}])[:-30])
+def test_any_bytes_are_a_feed_or_the_one_error(body: bytes) -> None:
+    feed = None
+    with contextlib.suppress(ParseError):
+        feed = read(body)
+    if feed:
+        assert len(set(feed.guids)) == len(feed.guids) >= len(feed.entries)
+        assert "\0" not in repr(feed)

@@ -1,0 +1,161 @@
+"""The examples of docs/operating.md do what they say: nginx proxies, systemd takes the units."""
+
+import re
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.servers.feed_server import FeedServer, wait_until
+from tests.services import free_port, program, running
+
+EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
+HOST = "letters.example.org"
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A self-signed certificate for the example's host, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem, secret = folder / "fullchain.pem", folder / "privkey.pem"
+    pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    kind = serialization.PrivateFormat.PKCS8
+    secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption()))
+    return pem, secret
+
+
+@dataclass
+class Proxy:
+    """The example, running."""
+
+    http: int
+    https: int
+    log: Path
+    behind: FeedServer
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> int:
+        """The status of a request over TLS, as a browser makes it."""
+        context = ssl._create_unverified_context()
+        url = f"https://127.0.0.1:{self.https}{path}"
+        request = urllib.request.Request(url, headers={"Host": HOST, **(headers or {})})
+        try:
+            with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[Proxy]:
+    nginx = program("nginx")
+    if nginx is None:
+        pytest.skip("Missing: nginx")
+    pem, key = certificate(tmp_path)
+    with FeedServer() as behind:
+        behind.serve("/s/news/", b"hello")
+        proxy = Proxy(free_port(), free_port(), tmp_path / "access.log", behind)
+        changes = {
+            r"listen \[::\].*\n": "",
+            r"listen 80;": f"listen 127.0.0.1:{proxy.http};",
+            r"listen 443": f"listen 127.0.0.1:{proxy.https}",
+            r"/etc/letsencrypt/\S*/fullchain.pem": str(pem),
+            r"/etc/letsencrypt/\S*/privkey.pem": str(key),
+            r"/var/log/nginx/feedletter.log": str(proxy.log),
+            r"127.0.0.1:8000": f"127.0.0.1:{behind.port}",
+        }
+        site = (EXAMPLES / "nginx.conf").read_text(encoding="utf-8")
+        for pattern, replacement in changes.items():
+            site, count = re.subn(pattern, replacement, site)
+            assert count, pattern
+        config = tmp_path / "nginx.conf"
+        paths = "".join(
+            f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("client_body", "proxy", "fastcgi")
+        )
+        paths += "".join(f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("uwsgi", "scgi"))
+        head = (
+            f"daemon off; master_process off; error_log {tmp_path}/error.log; pid {tmp_path}/pid; events {{}}"
+        )
+        config.write_text(f"{head}\nhttp {{ {paths}\n{site}\n}}\n", encoding="utf-8")
+        tested = subprocess.run([nginx, "-t", "-c", config], capture_output=True, text=True, check=False)
+        assert tested.returncode == 0, tested.stderr
+        with running([nginx, "-c", str(config)]):
+            assert wait_until(lambda: listens(proxy))
+            yield proxy
+
+
+def listens(proxy: Proxy) -> bool:
+    try:
+        return proxy.get("/s/news/") == 200
+    except OSError:
+        return False
+
+
+def test_nginx_says_who_asked_and_how(proxy: Proxy) -> None:
+    assert proxy.get("/s/news/", {"X-Forwarded-For": "192.0.2.7"}) == 200
+    headers = proxy.behind.requests[-1].headers
+    assert headers["x-forwarded-proto"] == "https"
+    assert headers["x-forwarded-for"] == "192.0.2.7, 127.0.0.1"
+    assert headers["host"] == HOST
+
+
+def test_nginx_leads_http_to_https(proxy: Proxy) -> None:
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    request = urllib.request.Request(f"http://127.0.0.1:{proxy.http}/s/news/", headers={"Host": HOST})
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.build_opener(Stay).open(request, timeout=10)
+    assert caught.value.headers["Location"] == f"https://{HOST}/s/news/"
+
+
+def test_nginx_keeps_metrics_on_this_machine(proxy: Proxy) -> None:
+    proxy.behind.serve("/metrics", b"figures")
+    assert proxy.get("/metrics") == 404
+
+
+def test_nginx_logs_no_tokens(proxy: Proxy) -> None:
+    for path in (
+        "/confirm/secret/",
+        "/unsubscribe/secret/",
+        "/v0/subscription/confirm?subscriptionId=1&secret=x",
+    ):
+        proxy.get(path)
+    log = proxy.log.read_text()
+    assert '"GET /confirm/..."' in log
+    assert '"GET /v0/subscription/confirm"' in log
+    assert "secret" not in log
+
+
+@pytest.mark.parametrize("unit", sorted(EXAMPLES.glob("*.service")), ids=lambda path: path.stem)
+def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
+    if program("systemd-analyze") is None:
+        pytest.skip("Missing: systemd-analyze")
+    here = tmp_path / unit.name.replace("@.", "@poll.")
+    # It insists that the program is there.
+    here.write_text(unit.read_text().replace("/opt/feedletter/.venv/bin/python", "/bin/true"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", here], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
