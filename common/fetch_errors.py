@@ -1,12 +1,42 @@
-"""What went wrong on the network, in a sentence for an admin."""
+"""What went wrong on the network: the errors of `common.http`, each a sentence for an admin."""
 
 import socket
 import ssl
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import requests
+from requests_hardened.ip_filter import InvalidIPAddress
 
 AGAIN = "Try again later."
+
+
+class FetchError(requests.RequestException):
+    """No answer, or one that may not be used. The message is a sentence for an admin."""
+
+
+class TooLarge(FetchError):
+    """The body is larger than the limit."""
+
+
+class AddressRefused(FetchError, InvalidIPAddress):  # type: ignore[misc]
+    """The host has only addresses that may not be called; nothing was sent."""
+
+    def __init__(self, url: str, address: str) -> None:
+        host = host_of(url)
+        where = address if host == address else f"{host} leads to {address}, which"
+        super().__init__(
+            f"{where} is not a public address. If it should be called all the same, name its network in"
+            " ALLOW_PRIVATE_NETWORKS."
+        )
+
+
+def host_of(url: str) -> str:
+    """The host of an address, to be named in a sentence."""
+    try:
+        return urlsplit(url).hostname or "The server"
+    except ValueError:
+        return "The server"
 
 
 def explanation(error: BaseException, host: str, seconds: float) -> str:

@@ -10,14 +10,15 @@ from urllib.parse import urlsplit
 
 import requests
 from django.conf import settings
-from requests_hardened.ip_filter import InvalidIPAddress
 
 from common.addresses import Network, Resolver
 from common.budget import budget, current
-from common.fetch_errors import explanation
+from common.fetch_errors import AddressRefused, FetchError, TooLarge, explanation, host_of
 from common.redirects import keeps_secrets, target_of
 from common.transactions import forbid_open_transaction
 from common.transport import CheckedAdapter
+
+__all__ = ["AddressRefused", "FetchError", "Fetched", "SafeClient", "SafeSession", "TooLarge", "client"]
 
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
@@ -25,26 +26,6 @@ SECONDS = 20.0
 CHUNK = 64 * 1024
 # What may go along to another host: nothing that was meant for the first one.
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
-
-
-class FetchError(requests.RequestException):
-    """No answer, or one that may not be used. The message is a sentence for an admin."""
-
-
-class TooLarge(FetchError):
-    """The body is larger than the limit."""
-
-
-class AddressRefused(FetchError, InvalidIPAddress):  # type: ignore[misc]
-    """The host has only addresses that may not be called; nothing was sent."""
-
-    def __init__(self, url: str, address: str) -> None:
-        host = _host(url)
-        where = address if host == address else f"{host} leads to {address}, which"
-        super().__init__(
-            f"{where} is not a public address. If it should be called all the same, name its network in"
-            " ALLOW_PRIVATE_NETWORKS."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +104,7 @@ class SafeClient:
             except FetchError:
                 raise
             except (requests.RequestException, OSError, ValueError) as error:
-                raise FetchError(explanation(error, _host(url), timeout)) from error
+                raise FetchError(explanation(error, host_of(url), timeout)) from error
 
     def session(self) -> SafeSession:
         """A session of the caller's own, for libraries that want one."""
@@ -141,7 +122,7 @@ class SafeClient:
             redirects.append((response.status_code, target))
             if len(redirects) > MAX_REDIRECTS:
                 raise FetchError(
-                    f"{_host(url)} redirects more than {MAX_REDIRECTS} times. Check the address."
+                    f"{host_of(url)} redirects more than {MAX_REDIRECTS} times. Check the address."
                 )
             if not keeps_secrets(url, target):
                 headers = {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
@@ -176,7 +157,7 @@ def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
         if len(body) > ours.max_bytes:
             response.close()
             raise TooLarge(
-                f"The document at {_host(response.url)} is larger than {ours.max_bytes / 1_000_000:g} MB."
+                f"The document at {host_of(response.url)} is larger than {ours.max_bytes / 1_000_000:g} MB."
                 " Ask its publisher for a smaller one."
             )
         _ = ours.seconds_left
@@ -195,13 +176,6 @@ def _checked(url: str) -> str:
             f"“{url[:200]}” is not an address of the web. It has to begin with http:// or https://."
         )
     return url
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or "The server"
-    except ValueError:
-        return "The server"
 
 
 def _seconds(timeout: Any, default: float) -> float:

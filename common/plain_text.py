@@ -39,7 +39,9 @@ class _Writer(HTMLParser):
         if tag in _SKIPPED:
             self._skipping += 1
         elif tag in _PARAGRAPHS or tag in _HEADINGS or tag == "pre":
-            self._paragraph()
+            self._flush()
+            if tag not in ("ul", "ol") or not self._lists:
+                self._blank()
             self._enter(tag, values)
         elif tag in _LINES:
             self._line(tag)

@@ -20,7 +20,17 @@ from common.addresses import Network, NotAllowed, Resolver, callable_addresses
 CONNECT_SECONDS = 7.0
 POOLED_HOSTS = 32
 # A kept connection may be closed by the server just as we use it: one more try, where that is harmless.
-RETRY = Retry(total=1, connect=0, read=1, redirect=0, status=0, other=0, allowed_methods=["GET", "HEAD"])
+# Statuses are for the caller: a Retry-After is waited for in the database, not here.
+RETRY = Retry(
+    total=1,
+    connect=0,
+    read=1,
+    redirect=0,
+    status=0,
+    other=0,
+    allowed_methods=["GET", "HEAD"],
+    respect_retry_after_header=False,
+)
 
 
 class _TimedRaw(io.RawIOBase):

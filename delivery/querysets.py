@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from django.db import models
 
 if TYPE_CHECKING:
-    pass
+    from delivery.models import Delivery  # noqa: F401 - named in strings below
 
 WAITING = ("queued", "deferred")
 UNFINISHED = (*WAITING, "sending")

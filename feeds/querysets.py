@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 if TYPE_CHECKING:
-    pass
+    from feeds.models import Feed, Item  # noqa: F401 - named in strings below
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):

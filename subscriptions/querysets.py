@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 if TYPE_CHECKING:
-    pass
+    from subscriptions.models import Assignable, Subscribable, Subscription  # noqa: F401 - named in strings below
 
 
 class SubscribableQuerySet(models.QuerySet["Subscribable"]):

@@ -97,9 +97,7 @@ def make_folder_fresh(folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise CommandError(
-            f"A demo is running in {folder} already. Stop that one first, with Ctrl-C."
-        ) from error
+        raise CommandError(f"A demo is running in {folder} already. Stop it first, with Ctrl-C.") from error
     # The supervisor that follows us in this process keeps it.
     os.set_inheritable(lock, True)
     for pattern in LEFTOVERS:

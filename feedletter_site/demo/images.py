@@ -4,52 +4,15 @@ import math
 import random
 import struct
 import zlib
-from dataclasses import dataclass
 from functools import lru_cache
+
+from feedletter_site.demo.scenes import SCENES, Colour, Scene
 
 WIDTH, HEIGHT = 720, 400
 HORIZON = 250
 SHADES = 80  # in a gradient
-Colour = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """`sky` and `sea` run from their first colour down to their second; the sun's x, y and radius are pixels."""
-
-    sky: tuple[Colour, Colour]
-    sea: tuple[Colour, Colour]
-    light: Colour
-    sun: tuple[int, int, int] | None = None
-    hills: tuple[Colour, ...] = ()
-    rough: float = 1.0
-    boat: int | None = None
-
-
-SCENES = {
-    "dawn": Scene(
-        ((86, 118, 160), (250, 208, 178)), ((226, 186, 170), (70, 96, 128)), (255, 236, 206),
-        (500, 215, 26), ((128, 122, 148), (92, 92, 122)), 0.6, 170,
-    ),
-    "dusk": Scene(
-        ((56, 48, 92), (238, 128, 92)), ((196, 104, 92), (38, 38, 70)), (255, 196, 140),
-        (250, 232, 30), ((104, 66, 92), (62, 46, 76)), 0.9, 520,
-    ),
-    "night": Scene(
-        ((10, 16, 36), (48, 66, 104)), ((36, 52, 86), (8, 12, 26)), (226, 230, 214), (540, 110, 20), ((18, 26, 48),), 1.0,
-    ),
-    "noon": Scene(
-        ((72, 144, 200), (206, 230, 238)), ((88, 166, 186), (22, 88, 124)), (250, 254, 255), None, ((120, 152, 120),), 1.3, 260,
-    ),
-    "storm": Scene(
-        ((44, 52, 60), (136, 146, 148)), ((86, 104, 108), (26, 38, 44)), (196, 208, 206), None, ((70, 80, 84),), 2.2,
-    ),
-    "fog": Scene(((196, 202, 204), (224, 226, 224)), ((206, 212, 212), (164, 174, 178)), (236, 238, 236), None, ((194, 200, 202),), 0.4),
-    "workshop": Scene(
-        ((92, 110, 128), (248, 202, 132)), ((214, 168, 120), (62, 74, 86)), (255, 232, 180),
-        (600, 236, 22), ((98, 88, 84), (58, 54, 58)), 0.7,
-    ),
-}  # fmt: skip
 SKY, SEA, LIGHT, HILL, BOAT = 0, SHADES, 2 * SHADES, 2 * SHADES + 1, 2 * SHADES + 9
 
 

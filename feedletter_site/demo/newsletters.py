@@ -10,21 +10,19 @@ from subscriptions.models import Subscribable
 from subscriptions.services.defining import define_subscribable
 from subscriptions.services.subscribing import subscribe
 
-ADA, BEN, CLARA = (
-    "Ada Lindqvist <ada@example.org>",
-    "Ben Osei <ben@example.org>",
-    "Clara Roth <clara@example.org>",
+NAMES = (
+    "Ada Lindqvist",
+    "Ben Osei",
+    "Clara Roth",
+    "Dev Patel",
+    "Emil Novak",
+    "Farah Aziz",
+    "Grace Kim",
+    "Hugo Martin",
+    "Iris Berg",
 )
-DEV, EMIL, FARAH = (
-    "Dev Patel <dev@example.org>",
-    "Emil Novak <emil@example.org>",
-    "Farah Aziz <farah@example.org>",
-)
-GRACE, HUGO, IRIS = (
-    "Grace Kim <grace@example.org>",
-    "Hugo Martin <hugo@example.org>",
-    "Iris Berg <iris@example.org>",
-)
+READERS = tuple(f"{name} <{name.split()[0].lower()}@example.org>" for name in NAMES)
+ADA, BEN, CLARA, DEV, EMIL, FARAH, GRACE, HUGO, IRIS = READERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from feedletter_site.demo.content.post import ZONE
 from feedletter_site.demo.images import HEIGHT, WIDTH
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #22282c; --soft: #66717a; --paper: #fbfaf7; --line: #e2ded4; --sea: #1f5f78 }
+:root { color-scheme: light dark;
+  --ink: #22282c; --soft: #66717a; --paper: #fbfaf7; --line: #e2ded4; --sea: #1f5f78 }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e3e4e1; --soft: #9aa4ab; --paper: #16191b; --line: #343a3e; --sea: #7fbcd3 }
 }
@@ -23,12 +24,14 @@ h1, h2 { line-height: 1.25; margin-bottom: .3rem }
 a { color: var(--sea) } header a, h2 a { color: inherit; text-decoration: none }
 img { max-width: 100%; height: auto; border-radius: 4px }
 figure { margin: 0 0 1.5rem }
-table { border-collapse: collapse } th, td { border-bottom: 1px solid var(--line); padding: .3rem 1.2rem .3rem 0; text-align: left }
+table { border-collapse: collapse }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem 1.2rem .3rem 0; text-align: left }
 blockquote { margin: 0; padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft) }
 pre { overflow-x: auto; font-size: .85rem }
 """
 FRAME = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><link rel="alternate" type="application/rss+xml" title="{blog}" href="/feed.xml">
 <link rel="icon" href="data:,"><style>{style}</style></head>
 <body><header><h1><a href="/">{blog}</a></h1><p>{motto} · <a href="/feed.xml">Feed</a></p></header>

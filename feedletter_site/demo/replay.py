@@ -41,6 +41,10 @@ class Tally:
     issues: int = 0
     letters: int = 0
 
+    @property
+    def fresh(self) -> int:
+        return self.posts - self.there_before
+
     def add(self, other: "Tally") -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))

@@ -41,7 +41,7 @@ def without_letters(rows: Iterable[Row]) -> list[str]:
 def story(tally: Tally, rows: Iterable[Row], seconds: float) -> Iterator[str]:
     """Lines: what happened to the posts, then the table."""
     yield f"Five weeks of Harbour Notes, replayed in {seconds:.0f} seconds:"
-    yield f"  {tally.posts} posts were seen, {tally.there_before} of them older than the newsletters: not sent."
+    yield f"  {tally.posts} posts were seen, {tally.there_before} older than the newsletters: not sent."
     yield (
         f"  {tally.corrected} was corrected 12 minutes after it appeared (“{CORRECTED.title}”): "
         "the letters carry the new text."

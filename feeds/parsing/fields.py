@@ -3,22 +3,20 @@
 import hashlib
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from common.html import plain
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.entry import Entry, Media
+from feeds.parsing.entry import Entry
+from feeds.parsing.media import absolute, image_of, is_image, media_of
 
 SYNTHETIC = "feedletter-synthetic:"
 MAX_TITLE = 1_000
 MAX_CONTENT = 500_000
-MAX_URL = 10_000
 MAX_GUID = 4_000
 MAX_NAME = 200
-MAX_ALT = 2_000
 MAX_LISTED = 50
 
 Raw = dict[str, Any]
@@ -53,7 +51,7 @@ def entry_of(raw: Raw, guid: str, *, base: str, atom: bool) -> Entry:
     """The entry, with links resolved against `base`; its html is as the feed gave it."""
     content = _best_content(raw.get("content") or (), atom)
     summary = "" if _repeats(raw) else _html(raw.get("summary_detail") or {}, atom)
-    media = tuple(_media(raw, base))
+    media = tuple(media_of(raw, base))
     return Entry(
         guid=guid,
         title=shortened(_title(raw, atom), MAX_TITLE),
@@ -67,21 +65,8 @@ def entry_of(raw: Raw, guid: str, *, base: str, atom: bool) -> Entry:
         categories=_listed(tag.get("label") or tag.get("term") for tag in raw.get("tags") or ()),
         media=media,
         language=language(_text(raw, "language") or _content_language(raw)),
-        image=_image(raw, base) or next((medium.url for medium in media if medium.is_image), ""),
+        image=image_of(raw, base) or next((medium.url for medium in media if medium.is_image), ""),
     )
-
-
-def absolute(url: object, base: str) -> str:
-    """The http(s) address that `url` means on a page at `base`; "" when it is none or too long."""
-    text = without_controls(str(url or "")).strip().replace("\n", "").replace("\r", "").replace("\t", "")
-    if not text or len(text) > MAX_URL:
-        return ""
-    try:
-        joined = urljoin(base, text)
-        parts = urlsplit(joined)
-        return joined if parts.scheme in ("http", "https") and parts.hostname else ""
-    except ValueError:
-        return ""
 
 
 def language(text: object) -> str:
@@ -143,7 +128,7 @@ def _repeats(raw: Raw) -> bool:
 def _described(raw: Raw) -> str:
     """What YouTube and others say of a video, which is all the text there is."""
     for one in raw.get("media_content") or ():
-        if one.get("description") and not _content(one, "").is_image:
+        if one.get("description") and not is_image(one):
             text = without_controls(str(one["description"]))[:MAX_CONTENT]
             return html.escape(text, quote=False).replace("\n", "<br>")
     return ""
@@ -163,44 +148,6 @@ def _listed(names: Iterable[object]) -> tuple[str, ...]:
         if len(found) >= MAX_LISTED:
             break
     return tuple(found)
-
-
-def _media(raw: Raw, base: str) -> Iterator[Media]:
-    """media:content first, then enclosures; each address once, at most fifty."""
-    contents = (_content(one, base) for one in raw.get("media_content") or ())
-    links = (one for one in raw.get("links") or () if one.get("rel") == "enclosure")
-    enclosures = (
-        Media(absolute(one.get("href"), base), _type(one.get("type")), _length(one.get("length")))
-        for one in links
-    )
-    found: dict[str, Media] = {}
-    for medium in (*contents, *enclosures):
-        if medium.url and medium.url not in found and len(found) < MAX_LISTED:
-            found[medium.url] = medium
-    yield from found.values()
-
-
-def _content(one: Mapping[str, Any], base: str) -> Media:
-    alt = shortened(plain(str(one.get("description") or "")), MAX_ALT)
-    type_ = _type(one.get("type")) or _type(one.get("medium"))
-    return Media(absolute(one.get("url"), base), type_, _length(one.get("filesize")), alt)
-
-
-def _type(value: object) -> str:
-    text = str(value or "").strip().lower()
-    return text if re.fullmatch(r"[a-z0-9][a-z0-9!#$&^_.+/;= -]{0,99}", text) else ""
-
-
-def _length(value: object) -> int | None:
-    text = str(value or "").strip()
-    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) and int(text) else None
-
-
-def _image(raw: Raw, base: str) -> str:
-    thumbnails = raw.get("media_thumbnail") or [{}]
-    image = raw.get("image") or {}
-    href = image.get("href") if isinstance(image, dict) else ""
-    return absolute(thumbnails[0].get("url"), base) or absolute(href, base)
 
 
 def _content_language(raw: Raw) -> str:

@@ -1,5 +1,6 @@
 """A scripted HTTP server on loopback: each path answers what the test says, and every request is noted."""
 
+import ssl
 import sys
 import threading
 import time
@@ -7,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 CHUNK = 64 * 1024
 
@@ -34,14 +35,15 @@ class Reply:
 
 
 class FeedServer:
-    """Use as a context manager. `port` 0 takes a free one; paths not served answer 404."""
+    """Use as a context manager. Paths not served answer 404; `port` 0 is a free one; `tls` makes it https."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
         self.connections = 0
         self._replies: dict[str, Reply | Callable[[Request], Reply]] = {}
         self._stopping = threading.Event()
-        self._http = _Http((host, port), self)
+        self._http = _Http((host, port), self, tls)
+        self._scheme = "https" if tls else "http"
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )
@@ -71,7 +73,7 @@ class FeedServer:
         return self.serve(path, status=status, headers={"Location": to})
 
     def url(self, path: str = "/") -> str:
-        return f"http://{self.host}:{self.port}{path}"
+        return f"{self._scheme}://{self.host}:{self.port}{path}"
 
     def asked(self, path: str) -> list[Request]:
         """The requests for one path (query included), in order."""
@@ -120,9 +122,16 @@ class _Http(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], owner: FeedServer) -> None:
-        self.owner = owner
+    def __init__(self, address: tuple[str, int], owner: FeedServer, tls: ssl.SSLContext | None) -> None:
+        self.owner, self.tls = owner, tls
         super().__init__(address, _Handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        if self.tls is None:
+            return super().finish_request(request, client_address)
+        # In the request's own thread, so that a client's refusal stops nobody else.
+        with self.tls.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is what tests of limits are about; anything else is told."""

@@ -52,11 +52,13 @@ class Proxy:
     http: int
     https: int
     log: Path
+    certificate: Path
     behind: FeedServer
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> int:
         """The status of a request over TLS, as a browser makes it."""
-        context = ssl._create_unverified_context()
+        context = ssl.create_default_context(cafile=self.certificate)
+        context.check_hostname = False
         url = f"https://127.0.0.1:{self.https}{path}"
         request = urllib.request.Request(url, headers={"Host": HOST, **(headers or {})})
         try:
@@ -74,34 +76,40 @@ def proxy(tmp_path: Path) -> Iterator[Proxy]:
     pem, key = certificate(tmp_path)
     with FeedServer() as behind:
         behind.serve("/s/news/", b"hello")
-        proxy = Proxy(free_port(), free_port(), tmp_path / "access.log", behind)
-        changes = {
-            r"listen \[::\].*\n": "",
-            r"listen 80;": f"listen 127.0.0.1:{proxy.http};",
-            r"listen 443": f"listen 127.0.0.1:{proxy.https}",
-            r"/etc/letsencrypt/\S*/fullchain.pem": str(pem),
-            r"/etc/letsencrypt/\S*/privkey.pem": str(key),
-            r"/var/log/nginx/feedletter.log": str(proxy.log),
-            r"127.0.0.1:8000": f"127.0.0.1:{behind.port}",
-        }
-        site = (EXAMPLES / "nginx.conf").read_text(encoding="utf-8")
-        for pattern, replacement in changes.items():
-            site, count = re.subn(pattern, replacement, site)
-            assert count, pattern
+        proxy = Proxy(free_port(), free_port(), tmp_path / "access.log", pem, behind)
         config = tmp_path / "nginx.conf"
-        paths = "".join(
-            f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("client_body", "proxy", "fastcgi")
-        )
-        paths += "".join(f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("uwsgi", "scgi"))
-        head = (
-            f"daemon off; master_process off; error_log {tmp_path}/error.log; pid {tmp_path}/pid; events {{}}"
-        )
-        config.write_text(f"{head}\nhttp {{ {paths}\n{site}\n}}\n", encoding="utf-8")
+        config.write_text(around(tmp_path, example(proxy, key)), encoding="utf-8")
         tested = subprocess.run([nginx, "-t", "-c", config], capture_output=True, text=True, check=False)
         assert tested.returncode == 0, tested.stderr
         with running([nginx, "-c", str(config)]):
             assert wait_until(lambda: listens(proxy))
             yield proxy
+
+
+def example(proxy: Proxy, key: Path) -> str:
+    """The example, with ports and files that we may use."""
+    changes = {
+        r"listen \[::\].*\n": "",
+        r"listen 80;": f"listen 127.0.0.1:{proxy.http};",
+        r"listen 443": f"listen 127.0.0.1:{proxy.https}",
+        r"/etc/letsencrypt/\S*/fullchain.pem": str(proxy.certificate),
+        r"/etc/letsencrypt/\S*/privkey.pem": str(key),
+        r"/var/log/nginx/feedletter.log": str(proxy.log),
+        r"127.0.0.1:8000": f"127.0.0.1:{proxy.behind.port}",
+    }
+    site = (EXAMPLES / "nginx.conf").read_text(encoding="utf-8")
+    for pattern, replacement in changes.items():
+        site, count = re.subn(pattern, replacement, site)
+        assert count, pattern
+    return site
+
+
+def around(folder: Path, site: str) -> str:
+    """What Debian's nginx.conf has around a site, all in one folder."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    head = f"daemon off; master_process off; error_log {folder}/error.log; pid {folder}/pid; events {{}}"
+    return f"{head}\nhttp {{ {paths}\n{site}\n}}\n"
 
 
 def listens(proxy: Proxy) -> bool:

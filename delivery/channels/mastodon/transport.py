@@ -56,7 +56,9 @@ class Transport:
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
         """As requests does, and raising its exceptions; `answer` is None until there is one in full."""
         self.answer = None
-        # A connection kept for the next post, a minute later, is mostly closed by then: a false time-out.
+        # A kept connection that the server closes just as we post would look like a lost answer. Not every
+        # server says that it closes, so the pool is emptied, too; the session itself goes on.
+        self.session.close()
         headers = {**(options.pop("headers", None) or {}), "Connection": "close"}
         with self.session.request(
             method, url, headers=headers, **{**options, "allow_redirects": False, "stream": True}

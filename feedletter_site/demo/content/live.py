@@ -18,8 +18,8 @@ NOTES = (
     Note(
         "From the quay, {at}",
         "Maren Holt",
-        "The ferry is in. Eleven passengers, nine bicycles, one cello, which had a seat. The wind has gone round to "
-        "the west and the flag on the fish hall has noticed.",
+        "The ferry is in. Eleven passengers, nine bicycles, one cello, which had a seat. The wind has "
+        "gone round to the west and the flag on the fish hall has noticed.",
     ),
     Note(
         "Out of the oven, {at}",
@@ -38,13 +38,14 @@ NOTES = (
     Note(
         "Weather, {at}",
         "Maren Holt",
-        "Cloud from the north, in no hurry. Pressure steady. Gerald is facing the wind, which he only does when there "
-        "is going to be less of it.",
+        "Cloud from the north, in no hurry. Pressure steady. Gerald is facing the wind, which he only does "
+        "when there is going to be less of it.",
     ),
     Note(
         "Seen from the office, {at}",
         "Maren Holt",
-        "A seal, beside the mail boat, on its back. It looked at the office for some time, and the office looked back.",
+        "A seal, beside the mail boat, on its back. It looked at the office for some time, and the office "
+        "looked back.",
         "noon",
         "A wide bright sea under a high sky",
     ),

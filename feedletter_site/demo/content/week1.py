@@ -16,9 +16,9 @@ POSTS = (
 Everyone who arrives here for the first time believes that something has gone wrong. The ferry passes the
 pier, stops, thinks, and then comes in with its back to us.
 
-The reason is a shelf of rock that the charts have called the Table since 1840. A ship that enters with its bow
-first cannot turn on it; one that enters with its stern first need not turn at all. In the morning it leaves the
-way a sensible person leaves a party: facing the door.
+The reason is a shelf of rock that the charts have called the Table since 1840. A ship that enters with its
+bow first cannot turn on it; one that enters with its stern first need not turn at all. In the morning it
+leaves the way a sensible person leaves a party: facing the door.
 
 Captain Brandt has done this some eleven thousand times. When asked how, she said: “Slowly, and without an
 audience.”
@@ -71,7 +71,8 @@ The two missing rafts are in my garden, at the request of several parents.
         scene="workshop",
         alt="Evening light over the slipway, the hills dark behind it",
         body="""
-The Petrel came up the slip this week. She is sixty-two, of larch on oak, and has never been hurried by anyone.
+The Petrel came up the slip this week. She is sixty-two, of larch on oak, and has never been hurried by
+anyone.
 
 People expect a restoration to begin with taking things out. It begins with looking. I spent two days with a
 torch and a piece of chalk, and marked every plank with one of three signs: leave it, watch it, sorry.

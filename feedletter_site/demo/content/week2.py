@@ -13,8 +13,8 @@ POSTS = (
         scene="night",
         alt="A low moon over dark water, its light broken on the waves",
         body="""
-The lamp burns for three seconds and rests for five. Nobody here can tell you that; everybody here can tap it on a
-table.
+The lamp burns for three seconds and rests for five. Nobody here can tell you that; everybody here can tap
+it on a table.
 
 It is not needed any more. Ships know where they are to the width of a door. Two years ago a kind letter
 from the capital proposed to switch it off, and gave the sum that would be saved, which was about the price
@@ -39,7 +39,8 @@ A visitor asked which knots one really needs. After thirty years I use four:
 <li><strong>Sheet bend.</strong> For two ropes that do not like each other.</li>
 <li><strong>Round turn and two half hitches.</strong> For everything else, including dogs.</li></ol>
 
-The rest is decoration, and there is nothing wrong with decoration, as long as nobody has to untie it in the rain.
+The rest is decoration, and there is nothing wrong with decoration, as long as nobody has to untie it in the
+rain.
 """,
     ),
     Post(
@@ -53,8 +54,8 @@ The rest is decoration, and there is nothing wrong with decoration, as long as n
 After three days of north wind the beach below the church had: four crates, a green glass float, one left
 boot of good quality, and a door.
 
-The door is painted blue, has a brass number, 17, and no house attached. It now leans against the office, and so
-far two children and one member of the council have knocked.
+The door is painted blue, has a brass number, 17, and no house attached. It now leans against the office,
+and so far two children and one member of the council have knocked.
 
 If you live at number 17 of anything, and have been feeling a draught, please write.
 """,
@@ -67,8 +68,8 @@ If you live at number 17 of anything, and have been feeling a draught, please wr
         at="21:15",
         tags=("boatyard", "code"),
         body="""
-The chalk board at the slip shows how many hours there are until high water. My nephew, who is eleven, has replaced
-the arithmetic. He let me print all of it:
+The chalk board at the slip shows how many hours there are until high water. My nephew, who is eleven, has
+replaced the arithmetic. He let me print all of it:
 
 <pre><code>from datetime import datetime
 
@@ -107,8 +108,8 @@ last. Serves forty, or thirty-one and Gerald.
         scene="dusk",
         alt="A red dusk, with two lines of hills and a boat coming home",
         body="""
-There is a week, and it is always the same week, when the last visitors have gone and the first storm has not come.
-The harbour is so still that the boats seem to be standing on their own reflections.
+There is a week, and it is always the same week, when the last visitors have gone and the first storm has
+not come. The harbour is so still that the boats seem to be standing on their own reflections.
 
 <blockquote><p>The sea is calm to-night. The tide is full, the moon lies fair upon the straits.</p>
 <p>Matthew Arnold, <cite>Dover Beach</cite></p></blockquote>

@@ -14,8 +14,9 @@ POSTS = (
 By a rule of 1904 that nobody has repealed, the mail sack has a seat of its own on the ferry, by the window,
 on the side that faces the land. Passengers may sit beside it. They may not sit on it.
 
-These days it holds parcels and, at the end of each month, exactly one letter in violet ink. We do not know who writes
-it. We do know who gets it, and she smiles for a week, and that is all the information this office is going to give.
+These days it holds parcels and, at the end of each month, exactly one letter in violet ink. We do not know
+who writes it. We do know who gets it, and she smiles for a week, and that is all the information this
+office is going to give.
 """,
     ),
     Post(
@@ -26,11 +27,12 @@ it. We do know who gets it, and she smiles for a week, and that is all the infor
         at="13:05",
         tags=("boatyard",),
         body="""
-The first of the nine planks is in. It took an hour to fit and four months to find: larch of the right age, that grew
-slowly, on the north side of something.
+The first of the nine planks is in. It took an hour to fit and four months to find: larch of the right age,
+that grew slowly, on the north side of something.
 
-The man who sold it to me keeps his boards under a roof, in the wind, for a year for each centimetre. I asked whether
-it could be hurried in a kiln. He looked at me as Ines does when people ask for the bread to be toasted.
+The man who sold it to me keeps his boards under a roof, in the wind, for a year for each centimetre. I
+asked whether it could be hurried in a kiln. He looked at me as Ines does when people ask for the bread to
+be toasted.
 
 Eight to go.
 """,
@@ -77,8 +79,8 @@ council too.
         at="18:10",
         tags=("history",),
         body="""
-The church clock loses four minutes a week in summer and gains three in winter. The maker, asked about this in 1888,
-wrote back that the clock was perfectly regular and that it was the air of the place which was not.
+The church clock loses four minutes a week in summer and gains three in winter. The maker, asked about this
+in 1888, wrote back that the clock was perfectly regular and that it was the air of the place which was not.
 
 Once a year I climb up to oil it. I have never corrected it. The ferry leaves by the church clock, the
 bakery opens by it, and if it is wrong then at least we are all wrong together.

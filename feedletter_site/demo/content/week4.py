@@ -3,8 +3,8 @@
 from feedletter_site.demo.content.post import Post
 
 TIDES = """
-The highest tides of the season come this week. The quay by the fish hall will be under water for about an hour, so
-please do not park there, whatever the sign says; the sign will be under water too.
+The highest tides of the season come this week. The quay by the fish hall will be under water for about an
+hour, so please do not park there, whatever the sign says; the sign will be under water too.
 
 <table><thead><tr><th>Day</th><th>High water</th><th>Metres</th></tr></thead><tbody>
 <tr><td>First</td><td>{first}</td><td>4.9</td></tr>
@@ -54,8 +54,9 @@ the way, says it was a great disappointment.
 A letter has come about the blue door. It is from an island forty kilometres north of us, from a house with
 a curtain where its entrance used to be.
 
-They ask whether it could be sent back, and whether we would mind keeping the brass number, as a thank-you, since the
-postman finds them anyway. The door travels on the ferry tomorrow. It has been given the seat beside the mail sack.
+They ask whether it could be sent back, and whether we would mind keeping the brass number, as a thank-you,
+since the postman finds them anyway. The door travels on the ferry tomorrow. It has been given the seat
+beside the mail sack.
 """,
     ),
     Post(
@@ -67,8 +68,8 @@ postman finds them anyway. The door travels on the ferry tomorrow. It has been g
         tags=("harbour",),
         withdrawn=True,
         body="""
-To whoever took the blue dinghy from the slip last night: she leaks, she pulls to the left, and I want her back. I
-have a good idea who it was.
+To whoever took the blue dinghy from the slip last night: she leaks, she pulls to the left, and I want her
+back. I have a good idea who it was.
 """,
     ),
     Post(

@@ -16,9 +16,9 @@ POSTS = (
 Between now and the turn of the year we lose about two minutes a day. It does not sound like much. It is a
 cup of tea every evening, taken from you while you look the other way.
 
-The harbour answers with lamps. The fish hall lights one at four, the bakery at half past three in the morning, the
-ferry carries three, and there is the one at the end of the pier. If you stand on the church hill at five you can see
-all of them at once, and you may find that nothing is missing.
+The harbour answers with lamps. The fish hall lights one at four, the bakery at half past three in the
+morning, the ferry carries three, and there is the one at the end of the pier. If you stand on the church
+hill at five you can see all of them at once, and you may find that nothing is missing.
 """,
     ),
     Post(
@@ -58,8 +58,8 @@ This is not entirely true. But she took the salted one, and an hour later she wa
         at="19:40",
         tags=("music",),
         body="""
-The parish hall has a new roof that is not finished, so the choir has moved into the old ice house behind the fish
-hall. It is round, has no windows, and smells faintly of cod.
+The parish hall has a new roof that is not finished, so the choir has moved into the old ice house behind
+the fish hall. It is round, has no windows, and smells faintly of cod.
 
 It also has an echo of almost four seconds. They began a canon for three voices and, to their surprise,
 heard it in five. The conductor has asked the roofers not to hurry.

@@ -25,13 +25,13 @@ from feedletter_site.management.commands.up import refuse_taken
 from feedletter_site.supervisor import Plan, become
 from feeds.models import Feed
 from feeds.services.adding import add_feed
-from subscriptions.models import Subscribable
 
 ADMIN = "admin"
+PATHS = {"site": "/", "mailbox": "/mailbox/", "admin": "/admin/"}
 
 
 class Command(FeedletterCommand):
-    help = "Shows everything with a sample blog: five weeks replayed, then live until Ctrl-C (DEMO_EXIT=1: stop there)."
+    help = "Shows it all with a sample blog: five weeks replayed, then live. DEMO_EXIT=1 stops in between."
     mistakes = (ReplayFailed,)
     quiet = False
 
@@ -55,20 +55,20 @@ class Command(FeedletterCommand):
         blog = Blog(now.astimezone(ZONE).date())
         server = BlogServer(blog, clock)
         with server.in_thread() as blog_url:
-            feed, newsletters = self.set_up(blog_url, clock.now)
+            feed = self.set_up(blog_url, clock.now)
             began = time.monotonic()
             tally = self.replay(steps(now, blog.moments()), clock, now)
         go_live(feed)
         self.plan = self.live_plan(server.server_port, blog)
         return self.tell(tally, time.monotonic() - began, f"{blog_url}/", password)
 
-    def set_up(self, blog_url: str, now: datetime) -> tuple[Feed, list[Subscribable]]:
+    def set_up(self, blog_url: str, now: datetime) -> Feed:
         feed = add_feed(url=f"{blog_url}/feed.xml", now=now)
         newsletters = define_all(feed, now=now)
         self.say(
-            f"The sample blog is at {blog_url}/, with a newsletter of each of {len(newsletters)} rhythms."
+            f"The sample blog is at {blog_url}/; {len(newsletters)} newsletters, one of each arrangement."
         )
-        return feed, newsletters
+        return feed
 
     def replay(self, moments: Iterable[datetime], clock: VirtualClock, end: datetime) -> Tally:
         """All of it, with a line a week."""
@@ -79,7 +79,7 @@ class Command(FeedletterCommand):
             tally.add(brought)
             self.say(
                 f"Week {number} of 5, from {week[0].astimezone(ZONE):%d %B}: "
-                f"{brought.posts - brought.there_before} posts, {brought.issues} issues, {brought.letters} letters."
+                f"{brought.fresh} posts, {brought.issues} issues, {brought.letters} letters."
             )
         return tally
 
@@ -95,18 +95,12 @@ class Command(FeedletterCommand):
                 "Please report this, with what was printed above."
             )
         site = settings.SITE_URL
-        urls = {
-            "site": f"{site}/",
-            "mailbox": f"{site}/mailbox/",
-            "admin": f"{site}/admin/",
-            "blog": blog_url,
-        }
+        urls = {name: f"{site}{path}" for name, path in PATHS.items()} | {"blog": blog_url}
         lines = ["", *report.story(tally, rows, seconds), "", *report.signpost(urls, ADMIN, password)]
         if not env.flag("DEMO_EXIT"):
             lines += ["", *report.farewell()]
-        return Told(
-            "\n".join(lines), {"newsletters": rows, "urls": urls, "user": ADMIN, "password": password}
-        )
+        facts = {"newsletters": rows, "urls": urls, "user": ADMIN, "password": password}
+        return Told("\n".join(lines), facts)
 
     def say(self, line: str) -> None:
         """A line about a step done."""

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import feedparser
@@ -30,7 +31,7 @@ def refusal(body: bytes, content_type: str = "text/html") -> str:
 
 
 @pytest.mark.parametrize("write", [rss, atom])
-def test_every_field_of_a_post_is_read(write: type[rss]) -> None:
+def test_every_field_of_a_post_is_read(write: Callable[..., bytes]) -> None:
     item = {
         "guid": "tag:1",
         "title": "One & <b>two</b>",

@@ -1,0 +1,71 @@
+"""`make bench`: the figures of docs/performance.md, each beside its baseline, measured in one run."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests import services
+
+FIGURES = ("letters", "polls")
+
+
+def main(arguments: list[str]) -> int:
+    """Prints a line for each figure (or, with --json, one document). Arguments choose figures by name."""
+    chosen = [name for name in arguments if not name.startswith("--")] or list(FIGURES)
+    if unknown := set(chosen) - set(FIGURES):
+        print(
+            f"There is no figure {', '.join(sorted(unknown))}. There are: {', '.join(FIGURES)}.",
+            file=sys.stderr,
+        )
+        return 1
+    with installation():
+        results = [measure(name) for name in chosen]
+    if "--json" in arguments:
+        print(json.dumps(results, indent=2))
+        return 0
+    for result in results:
+        print(
+            f"{result['figure']:<34} {result['rate']:>9,.0f} {result['unit']:<10} "
+            f"{result['baseline']}: {result['baseline_rate']:>9,.0f}   ratio {result['ratio']:.2f}"
+        )
+    return 0
+
+
+@contextmanager
+def installation() -> Iterator[None]:
+    """PostgreSQL of our own, migrated, as the settings' database."""
+    with services.postgres() as server, tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder:
+        os.environ.update(
+            DATABASE_URL=server,
+            DATA_DIR=folder,
+            SECRET_KEY="only for the bench, long enough to be a key",
+            ALLOW_PRIVATE_NETWORKS="127.0.0.0/8",
+            DJANGO_SETTINGS_MODULE="feedletter_site.settings",
+        )
+        import django
+        from django.core.management import call_command
+
+        django.setup()
+        call_command("migrate", verbosity=0)
+        yield
+        from django.db import connections
+
+        connections.close_all()
+
+
+def measure(name: str) -> dict[str, object]:
+    """One figure: its rate, the baseline's and their ratio."""
+    if name == "letters":
+        from bench.letters import letters
+
+        return letters()
+    from bench.polls import polls
+
+    return polls()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

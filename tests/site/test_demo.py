@@ -1,0 +1,245 @@
+"""`manage.py demo`: a letter of every arrangement, and the sample blog that they come from."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from feedletter_site.demo import images, pages
+from feedletter_site.demo.blog import IN_FEED, LIVE_EVERY, Blog
+from feedletter_site.demo.content import CORRECTED, POSTS, WITHDRAWN
+from feedletter_site.demo.environment import environment, free_port, make_folder_fresh
+from feedletter_site.demo.newsletters import NEWSLETTERS
+from feedletter_site.demo.replay import WEEKS, beginning, steps, weeks
+from feedletter_site.demo.scenes import SCENES
+from feedletter_site.demo.server import BlogServer
+from feeds.parsing.document import parse
+from subscriptions.models import Subscribable
+from tests.e2e.processes import ROOT, answers, clean_environment, running, until
+
+TODAY = date(2026, 3, 31)  # the weeks before have a change of the clocks in them
+NOW = datetime(2026, 3, 31, 10, 17, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def run_demo(folder: Path, *arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "demo", *arguments],
+        cwd=ROOT,
+        env=clean_environment({"DATA_DIR": str(folder), "DEMO_EXIT": "1", **values}),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def letters(folder: Path) -> dict[str, list[EmailMessage]]:
+    """The messages of the mailbox by newsletter."""
+    query = """
+        SELECT s.name, m.raw FROM delivery_mailboxmessage m
+        JOIN delivery_delivery d ON d.id = m.delivery_id AND d.state = 'stored'
+        JOIN delivery_issue i ON i.id = d.issue_id
+        JOIN subscriptions_subscribable s ON s.id = i.subscribable_id
+    """
+    found: dict[str, list[EmailMessage]] = {}
+    with sqlite3.connect(folder / "demo" / "feedletter.db") as database:
+        for name, raw in database.execute(query):
+            message = message_from_bytes(raw, policy=policy.default)
+            assert isinstance(message, EmailMessage)
+            found.setdefault(name, []).append(message)
+    return found
+
+
+def whole(message: EmailMessage) -> str:
+    """The subject and both parts, as one line of text."""
+    parts = [part.get_content() for part in message.walk() if part.get_content_maintype() == "text"]
+    return " ".join(f"{message['Subject']} {' '.join(parts)}".split())
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """The folder of a demo that ended, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = run_demo(folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr == ""
+    yield folder, done.stdout
+
+
+@pytest.mark.slow
+def test_every_arrangement_ends_in_the_mailbox(demo: tuple[Path, str]) -> None:
+    folder, said = demo
+    found = letters(folder)
+    assert {newsletter.name for newsletter in NEWSLETTERS} == set(found)
+    for newsletter in NEWSLETTERS:
+        assert newsletter.title in said
+    posts = len([post for post in POSTS if post.days_ago <= 35 and not post.withdrawn])
+    assert len(found["harbour-notes"]) == posts * len(NEWSLETTERS[0].readers), "each post, once each"
+
+
+@pytest.mark.slow
+def test_the_withdrawn_post_is_in_no_letter(demo: tuple[Path, str]) -> None:
+    texts = [whole(message) for messages in letters(demo[0]).values() for message in messages]
+    assert len(texts) > 100
+    assert not [text for text in texts if WITHDRAWN.title in text or WITHDRAWN.slug in text]
+
+
+@pytest.mark.slow
+def test_every_letter_carries_the_corrected_text(demo: tuple[Path, str]) -> None:
+    texts = {name: [whole(message) for message in messages] for name, messages in letters(demo[0]).items()}
+    for name in ("harbour-notes", "harbour-morning", "harbour-weekly", "harbour-handful", "harbour-ferry"):
+        carrying = [text for text in texts[name] if "17:52" in text]
+        assert carrying, f"{name} brought the corrected post"
+        assert all("two hours late throughout" in text for text in carrying)
+    assert not [text for each in texts.values() for text in each if "19:52" in text]
+
+
+@pytest.mark.slow
+def test_a_second_demo_begins_afresh_and_leaves_the_installation_alone(demo: tuple[Path, str]) -> None:
+    folder, _ = demo
+    before = {name: len(messages) for name, messages in letters(folder).items()}
+    beside = f"sqlite:///{folder}/beside.db"
+    done = run_demo(folder, "--json", DATABASE_URL=beside, EMAIL_URL="smtp://127.0.0.1:9")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert {name: len(messages) for name, messages in letters(folder).items()} == before
+    assert [path.name for path in folder.iterdir()] == ["demo"]
+
+
+@pytest.mark.slow
+def test_it_goes_on_serving_the_site_and_the_blog(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1", 18_400)
+    values = {"DATA_DIR": str(tmp_path), "DEMO_EXIT": "0", "BIND": f"127.0.0.1:{port}"}
+    log = tmp_path / "demo.log"
+    with running("demo", [sys.executable, "manage.py", "demo"], values, tmp_path) as process:
+        until(lambda: process.poll() is not None or "Stop the demo" in log.read_text(), "the replay", 200)
+        urls = [line.split()[-1] for line in log.read_text().splitlines() if line.startswith("Sample blog")]
+        for url in (f"http://127.0.0.1:{port}/", f"http://127.0.0.1:{port}/s/harbour-notes/", *urls):
+            until(lambda url=url: answers(url), url)  # type: ignore[misc]
+        with pytest.raises(CommandError, match="running"):
+            make_folder_fresh(tmp_path / "demo")
+        until(lambda: notes_in_mailbox(tmp_path), "a live note in the mailbox", 180)
+        process.terminate()
+        assert process.wait(40) == 0
+
+
+def notes_in_mailbox(folder: Path) -> list[EmailMessage]:
+    return [message for message in letters(folder)["harbour-notes"] if "/note-" in whole(message)]
+
+
+def test_there_is_a_newsletter_of_each_arrangement() -> None:
+    arrangements = [newsletter.fields["arrangement"] for newsletter in NEWSLETTERS]
+    assert sorted(arrangements) == sorted(Subscribable.Arrangement.values)
+
+
+def test_it_does_not_run_within_another_program() -> None:
+    with pytest.raises(CommandError, match="command line"):
+        call_command("demo")
+
+
+def test_nothing_of_the_installation_reaches_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BIND", "127.0.0.1:18500")
+    given = {
+        "DATABASE_URL": "postgres://live",
+        "SECRET_KEY_FILE": "/run/key",
+        "EMAIL_URL": "smtp://live",
+        "HOME": "/",
+    }
+    ours = environment(tmp_path, given)
+    assert "live" not in "".join(ours.values())
+    assert not {"DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY_FILE"} & set(ours)
+    assert (ours["EMAIL_URL"], ours["DATA_DIR"], ours["HOME"]) == ("mailbox:", str(tmp_path), "/")
+    assert ours["SITE_URL"] == f"http://{ours['BIND']}"
+
+
+def test_a_taken_port_gives_way_to_the_next_free_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert free_port("127.0.0.1", port) > port
+
+
+def test_an_earlier_demo_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("feedletter.db", "feedletter.db-wal", "secret_key"):
+        (tmp_path / name).touch()
+    make_folder_fresh(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["lock", "secret_key"]
+
+
+def test_the_replay_looks_every_hour_and_every_ten_minutes_at_a_fresh_post() -> None:
+    moments = steps(NOW, Blog(TODAY).moments())
+    assert (moments[0], moments[-1]) == (beginning(NOW), NOW)
+    assert max(later - earlier for earlier, later in zip(moments, moments[1:], strict=False)) <= 60 * MINUTE
+    published = CORRECTED.published(TODAY)
+    near = [moment for moment in moments if published < moment <= published + 60 * MINUTE]
+    assert len(near) >= 6
+    parts = list(weeks(moments, NOW))
+    assert len(parts) == WEEKS
+    assert [moment for part in parts for moment in part] == moments
+
+
+def titles(now: datetime) -> list[str]:
+    return [page.title for page in Blog(TODAY).pages(now)]
+
+
+def test_a_post_appears_is_corrected_or_withdrawn_in_its_time() -> None:
+    blog = Blog(TODAY)
+    published = CORRECTED.published(TODAY)
+    assert CORRECTED.title not in titles(published - MINUTE)
+    bodies = [blog.pages(published + age * MINUTE)[0].body for age in (0, 11, 12)]
+    assert bodies == [CORRECTED.first_body, CORRECTED.first_body, CORRECTED.body]
+    gone = WITHDRAWN.published(TODAY)
+    assert WITHDRAWN.title in titles(gone + 19 * MINUTE)
+    assert WITHDRAWN.title not in titles(gone + 20 * MINUTE)
+
+
+def test_the_feed_reads_well_and_says_the_same_for_the_same_posts() -> None:
+    shown = Blog(TODAY).pages(NOW)
+    body = pages.feed(shown, "http://127.0.0.1:1")
+    assert body == pages.feed(shown, "http://127.0.0.1:1")
+    parsed = parse(body, content_type="application/rss+xml", url="http://127.0.0.1:1/feed.xml")
+    assert parsed.warnings == ()
+    assert [entry.title for entry in parsed.entries] == [page.title for page in shown[:IN_FEED]]
+    for entry, page in zip(parsed.entries, shown, strict=False):
+        assert (entry.published, entry.authors, entry.categories) == (
+            page.published,
+            (page.author,),
+            page.tags,
+        )
+
+
+def test_a_new_note_appears_every_three_minutes_and_their_number_is_bounded() -> None:
+    blog = Blog(TODAY, live_from=NOW)
+    before, later = blog.pages(NOW), blog.pages(NOW + 2 * LIVE_EVERY)
+    assert len(later) == len(before) + 2
+    assert later[0].published > NOW
+    month = blog.pages(NOW + timedelta(days=30))
+    assert len(month) < 100
+    assert len({page.slug for page in month}) == len(month)
+
+
+def test_the_sample_blog_answers_on_loopback() -> None:
+    server = BlogServer(Blog(TODAY), lambda: NOW)
+    with server.in_thread():
+        assert answers(f"{server.url}/")
+        assert answers(f"{server.url}/{CORRECTED.slug}/")
+        assert not answers(f"{server.url}/{WITHDRAWN.slug}/")
+        assert answers(f"{server.url}/images/{CORRECTED.slug}.png")
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_pictures_are_small_and_come_with_words(scene: str) -> None:
+    picture = images.png(scene, "seed")
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 8_000
+    assert all(post.alt and post.scene in SCENES for post in POSTS if post.scene)
