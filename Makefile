@@ -23,7 +23,7 @@ lint: $(DEV)
 	$(VENV)/bin/mypy manage.py $(PACKAGES) tests bench
 	$(VENV)/bin/lint-imports
 	$(PY) manage.py makemigrations --check --dry-run
-	$(VENV)/bin/djlint --lint --quiet templates
+	$(VENV)/bin/djlint --lint --quiet templates feedletter_site/templates
 
 bench: $(DEV)
 	$(PY) -m bench
@@ -39,7 +39,7 @@ $(PY):
 		if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+INSTALL := $(PY) -m pip install -qq --disable-pip-version-check
 $(BASE): requirements/base.txt | $(PY)
 	@test $(DEV) -nt $< || { echo "Installing what Feedletter needs (about half a minute)"; $(INSTALL) -r $<; }
 	@touch $@

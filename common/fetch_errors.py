@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import requests
-from requests_hardened.ip_filter import InvalidIPAddress
 
 AGAIN = "Try again later."
 
@@ -19,7 +18,7 @@ class TooLarge(FetchError):
     """The body is larger than the limit."""
 
 
-class AddressRefused(FetchError, InvalidIPAddress):  # type: ignore[misc]
+class AddressRefused(FetchError):
     """The host has only addresses that may not be called; nothing was sent."""
 
     def __init__(self, url: str, address: str) -> None:

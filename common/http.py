@@ -137,7 +137,7 @@ class SafeClient:
 
 def client() -> SafeClient:
     """The client of the settings, which allows what ALLOW_PRIVATE_NETWORKS names."""
-    agent = f"Feedletter/{getattr(settings, 'VERSION', '0.1')} (+{settings.SITE_URL})"
+    agent = f"Feedletter/{settings.VERSION} (+{settings.SITE_URL})"
     return _client(tuple(settings.ALLOW_PRIVATE_NETWORKS), agent)
 
 
@@ -160,7 +160,6 @@ def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
                 f"The document at {host_of(response.url)} is larger than {ours.max_bytes / 1_000_000:g} MB."
                 " Ask its publisher for a smaller one."
             )
-        _ = ours.seconds_left
     response._content = bytes(body)
 
 

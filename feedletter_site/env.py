@@ -99,7 +99,13 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     parts = urlsplit(text(name, default))
     if parts.scheme == "sqlite" and parts.path.strip("/"):
         path = base / parts.path[1:]
-        return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path), "OPTIONS": dict(SQLITE_OPTIONS)}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(path),
+            "OPTIONS": dict(SQLITE_OPTIONS),
+            "CONN_MAX_AGE": 60,
+        }
     if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
         raise wrong(name, "sqlite:///path or postgres://user:password@host:5432/name")
     return {

@@ -40,5 +40,4 @@ class ProxyMiddleware:
             request.META["REMOTE_ADDR"] = client_address(remote, forwarded_for, settings.TRUSTED_PROXIES)
             if proto in {"http", "https"}:
                 request.META["wsgi.url_scheme"] = proto
-                request.environ["wsgi.url_scheme"] = proto
         return self.get_response(request)

@@ -48,7 +48,7 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
         except Missing as error:
             missing.append(str(error))
     try:
-        services.chromium()
+        environment["CHROMIUM"] = services.chromium()
     except Missing as error:
         missing.append(str(error))
     return environment, missing
@@ -57,7 +57,8 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
 def runs(stack: ExitStack, environment: dict[str, str]) -> list[tuple[str, str, list[str]]]:
     """What to run: a name for the last line, the database, and arguments for pytest."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-test-"))
-    todo = [("SQLite", f"sqlite:///{folder}/feedletter.db", list[str]())]
+    browser = " + Chromium" if "CHROMIUM" in environment else ""
+    todo = [(f"SQLite{browser}", f"sqlite:///{folder}/feedletter.db", list[str]())]
     if url := environment.get("TEST_POSTGRES_URL"):
         name = "PostgreSQL + Redis" if "TEST_REDIS_URL" in environment else "PostgreSQL"
         todo.append((name, url.rsplit("/", 1)[0] + "/feedletter", ["--database-only"]))

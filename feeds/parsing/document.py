@@ -10,8 +10,9 @@ from common.html import plain
 from common.text import shortened
 from feeds.parsing import media_description
 from feeds.parsing.entry import Entry, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_TITLE, Raw, absolute, entry_of, identity, language, moment
+from feeds.parsing.fields import MAX_TITLE, Raw, entry_of, identity, language, moment
 from feeds.parsing.gate import NOT_A_FEED, admit, charset_header
+from feeds.parsing.media import absolute
 
 media_description.install()
 

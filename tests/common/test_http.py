@@ -68,6 +68,27 @@ def test_a_kept_connection_that_the_server_closed_costs_nothing(server: FeedServ
     assert [http.get(url).body for _ in range(3)] == [b"hello"] * 3
 
 
+def test_a_kept_connection_that_breaks_under_a_request_is_replaced_once(http: SafeClient) -> None:
+    """The server closes it while our next request is on its way: nothing is wrong with the feed."""
+    accepted: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=_answer_once_each, args=(listener, accepted), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        assert [http.get(url, timeout=5).body for _ in range(3)] == [b"ok"] * 3
+    assert len(accepted) == 3
+
+
+def _answer_once_each(listener: socket.socket, accepted: list[int]) -> None:
+    for _ in range(3):
+        connection, _address = listener.accept()
+        with connection:
+            accepted.append(1)
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            if len(accepted) < 3:
+                connection.recv(65536)
+
+
 def test_a_private_address_is_refused_before_anything_is_sent(server: FeedServer) -> None:
     url = server.serve("/x", "secret")
     with pytest.raises(AddressRefused, match=r"127\.0\.0\.1 is not a public address.*ALLOW_PRIVATE_NETWORKS"):

@@ -2,18 +2,16 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 
 from subscriptions.models import Notice, Subscription
+from tests import services
 from tests.factories import SubscribableFactory, an_issue
 
-CHROMIUM = next(
-    (path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).exists()), ""
-)
+CHROMIUM = services.program(*services.CHROMIUM) or ""
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

@@ -48,9 +48,3 @@ def test_links_that_lead_to_this_machine_are_warned_of_once_letters_leave_it(
 def test_a_short_secret_is_warned_of(settings: Settings) -> None:
     settings.SECRET_KEY = "short"
     assert ids() == ["feedletter.W004"]
-
-
-def test_a_mail_server_that_cannot_be_meant_is_an_error_that_keeps_the_password(settings: Settings) -> None:
-    settings.EMAIL_URL = "smpt://user:hush@mail.example.org"
-    assert ids() == ["feedletter.E001"]
-    assert "hush" not in str(settings_fit_together(None))

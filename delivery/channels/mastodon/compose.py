@@ -35,10 +35,10 @@ class Message:
 
 
 def compose(letter: Letter, recipient: Recipient) -> Message:
-    """The status of an announcement (one post) or a digest (title, count, archive)."""
+    """The status of an announcement (one post) or a digest (title, count, its page or the archive)."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     text = _announcement(letter, entry) if entry else _digest(letter)
-    link = postable(entry.link if entry else letter.archive_url)
+    link = postable(entry.link if entry else letter.web_url or letter.archive_url)
     return Message(
         instance_url=recipient.config.get("instance_url", ""),
         access_token=recipient.secrets.get("access_token", ""),

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 import requests
-from requests_hardened.ip_filter import InvalidIPAddress
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
+from common.fetch_errors import AddressRefused
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
 from delivery.channels.mastodon.transport import Answer, Redirected
 
@@ -21,7 +21,7 @@ INSTANCE_DOWN = (502, 503, 504, *range(520, 531))
 # Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
 # (Not every SSLError: a server that dies while answering ends in one too.)
 BEFORE_SENDING = (
-    InvalidIPAddress,
+    AddressRefused,
     NewConnectionError,
     ConnectTimeoutError,
     socket.gaierror,
@@ -34,7 +34,7 @@ BEFORE_SENDING = (
 )
 
 REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (InvalidIPAddress, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
+    (AddressRefused, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
     (socket.gaierror, "has no address in the DNS"),
     (ssl.SSLCertVerificationError, "has no valid certificate"),
     (ConnectionRefusedError, "refuses connections"),

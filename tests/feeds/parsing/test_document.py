@@ -5,6 +5,7 @@ import io
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import feedparser
 import pytest
@@ -247,8 +248,9 @@ def test_a_post_may_speak_of_entities() -> None:
     assert "ENTITY" in entry.content
 
 
-def test_a_file_name_as_a_body_reads_no_file() -> None:
-    assert "neither RSS nor Atom" in refusal(b"/etc/hostname")
+def test_a_file_name_as_a_body_reads_no_file(tmp_path: Path) -> None:
+    (tmp_path / "feed.xml").write_bytes(rss([{"guid": "1"}]))
+    assert "neither RSS nor Atom" in refusal(bytes(tmp_path / "feed.xml"))
 
 
 def test_a_hundred_thousand_posts_cost_hardly_more_than_feedparser_itself() -> None:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from subscriptions.rules.periods import Schedule
+from subscriptions.rules.schedule import Schedule
 
 # No deadline: on a busy machine one slow example says nothing about the rule.
 unhurried = settings(deadline=None)

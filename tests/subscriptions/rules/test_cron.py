@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.cron import check_cron
-from subscriptions.rules.periods import Period, Schedule, next_ends, period_for
+from subscriptions.rules.periods import Period, next_ends, period_for
+from subscriptions.rules.schedule import Schedule
 from tests.subscriptions.rules.strategies import unhurried
 
 NEW_YORK = ZoneInfo("America/New_York")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.periods import Period, Schedule, next_ends, period_for
+from subscriptions.rules.periods import Period, next_ends, period_for
+from subscriptions.rules.schedule import Schedule
 from tests.subscriptions.rules.strategies import moments, schedules, unhurried, zones
 
 NEW_YORK = ZoneInfo("America/New_York")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.periods import Schedule
+from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule, check_zone
 from tests.subscriptions.rules.strategies import schedules, unhurried
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from subscriptions.rules.periods import Schedule
+from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import describe, moment_words, zone_words
 
 

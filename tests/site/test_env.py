@@ -1,0 +1,88 @@
+"""The environment: wrong values stop the start, with the variable's name and what was expected."""
+
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from feedletter_site import env
+
+BASE = Path("/srv/feedletter")
+
+
+def test_a_value_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("s3cret\n")
+    monkeypatch.setenv("SOME_KEY_FILE", str(tmp_path / "key"))
+    assert env.text("SOME_KEY") == "s3cret"
+
+
+def test_the_variable_itself_wins_over_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOME_KEY", "plain")
+    monkeypatch.setenv("SOME_KEY_FILE", str(tmp_path / "missing"))
+    assert env.text("SOME_KEY") == "plain"
+
+
+def test_a_file_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOME_KEY_FILE", str(tmp_path / "missing"))
+    with pytest.raises(ImproperlyConfigured, match="SOME_KEY_FILE is wrong: expected a readable file"):
+        env.text("SOME_KEY")
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("Yes", True), ("off", False), ("", False)])
+def test_flags_are_read_in_any_of_the_usual_words(
+    monkeypatch: pytest.MonkeyPatch, value: str, expected: bool
+) -> None:
+    monkeypatch.setenv("SOME_FLAG", value)
+    assert env.flag("SOME_FLAG") is expected
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        (env.flag, "perhaps"),
+        (env.networks, "10.0.0.0/99"),
+        (lambda name: env.bind(name, ""), "localhost"),
+        (lambda name: env.bind(name, ""), "0.0.0.0:99999"),
+        (lambda name: env.site_url(name, ""), "letters.example.org"),
+        (lambda name: env.one_of(name, "a", {"a", "b"}), "c"),
+        (lambda name: env.checked(name, "1", "a number", int), "one"),
+        (lambda name: env.database(name, "", BASE), "mysql://user:hunter2@db/name"),
+        (lambda name: env.database(name, "", BASE), "postgres://db"),
+    ],
+)
+def test_a_wrong_value_names_the_variable_and_never_itself(
+    monkeypatch: pytest.MonkeyPatch, read: "object", value: str
+) -> None:
+    monkeypatch.setenv("SOME_SETTING", value)
+    with pytest.raises(ImproperlyConfigured) as error:
+        read("SOME_SETTING")  # type: ignore[operator]
+    assert str(error.value).startswith("SOME_SETTING is wrong: expected ")
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_postgres_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://us%40er:p%2Fw@db.example:5433/letters")
+    found = env.database("DATABASE_URL", "", BASE)
+    names = ("ENGINE", "USER", "PASSWORD", "HOST", "PORT", "NAME")
+    assert [found[name] for name in names] == [
+        "django.db.backends.postgresql",
+        "us@er",
+        "p/w",
+        "db.example",
+        "5433",
+        "letters",
+    ]
+
+
+def test_a_sqlite_path_is_relative_to_the_project_or_absolute(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert env.database("NO_SUCH", "sqlite:///var/x.db", tmp_path)["NAME"] == str(tmp_path / "var/x.db")
+    absolute = f"sqlite:///{tmp_path}/y.db"
+    assert env.database("NO_SUCH", absolute, BASE)["NAME"] == str(tmp_path / "y.db")
+
+
+def test_networks_are_read_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETS", "10.0.0.1/8, fd00::/8")
+    assert env.networks("NETS") == [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
