@@ -95,5 +95,6 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:index"))
     context: dict[str, Any] = {**admin.site.each_context(request), "form": form, "title": "Create the admin"}
     answer = render(request, "site/setup.html", context)
-    answer["Referrer-Policy"] = "no-referrer"
+    # (Not no-referrer: with it browsers send "Origin: null", which the CSRF check refuses.)
+    answer["Referrer-Policy"] = "same-origin"
     return answer

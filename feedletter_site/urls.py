@@ -1,13 +1,16 @@
 """Every address the program answers."""
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from feedletter_site.health import healthz, readyz
 from feedletter_site.metrics import metrics
 from feedletter_site.setup import setup
 
 urlpatterns = [
+    path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),

@@ -101,7 +101,6 @@ def define(newsletter: Newsletter, feed: Feed, *, now: datetime) -> Subscribable
         title=newsletter.title,
         description=newsletter.description,
         time_zone="Europe/Paris",
-        created_at=now,
         **newsletter.fields,
     )
     for reader in newsletter.readers:

@@ -65,3 +65,8 @@ def farewell() -> Iterator[str]:
     minutes = LIVE_EVERY.total_seconds() / 60
     yield f"The blog goes on: a new note every {minutes:.0f} minutes, in the mailbox within another."
     yield "Stop the demo with Ctrl-C."
+
+
+def ended() -> Iterator[str]:
+    """A line for DEMO_EXIT=1."""
+    yield "DEMO_EXIT=1: the demo ends here, so these pages are not served. Without it they are, until Ctrl-C."

@@ -1,6 +1,6 @@
 """What a document means for the items we know: pure, replayable, made under the lock that applies it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -84,6 +84,7 @@ def plan_document(
     document: Document,
     known: Iterable[Known],
     *,
+    done: Collection[str] = (),
     previous: Sequence[str],
     timing: Timing,
     added_at: datetime,
@@ -92,21 +93,19 @@ def plan_document(
 ) -> Plan:
     """The plan for a document that was requested at `moment`.
 
-    `previous` is the last document's order, newest first; `adding` is given at the first document only.
+    `known` are the items that may change, `done` the ids of those that were sent or excluded. `previous`
+    is the last document's order, newest first; `adding` is given at the first document only.
     """
     plan = Plan()
     rows = {row.id: row for row in known}
-    there = set(document.order)
     wanted = _wanted(document, adding)
     for id_ in reversed(document.newest_first()):
         row = rows.get(id_)
-        if row is None:
-            plan.insert.append(_insert(id_, document, wanted, added_at, timing))
-        else:
+        if row is not None:
             _see(plan, row, document.entries.get(id_), timing, moment)
-    for row in rows.values():
-        if row.state == "unassigned" and not row.vanished and row.id not in there:
-            _miss(plan, row, previous, there, timing, moment)
+        elif id_ not in done:
+            plan.insert.append(_insert(id_, document, wanted, added_at, timing))
+    _look_for_missing(plan, rows.values(), document, previous, timing, moment)
     return plan
 
 
@@ -176,15 +175,24 @@ def _confirm(plan: Plan, row: Known, timing: Timing, moment: datetime, *, change
         plan.finalise.append(row.pk)
 
 
-def _miss(
-    plan: Plan, row: Known, previous: Sequence[str], there: set[str], timing: Timing, moment: datetime
+def _look_for_missing(
+    plan: Plan,
+    rows: Iterable[Known],
+    document: Document,
+    previous: Sequence[str],
+    timing: Timing,
+    moment: datetime,
 ) -> None:
     """Withdrawn if an entry that stood after it (older) is still there; else it rolled off the old end."""
-    if there and row.id in previous:
-        older = previous[previous.index(row.id) + 1 :]
-        if not there.isdisjoint(older):
+    there = set(document.order)
+    place = {id_: number for number, id_ in enumerate(previous)}
+    oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
+    for row in rows:
+        if row.state != "unassigned" or row.vanished or row.id in there:
+            continue
+        if place.get(row.id, oldest_there) < oldest_there:
             plan.vanish.append(row.pk)
-            return
-    if there and not row.rolled_off:
-        plan.roll_off.append(row.pk)
-    _confirm(plan, row, timing, moment, changed=False)
+            continue
+        if there and not row.rolled_off:
+            plan.roll_off.append(row.pk)
+        _confirm(plan, row, timing, moment, changed=False)

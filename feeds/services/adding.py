@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from common.text import one_line
 from feeds.models import Feed
 
 MAX_URL = 4000
@@ -14,10 +15,18 @@ MAX_URL = 4000
 def checked_url(url: str) -> str:
     """The address, trimmed. Raises ValidationError for what cannot be a feed's address."""
     url = url.strip()
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or len(url) > MAX_URL:
+    if not is_address(url):
         raise ValidationError({"url": "Give an address that begins with http:// or https://."})
     return url
+
+
+def is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return good and len(url) <= MAX_URL and url == one_line(url)
 
 
 @transaction.atomic
@@ -51,10 +60,10 @@ def add_feed(
 
 def check(feed: Feed) -> None:
     """Raises ValidationError, naming the field, for a feed that cannot be saved."""
+    feed.full_clean(validate_constraints=False)
     if feed.max_delay_minutes < feed.min_delay_minutes:
         raise ValidationError(
             {"max_delay_minutes": "The longest delay must not be shorter than the shortest one."}
         )
     if feed.start == Feed.Start.LAST and feed.start_count < 1:
         raise ValidationError({"start_count": "Say how many posts, 1 or more."})
-    feed.full_clean(validate_constraints=False)

@@ -14,15 +14,20 @@ from common.backoff import delay
 from common.clock import utcnow
 from common.http import SafeClient, client
 from common.leases import lease
+from common.text import one_line, shortened
 from feeds.models import Feed
+from feeds.querysets import FeedQuerySet
+from feeds.services.known import Recorded
 from feeds.services.reading import Reading, ReadingFailed, read
-from feeds.services.storing import PollCounts, store
+from feeds.services.storing import PollCounts, prepare, store
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=2)
 AT_MOST_EVERY = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=24)
+MAX_ERROR = 1000
+TAKEN_OVER = "The feed was changed, dropped or taken over by another worker meanwhile; nothing was stored."
 UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried again later."
 
 
@@ -47,20 +52,20 @@ def poll_due(
     by_command: bool = False,
     budget: timedelta | None = None,
 ) -> list[PollResult]:
-    """Polls what is due, each feed once, until nothing is or the budget is spent.
+    """Polls what is due, longest due first and each feed once, or what the budget allows.
 
     A command also takes feeds whose recheck is 0; `ignore_due` takes all that are watched.
     """
     results: list[PollResult] = []
-    seen: set[int] = set()
-    stop_at = time.monotonic() + budget.total_seconds() if budget else None
-    while stop_at is None or time.monotonic() < stop_at:
+    stop_at = time.monotonic() + budget.total_seconds() if budget is not None else None
+    due = _candidates(clock(), ignore_due, by_command).order_by("next_poll_at", "pk")
+    for pk in list(due.values_list("pk", flat=True)):
+        if stop_at is not None and time.monotonic() >= stop_at:
+            break
         now = clock()
-        claimed = _claim(_candidates(now, ignore_due, by_command).exclude(pk__in=seen), now)
-        if claimed is None:
-            return results
-        seen.add(claimed.pk)
-        results.append(_poll(claimed, now, client()))
+        claimed = _claim(_candidates(now, ignore_due, by_command).filter(pk=pk), now)
+        if claimed is not None:
+            results.append(_poll(claimed, now, client()))
     return results
 
 
@@ -76,14 +81,17 @@ def _default_client() -> SafeClient:
 
 def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
     """Makes the feeds due at once, unless they are backing off from failures. Returns how many."""
-    return (
-        Feed.objects.watched()
-        .filter(pk__in=list(feed_ids), failures=0, next_poll_at__gt=now)
-        .update(next_poll_at=now)
-    )
+    later = Feed.objects.watched().filter(pk__in=list(feed_ids), failures=0, next_poll_at__gt=now)
+    # Asked first, as this is called every second: on SQLite even an UPDATE of nothing waits for the writer.
+    if not later.exists():
+        return 0
+    with transaction.atomic():
+        # In the order of their keys: two workers that hurry the same feeds do not wait for each other.
+        pks = list(later.order_by("pk").select_for_update().values_list("pk", flat=True))
+        return later.filter(pk__in=pks).update(next_poll_at=now)
 
 
-def _candidates(now: datetime, ignore_due: bool, by_command: bool) -> "FeedRows":
+def _candidates(now: datetime, ignore_due: bool, by_command: bool) -> FeedQuerySet:
     feeds = Feed.objects.watched().unleased(now)
     if ignore_due:
         return feeds
@@ -91,12 +99,9 @@ def _candidates(now: datetime, ignore_due: bool, by_command: bool) -> "FeedRows"
     return feeds.filter(due | Q(recheck_every_minutes=0, failures=0) if by_command else due)
 
 
-FeedRows = type(Feed.objects.all())
-
-
 @transaction.atomic
-def _claim(feeds: "FeedRows", now: datetime) -> Feed | None:
-    feed = feeds.select_for_update(skip_locked=True).order_by("next_poll_at", "pk").first()
+def _claim(feeds: FeedQuerySet, now: datetime) -> Feed | None:
+    feed = feeds.select_for_update(skip_locked=True).first()
     if feed is None:
         return None
     ours = lease(now, LEASE)
@@ -110,41 +115,57 @@ def _poll(feed: Feed, moment: datetime, http: SafeClient) -> PollResult:
     assert feed.lease_token is not None  # noqa: S101 - just claimed
     try:
         reading = read(feed, http)
-        counts = _store(feed.pk, feed.lease_token, reading, moment)
+        counts = _store(feed.pk, feed.lease_token, reading, moment, prepare(feed, reading, moment))
     except ReadingFailed as error:
         return _fail(feed.pk, feed.lease_token, str(error), moment)
     except Exception as error:
         log.exception("polling failed", extra={"feed": feed.pk})
         return _fail(feed.pk, feed.lease_token, UNEXPECTED.format(type(error).__name__), moment)
     if counts is None:
-        return PollResult(feed.pk, ok=False, error="Another worker took this feed over meanwhile.")
-    return PollResult(feed.pk, ok=True, **counts.as_dict())
+        return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
+    return PollResult(
+        feed.pk,
+        ok=True,
+        new=counts.new,
+        changed=counts.changed,
+        vanished=counts.vanished,
+        excluded=counts.excluded,
+        final=counts.final,
+    )
 
 
 @transaction.atomic
-def _store(feed_id: int, token: UUID, reading: Reading, moment: datetime) -> PollCounts | None:
+def _store(
+    feed_id: int, token: UUID, reading: Reading, moment: datetime, rows: Recorded | None
+) -> PollCounts | None:
     feed = Feed.objects.select_for_update().filter(pk=feed_id, lease_token=token).first()
     if feed is None:
         return None
-    counts = store(feed, reading, moment)
+    counts = store(feed, reading, moment, rows)
     feed.first_polled_at = feed.first_polled_at or moment
     feed.last_polled_at = feed.fetched_through = moment
     feed.failures, feed.failing_since, feed.last_error = 0, None, ""
-    feed.next_poll_at = moment + max(timedelta(minutes=feed.recheck_every_minutes), AT_MOST_EVERY)
+    feed.next_poll_at = moment + _interval(feed)
     feed.lease_token = feed.lease_until = None
     feed.save()
     return counts
 
 
 @transaction.atomic
-def _fail(feed_id: int, token: UUID, error: str, now: datetime) -> PollResult:
+def _fail(feed_id: int, token: UUID, said: str, now: datetime) -> PollResult:
+    # What a server or library says may hold what PostgreSQL refuses, and this must not fail.
+    error = shortened(one_line(said), MAX_ERROR)
     feed = Feed.objects.select_for_update().filter(pk=feed_id, lease_token=token).first()
     if feed is not None:
         feed.failures += 1
         feed.failing_since = feed.failing_since or now
         feed.last_polled_at, feed.last_error = now, error
-        first = max(timedelta(minutes=feed.recheck_every_minutes), AT_MOST_EVERY)
-        feed.next_poll_at = now + delay(feed.failures, first=first, limit=LONGEST_BACKOFF)
+        first = _interval(feed)
+        feed.next_poll_at = now + delay(feed.failures, first=first, limit=max(first, LONGEST_BACKOFF))
         feed.lease_token = feed.lease_until = None
         feed.save()
     return PollResult(feed_id, ok=False, error=error)
+
+
+def _interval(feed: Feed) -> timedelta:
+    return max(timedelta(minutes=feed.recheck_every_minutes), AT_MOST_EVERY)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from common.html import clean
 from common.http import FetchError, SafeClient
+from common.text import one_line, without_controls
 from feeds.models import Feed, FeedDocument
 from feeds.parsing.content_hash import content_hash
 from feeds.parsing.document import parse
@@ -14,6 +15,7 @@ from feeds.parsing.entry import Entry, ParsedFeed, ParseError
 from feeds.rules.plan import Document, Seen
 
 ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.5"
+MAX_HEADER = 200
 
 
 class ReadingFailed(Exception):
@@ -84,11 +86,11 @@ def read(feed: Feed, http: SafeClient) -> Reading:
     reading = Reading(
         body=fetched.body,
         sha256=hashlib.sha256(fetched.body).hexdigest(),
-        headers={"content-type": fetched.headers.get("content-type", "")},
-        url=fetched.url,
+        headers={"content-type": one_line(fetched.headers.get("content-type", ""))[:MAX_HEADER]},
+        url=without_controls(fetched.url),
     )
     if feed.first_polled_at is None or not _same(feed, reading.sha256):
-        reading.parsed = parsed(reading.body, reading.headers["content-type"], fetched.url)
+        reading.parsed = parsed(reading.body, reading.headers["content-type"], reading.url)
     return reading
 
 

@@ -1,18 +1,19 @@
 """Applying a reading to the items of a feed, under the lock of its row and of theirs."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.entry import Entry
 from feeds.rules.finality import Timing
-from feeds.rules.plan import Adding, Insert, Known, Plan, plan_document, plan_unchanged
+from feeds.rules.plan import Adding, Insert, Plan, plan_document, plan_unchanged
+from feeds.services.known import Recorded, chunks, known, packed, previous_order, recorded
 from feeds.services.reading import Reading
 
-CHUNK = 500
-DIGEST_BYTES = 16
+MAX_WARNINGS = 20
+BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,34 +24,55 @@ class PollCounts:
     excluded: int = 0
     final: int = 0
 
-    def as_dict(self) -> dict[str, int]:
-        return asdict(self)
-
 
 def timing_of(feed: Feed) -> Timing:
     return Timing(feed.min_delay_minutes, feed.await_stabilization_minutes, feed.max_delay_minutes)
 
 
-def store(feed: Feed, reading: Reading, moment: datetime) -> PollCounts:
-    """Plans and applies, within the caller's transaction, which has locked the feed's row."""
+def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
+    """What may be done before the transaction: compare, compress, and clean what will probably be written.
+
+    The plan made here is thrown away; the one that counts is made under the locks.
+    """
     if reading.unchanged:
-        plan = plan_unchanged(_waiting(feed), timing=timing_of(feed), moment=moment)
+        return None
+    rows = recorded(feed, reading.document.order)
+    plan = _plan(feed, reading, rows, moment, lock=False)
+    written = [insert.id for insert in plan.insert if not insert.excluded]
+    for id_ in (*written, *plan.rewrite.values(), *plan.restart.values()):
+        reading.cleaned(id_)
+    _ = reading.compressed
+    return rows
+
+
+def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None = None) -> PollCounts:
+    """Plans and applies, within the caller's transaction, which has locked the feed's row.
+
+    `rows` is what `prepare` returned; without it the question is asked here.
+    """
+    if reading.unchanged:
+        plan = plan_unchanged(known(feed, lock=True), timing=timing_of(feed), moment=moment)
         FeedDocument.objects.filter(feed=feed).update(fetched_at=moment)
         return apply(feed, plan, reading, moment)
-    known = _known(feed, reading)
-    plan = plan_document(
+    rows = rows or recorded(feed, reading.document.order)
+    counts = apply(feed, _plan(feed, reading, rows, moment, lock=True), reading, moment)
+    _keep_document(feed, reading, moment)
+    _describe(feed, reading)
+    return counts
+
+
+def _plan(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, lock: bool) -> Plan:
+    items = known(feed, rows.open, lock=lock)
+    return plan_document(
         reading.document,
-        known,
-        previous=_previous(feed, known),
+        items,
+        done=rows.done,
+        previous=previous_order(feed, {*reading.document.order, *(item.id for item in items)}),
         timing=timing_of(feed),
         added_at=feed.added_at,
         adding=Adding(feed.start, feed.start_count) if feed.first_polled_at is None else None,
         moment=moment,
     )
-    counts = apply(feed, plan, reading, moment)
-    _keep_document(feed, reading, moment)
-    _describe(feed, reading)
-    return counts
 
 
 def apply(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> PollCounts:
@@ -84,67 +106,23 @@ def apply(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> PollCou
     )
 
 
-def _known(feed: Feed, reading: Reading) -> list[Known]:
-    """The rows that the document names and those still waiting, locked in the order of their keys."""
-    pks = set(Item.objects.unassigned().filter(feed=feed).values_list("pk", flat=True))
-    ids = list(reading.document.order)
-    for start in range(0, len(ids), CHUNK):
-        rows = Item.objects.filter(feed=feed, guid_hash__in=ids[start : start + CHUNK])
-        pks.update(rows.values_list("pk", flat=True))
-    return _locked(sorted(pks))
-
-
-def _waiting(feed: Feed) -> list[Known]:
-    return _locked(list(Item.objects.unassigned().filter(feed=feed).values_list("pk", flat=True)))
-
-
-def _locked(pks: Sequence[int]) -> list[Known]:
-    known: list[Known] = []
-    for start in range(0, len(pks), CHUNK):
-        rows = Item.objects.filter(pk__in=pks[start : start + CHUNK]).order_by("pk")
-        known += [
-            Known(
-                pk=row.pk,
-                id=row.guid_hash,
-                state=row.state,
-                content_hash=row.content_hash,
-                first_seen=row.first_seen,
-                stable_since=row.stable_since,
-                vanished=row.vanished_at is not None,
-                rolled_off=row.rolled_off_at is not None,
-                final=row.final_at is not None,
-            )
-            for row in rows.select_for_update().defer("entry")
-        ]
-    return known
-
-
-def _previous(feed: Feed, known: Sequence[Known]) -> list[str]:
-    """The last document's order as the ids we know of it (it was kept as shortened digests)."""
-    document = FeedDocument.objects.filter(feed=feed).only("order").first()
-    if document is None:
-        return []
-    order = bytes(document.order)
-    by_short = {row.id[: DIGEST_BYTES * 2]: row.id for row in known}
-    shorts = (order[at : at + DIGEST_BYTES].hex() for at in range(0, len(order), DIGEST_BYTES))
-    return [by_short[short] for short in shorts if short in by_short]
-
-
 def _insert(feed: Feed, inserts: Sequence[Insert], reading: Reading, moment: datetime) -> None:
-    rows = [
-        Item(
-            feed=feed,
-            guid=reading.guids[insert.id],
-            guid_hash=insert.id,
-            first_seen=moment,
-            stable_since=moment,
-            last_checked=moment,
-            final_at=moment if insert.final else None,
-            **(_identity(reading, insert) if insert.excluded else _content(reading, insert.id)),
-        )
-        for insert in inserts
-    ]
-    Item.objects.bulk_create(rows, batch_size=CHUNK)
+    for start in range(0, len(inserts), BATCH):
+        rows = [_item(feed, insert, reading, moment) for insert in inserts[start : start + BATCH]]
+        Item.objects.bulk_create(rows)
+
+
+def _item(feed: Feed, insert: Insert, reading: Reading, moment: datetime) -> Item:
+    return Item(
+        feed=feed,
+        guid=reading.guids[insert.id],
+        guid_hash=insert.id,
+        first_seen=moment,
+        stable_since=moment,
+        last_checked=moment,
+        final_at=moment if insert.final else None,
+        **(_identity(reading, insert) if insert.excluded else _content(reading, insert.id)),
+    )
 
 
 def _identity(reading: Reading, insert: Insert) -> dict[str, Any]:
@@ -171,8 +149,8 @@ def _heading(entry: Entry) -> dict[str, Any]:
 
 
 def _update(pks: Sequence[int], **values: Any) -> None:
-    for start in range(0, len(pks), CHUNK):
-        Item.objects.filter(pk__in=pks[start : start + CHUNK]).update(**values)
+    for chunk in chunks(pks):
+        Item.objects.filter(pk__in=chunk).update(**values)
 
 
 def _keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
@@ -183,9 +161,7 @@ def _keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
         "fetched_at": moment,
     }
     if reading.guids:  # a document without entries withdraws nothing: the order before it stays
-        document["order"] = b"".join(
-            bytes.fromhex(id_)[:DIGEST_BYTES] for id_ in reading.document.newest_first()
-        )
+        document["order"] = packed(reading.document.newest_first())
     FeedDocument.objects.update_or_create(
         feed=feed, defaults=document, create_defaults={"order": b"", **document}
     )
@@ -196,4 +172,4 @@ def _describe(feed: Feed, reading: Reading) -> None:
     feed.title = feed.title or reading.parsed.title
     feed.site_url = reading.parsed.link or feed.site_url
     feed.language = reading.parsed.language[:35] or feed.language
-    feed.warning = "\n".join(reading.parsed.warnings[:20])
+    feed.warning = "\n".join(reading.parsed.warnings[:MAX_WARNINGS])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
 
@@ -56,14 +56,22 @@ def period_slot(
                 continue
             return Slot(there.within_type_id, period.start, period.end)
         start = period.start if issued_through is None else max(period.start, issued_through)
-        slot = _slot(Period(start, period.end))
-        # A name that is taken was opened under another schedule, and keeps its end.
-        return slot if slot.within_type_id not in names else _slot(Period(moment, period.end))
+        for begin in _starts(start, moment):
+            slot = _slot(Period(begin, period.end))
+            if slot.within_type_id not in names and begin < period.end:
+                return slot
     raise ValueError("The schedule has no period that is still open.")
 
 
 def _slot(period: Period) -> Slot:
     return Slot(within_type_id_for("daily", period=period), period.start, period.end)
+
+
+def _starts(start: datetime, moment: datetime) -> Iterator[datetime]:
+    """What to name a collection by. A taken name was given under another schedule, and keeps its end."""
+    yield start
+    later = max(start, moment).replace(microsecond=0)
+    yield from (later + timedelta(seconds=second) for second in range(LOOK_AHEAD))
 
 
 def _candidates(

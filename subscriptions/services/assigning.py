@@ -11,31 +11,26 @@ from django.db import transaction
 from common.clock import utcnow
 from feeds.models import Item
 from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.querysets import SubscribableQuerySet
 from subscriptions.rules.collecting import OpenCollection, Slot, period_slot
 from subscriptions.rules.within_type_ids import within_type_id_for
 from subscriptions.services.schedules import schedule_of
 
 log = logging.getLogger(__name__)
 
-BATCH = 200
-
 
 def assign_final(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Assigns items until none is final, or the budget is spent. Returns how many were assigned."""
+    """Assigns every final item, oldest first, or what the budget allows. Returns how many were assigned."""
     assigned = 0
-    failed: set[int] = set()
-    stop_at = time.monotonic() + budget.total_seconds() if budget else None
-    while stop_at is None or time.monotonic() < stop_at:
-        final = Item.objects.final().exclude(pk__in=failed).order_by("final_at", "pk")
-        pks = list(final.values_list("pk", flat=True)[:BATCH])
-        if not pks:
+    stop_at = time.monotonic() + budget.total_seconds() if budget is not None else None
+    final = Item.objects.final().order_by("final_at", "pk")
+    for pk in list(final.values_list("pk", flat=True)):
+        if stop_at is not None and time.monotonic() >= stop_at:
             break
-        for pk in pks:
-            try:
-                assigned += assign(item_id=pk, now=clock())
-            except Exception:
-                log.exception("assigning failed", extra={"item": pk})
-                failed.add(pk)
+        try:
+            assigned += assign(item_id=pk, now=clock())
+        except Exception:
+            log.exception("assigning failed", extra={"item": pk})
     return assigned
 
 
@@ -57,15 +52,12 @@ def assign(*, item_id: int, now: datetime) -> bool:
     return bool(Item.objects.final().filter(pk=item.pk).update(**changes))
 
 
-def lock_for_membership(subscribables: "SubscribableRows") -> list[Subscribable]:
+def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribable]:
     """The one lock for membership: whoever changes what a collection holds takes it first, in pk order.
 
     NO KEY: sign-ups hold KEY SHARE on these rows and are not blocked.
     """
     return list(subscribables.select_for_update(no_key=True, of=("self",)).order_by("pk"))
-
-
-SubscribableRows = type(Subscribable.objects.all())
 
 
 def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from common import kinds
+from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
@@ -22,21 +23,24 @@ USES: Mapping[str, frozenset[str]] = {
     "cron": frozenset({"cron"}),
 }
 SCHEDULING = frozenset().union(*USES.values())
+# Set by the program itself, as collections open and issues go out.
+KEPT = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"})
+EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - KEPT
 MAX_PARAMS = 50
-# Set by the delivery app: raises ValidationError for a template it does not have.
-template_checks: list[Callable[[Subscribable], None]] = []
+MAX_GRACE = 7 * 24 * 60
+# Added by the apps after this one. Each raises ValidationError, naming the field, for what cannot work.
+checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
     """A new newsletter or bridge. Raises ValidationError, naming the field."""
+    refuse_unknown(fields)
     refuse_unused(str(fields.get("arrangement", "each")), fields)
     subscribable = Subscribable(name=name, **fields)
-    if not feeds:
-        raise ValidationError({"feeds": "Choose at least one feed."})
     check(subscribable)
     with transaction.atomic():
-        subscribable.save()
-        subscribable.feeds.set(feeds)
+        _save(subscribable)
+        _set_feeds(subscribable, feeds)
     return subscribable
 
 
@@ -44,20 +48,40 @@ def alter_subscribable(
     *, subscribable: Subscribable, feeds: Sequence[Feed] | None = None, **fields: Any
 ) -> Subscribable:
     """Changes the named fields. Open collections keep their stored end. Raises ValidationError."""
+    refuse_unknown(fields)
     arrangement = str(fields.get("arrangement", subscribable.arrangement))
     refuse_unused(arrangement, fields)
     with transaction.atomic():
         subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
+        _refuse_other_channel(subscribable, fields.get("channel", subscribable.channel))
         for field, value in fields.items():
             setattr(subscribable, field, value)
         _forget_unused(subscribable, arrangement)
         check(subscribable)
-        subscribable.save()
+        _save(subscribable)
         if feeds is not None:
-            if not feeds:
-                raise ValidationError({"feeds": "Choose at least one feed."})
-            subscribable.feeds.set(feeds)
+            _set_feeds(subscribable, feeds)
     return subscribable
+
+
+def _save(subscribable: Subscribable) -> None:
+    try:
+        with transaction.atomic():
+            subscribable.save()
+    except IntegrityError as error:
+        # Looked at before, but another admin may have been as quick.
+        raise ValidationError({"name": "There is a newsletter of this name already."}) from error
+
+
+def _set_feeds(subscribable: Subscribable, feeds: Sequence[Feed]) -> None:
+    if not feeds:
+        raise ValidationError({"feeds": "Choose at least one feed."})
+    pks = {feed.pk for feed in feeds}
+    # Locked, so that none of them is dropped before it is ours.
+    there = set(Feed.objects.select_for_update(no_key=True).filter(pk__in=pks).values_list("pk", flat=True))
+    if gone := [str(feed) for feed in feeds if feed.pk not in there]:
+        raise ValidationError({"feeds": f"No longer there: {', '.join(gone)}. Choose another feed."})
+    subscribable.feeds.set(pks)
 
 
 def set_extra_params(
@@ -73,14 +97,27 @@ def set_extra_params(
     return subscribable
 
 
+def refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Raises ValidationError for what a newsletter has no such field for, or keeps for itself."""
+    if unknown := sorted(set(given) - EDITABLE):
+        raise ValidationError(f"A newsletter has no setting called {', '.join(unknown)}.")
+
+
 def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
     """Raises ValidationError for scheduling options that the arrangement does not use."""
     if arrangement not in USES:
         raise ValidationError({"arrangement": f"Choose one of {', '.join(USES)}."})
-    unused = {name for name in SCHEDULING - USES[arrangement] if given.get(name) not in (None, "")}
+    unused = sorted(name for name in SCHEDULING - USES[arrangement] if given.get(name) not in (None, ""))
     if unused:
-        words = ", ".join(sorted(unused))
-        raise ValidationError(f"“{arrangement}” does not use {words}. Leave that out.")
+        raise ValidationError(dict.fromkeys(unused, f"“{arrangement}” does not use it. Leave it out."))
+
+
+def _refuse_other_channel(subscribable: Subscribable, channel: str) -> None:
+    count = subscribable.subscriptions.count() if channel != subscribable.channel else 0
+    if count:
+        raise ValidationError(
+            {"channel": "It has subscribers of its channel already. Define another newsletter beside it."}
+        )
 
 
 def _forget_unused(subscribable: Subscribable, arrangement: str) -> None:
@@ -99,18 +136,31 @@ def check(subscribable: Subscribable) -> None:
             check_counts(subscribable.n, subscribable.max_wait_days)
     except InvalidSchedule as error:
         raise ValidationError({error.field: str(error)}) from error
+    if subscribable.grace_minutes > MAX_GRACE:
+        raise ValidationError({"grace_minutes": f"At most {MAX_GRACE} minutes, which is a week."})
+    _check_lines(subscribable)
     _check_channel(subscribable)
     check_params(subscribable.params)
-    for check_template in template_checks:
-        check_template(subscribable)
+    for check_of_later_app in checks_of_later_apps:
+        check_of_later_app(subscribable)
+
+
+def _check_lines(subscribable: Subscribable) -> None:
+    """What becomes part of a header is one line."""
+    for name in ("title", "from_email", "reply_to", "language"):
+        if getattr(subscribable, name) != one_line(getattr(subscribable, name)):
+            raise ValidationError({name: "Write it on one line, without control characters."})
 
 
 def _check_channel(subscribable: Subscribable) -> None:
     try:
         kind = kinds.get(subscribable.channel)
-        subscribable.options = kind.parse_options(subscribable.options)
     except kinds.InvalidDestination as error:
         raise ValidationError({"channel": str(error)}) from error
+    try:
+        subscribable.options = kind.parse_options(subscribable.options)
+    except kinds.InvalidDestination as error:
+        raise ValidationError({"options": str(error)}) from error
     if subscribable.arrangement not in kind.arrangements:
         raise ValidationError({"arrangement": f"{kind.label} does not take “{subscribable.arrangement}”."})
     if not kind.public_sign_up:

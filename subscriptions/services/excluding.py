@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from feeds.models import Item
 from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.querysets import SubscribableQuerySet
 from subscriptions.services.assigning import lock_for_membership
 
 BY_HAND = "by hand"
@@ -20,9 +22,7 @@ def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = BY_HA
 @transaction.atomic
 def exclude(*, item_id: int, reason: str) -> bool:
     """Excludes one item, and takes it out of every open collection. False when it is too late."""
-    lock_for_membership(
-        Subscribable.objects.filter(pk__in=Assignable.objects.filter(items=item_id).values("subscribable"))
-    )
+    lock_for_membership(_concerned(item_id))
     item = Item.objects.select_for_update().filter(pk=item_id, state__in=("unassigned", "assigned")).first()
     held = Assignment.objects.filter(item=item_id)
     if item is None or held.filter(assignable__seal_token__isnull=False).exists():
@@ -32,6 +32,19 @@ def exclude(*, item_id: int, reason: str) -> bool:
     # An emptied collection would be an empty issue.
     Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
     Item.objects.filter(pk=item.pk, state=item.state).update(
-        state=Item.State.EXCLUDED, reason=reason, entry=None, content_hash="", final_at=None, vanished_at=None
+        state=Item.State.EXCLUDED,
+        reason=reason,
+        entry=None,
+        content_hash="",
+        final_at=None,
+        vanished_at=None,
+        rolled_off_at=None,
     )
     return True
+
+
+def _concerned(item_id: int) -> SubscribableQuerySet:
+    """Whose collections hold the item, and who may be about to take it."""
+    takers = Subscribable.objects.filter(feeds__items=item_id).values("pk")
+    holders = Assignable.objects.filter(items=item_id).values("subscribable")
+    return Subscribable.objects.filter(Q(pk__in=takers) | Q(pk__in=holders))

@@ -33,7 +33,7 @@ hill at five you can see all of them at once, and you may find that nothing is m
 <li>One on the rope. This is me.</li><li>One with the cake, as far from the water as can be arranged.</li>
 <li>Wait for the seventh wave. There is no such thing, but it gives everyone time to breathe.</li></ol>
 
-Henrik's boat is in, dry, and on a new mooring. The cake was lemon.
+Henrik’s boat is in, dry, and on a new mooring. The cake was lemon.
 """,
     ),
     Post(

@@ -1,0 +1,31 @@
+"""Filters of the list of feeds."""
+
+from typing import Any
+
+from django.contrib.admin import SimpleListFilter
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+
+from feeds.models import Feed
+
+FAILING = Q(status="active", failures__gt=0)
+
+
+class HealthFilter(SimpleListFilter):
+    """By the word that the list shows: failing feeds are active ones."""
+
+    title = "health"
+    parameter_name = "health"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("failing", "failing"), *Feed.Status.choices]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        match self.value():
+            case "failing":
+                return queryset.filter(FAILING)
+            case "active":
+                return queryset.filter(status="active", failures=0)
+            case str() as status:
+                return queryset.filter(status=status)
+        return queryset

@@ -1,0 +1,73 @@
+"""The pages of posts."""
+
+from django.contrib import admin, messages
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.admin import ReadOnlyAdmin
+from common.admin_html import facts, link_to, moment_of, paragraph, web_link, when
+from common.clock import utcnow
+from common.panels import Action, Panel
+from feeds.admin.words import standing
+from feeds.models import Item
+from feeds.services.including import include_item
+
+INCLUDED_AT_ONCE = 50
+WITHDRAWN = "withdrawn"
+LABELS = {
+    "waiting to settle": "info",
+    WITHDRAWN: "warning",
+    "in a collection": "info",
+    "done": "success",
+    "excluded": "warning",
+}
+
+
+def is_it_sent(item: Item) -> SafeString:
+    return paragraph(standing(item, utcnow()))
+
+
+def about(item: Item) -> SafeString:
+    rows = [
+        ("Feed", link_to(item.feed)),
+        ("Link", web_link(item.link) or "–"),
+        ("Its id in the feed", item.guid),
+        ("Published", when(item.published_at, "The feed does not say.")),
+        ("First seen", when(item.first_seen)),
+        ("Unchanged since", when(item.stable_since)),
+        ("Last seen in the feed", when(item.last_checked)),
+        ("Settled", when(item.final_at, "Not.")),
+    ]
+    if item.vanished_at:
+        rows.append(("Withdrawn", when(item.vanished_at)))
+    return facts(rows)
+
+
+def include(request: HttpRequest, keys: list[int]) -> str:
+    for key in keys[:INCLUDED_AT_ONCE]:
+        messages.info(request, include_item(item_id=key, now=utcnow()))
+    left = len(keys) - INCLUDED_AT_ONCE
+    return f"{left} more were left alone: at most {INCLUDED_AT_ONCE} at once." if left > 0 else ""
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
+    list_display = ("shown_title", "feed", "shown_state", "seen", "settled")
+    list_filter = ("state", "feed")
+    search_fields = ("title", "link", "guid")
+    list_select_related = ("feed",)
+    own_panels = (Panel("Is it sent", is_it_sent, order=10), Panel("About it", about))
+    own_actions = (Action("include", "Send after all", include, fits=lambda item: item.state == "excluded"),)
+    seen = moment_of("first_seen", "first seen")
+    settled = moment_of("final_at", "settled")
+
+    @display(description="post", ordering="title")
+    def shown_title(self, item: Item) -> str:
+        return str(item)
+
+    @display(description="state", label=LABELS)
+    def shown_state(self, item: Item) -> str:
+        if item.state == Item.State.UNASSIGNED and item.vanished_at:
+            return WITHDRAWN
+        return item.get_state_display()

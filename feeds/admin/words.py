@@ -1,0 +1,79 @@
+"""Sentences about feeds and posts."""
+
+from datetime import datetime, timedelta
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from common.admin_html import ago, counted
+from feeds.models import Feed, Item
+from feeds.rules.standing import Standing, explain
+from feeds.services.polling import PollResult
+from feeds.services.storing import timing_of
+
+JUST_NOW = timedelta(seconds=10)
+
+
+def standing(item: Item, now: datetime) -> str:
+    """Whether the post is sent, and why not. (Asks for its feed.)"""
+    facts = Standing(
+        state=item.state,
+        reason=item.reason,
+        first_seen=item.first_seen,
+        stable_since=item.stable_since,
+        final=item.final_at is not None,
+        vanished=item.vanished_at is not None,
+        rolled_off=item.rolled_off_at is not None,
+        watched=item.feed.status == Feed.Status.ACTIVE,
+    )
+    return explain(facts, timing_of(item.feed), now)
+
+
+def last_reading(feed: Feed, now: datetime) -> str:
+    """When it was read, and how that went."""
+    if feed.last_polled_at is None:
+        return "Not yet."
+    passed = now - feed.last_polled_at
+    read = "Just now" if passed < JUST_NOW else f"{ago(passed).capitalize()} ago"
+    if not feed.failures:
+        return f"{read}, without trouble."
+    if feed.failures == 1 or feed.failing_since is None:
+        return f"{read}. It failed."
+    return f"{read}. It has failed {feed.failures:,} times in a row, for {ago(now - feed.failing_since)}."
+
+
+def next_reading(feed: Feed, now: datetime) -> str:
+    """When it is read next, and why then."""
+    if feed.dropping:
+        return "Never again: it is deleted once its last posts have gone out."
+    if feed.status != Feed.Status.ACTIVE:
+        return f"None, because it is {feed.get_status_display()}."
+    wait = feed.next_poll_at - now
+    if wait <= timedelta(0):
+        return "Now, while the service runs."
+    if feed.failures:
+        return f"In {ago(wait)}: after failures it is asked less and less often, at least once a day."
+    every = feed.recheck_every_minutes
+    return f"In {ago(wait)}: it is read every {f'{every} minutes' if every > 1 else 'minute'}."
+
+
+def tell(request: HttpRequest, result: PollResult | None) -> None:
+    """Shows what a reading brought."""
+    if result is None:
+        messages.warning(request, "It is being read at this moment, or it is paused.")
+    elif not result.ok:
+        messages.error(request, f"It could not be read. {result.error}")
+    else:
+        messages.success(request, f"It was read: {brought(result)}.")
+
+
+def brought(result: PollResult) -> str:
+    """ "3 new posts, 1 changed"; what there was none of is left out."""
+    counts = (
+        (counted(result.new, "new post"), result.new),
+        (f"{result.changed:,} changed", result.changed),
+        (f"{result.vanished:,} withdrawn", result.vanished),
+        (f"{result.excluded:,} not to be sent", result.excluded),
+        (f"{result.final:,} settled", result.final),
+    )
+    return ", ".join(words for words, count in counts if count) or "nothing new"
