@@ -10,5 +10,5 @@ def delay(failures: int, *, first: timedelta, limit: timedelta, chance: float | 
     `failures` counts from 1. `chance` in [0, 1) replaces the random draw.
     """
     draw = random.random() if chance is None else chance  # noqa: S311 - not for secrets
-    doubled = first * 2 ** min(max(failures - 1, 0), 30)
+    doubled: timedelta = first * 2 ** min(max(failures - 1, 0), 30)
     return min(doubled, limit) * (0.9 + 0.2 * draw)

@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from common.clock import utcnow
 from feeds.models import Item
+from feeds.querysets import ItemQuerySet
 from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.querysets import SubscribableQuerySet
 from subscriptions.rules.collecting import OpenCollection, Slot, period_slot
@@ -18,13 +20,15 @@ from subscriptions.services.schedules import schedule_of
 
 log = logging.getLogger(__name__)
 
+# Whoever adds a feed defines its newsletter next: what settles in between is not lost.
+WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
+
 
 def assign_final(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
     """Assigns every final item, oldest first, or what the budget allows. Returns how many were assigned."""
     assigned = 0
     stop_at = time.monotonic() + budget.total_seconds() if budget is not None else None
-    final = Item.objects.final().order_by("final_at", "pk")
-    for pk in list(final.values_list("pk", flat=True)):
+    for pk in list(_takable(clock()).order_by("final_at", "pk").values_list("pk", flat=True)):
         if stop_at is not None and time.monotonic() >= stop_at:
             break
         try:
@@ -34,12 +38,18 @@ def assign_final(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     return assigned
 
 
+def _takable(now: datetime) -> ItemQuerySet:
+    """Final items of feeds that a newsletter reads. The others wait for their first one, for a while."""
+    readers = Subscribable.feeds.through.objects.filter(feed_id=OuterRef("feed_id"))
+    return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
+
+
 @transaction.atomic
 def assign(*, item_id: int, now: datetime) -> bool:
-    """Assigns one item. False when there was nothing to do (another worker was first)."""
+    """Assigns one item. False: another was first, or no newsletter reads its feed yet."""
     feed_id = Item.objects.filter(pk=item_id).values_list("feed_id", flat=True).first()
     takers = lock_for_membership(Subscribable.objects.filter(feeds=feed_id, stopped=False))
-    item = Item.objects.final().select_for_update().filter(pk=item_id).first()
+    item = _takable(now).select_for_update(of=("self",)).filter(pk=item_id).first()
     if item is None or item.final_at is None:
         return False
     rows = [

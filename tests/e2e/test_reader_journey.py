@@ -1,49 +1,17 @@
 """The reader's twenty seconds, in a browser: subscribe, confirm, manage, leave; with no script running."""
 
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 
 from subscriptions.models import Notice, Subscription
-from tests import services
 from tests.factories import SubscribableFactory, an_issue
-
-CHROMIUM = services.program(*services.CHROMIUM) or ""
-ARGUMENTS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    # Playwright's loop lives in this thread, and Django would take that for asynchronous code.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-
-
-@pytest.fixture(params=[(1200, 900), (390, 844)], ids=["desk", "phone"])
-def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    width, height = request.param
-    context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
-    context.set_default_timeout(10_000)
-    yield context.new_page()
-    context.close()
 
 
 def text(page: Any) -> str:

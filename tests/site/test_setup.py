@@ -40,7 +40,7 @@ def test_the_link_shows_a_form_and_changes_nothing(client: Client, link: str) ->
 def test_the_page_is_not_stored_and_does_not_tell_its_address(client: Client, link: str) -> None:
     answer = client.get(link)
     assert "no-store" in answer["Cache-Control"]
-    assert answer["Referrer-Policy"] == "no-referrer"
+    assert answer["Referrer-Policy"] == "same-origin"
 
 
 def test_a_post_makes_the_admin_and_logs_in(client: Client, link: str) -> None:

@@ -9,6 +9,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 # Each with the reason why anyone may see it.
 PUBLIC = {
+    "favicon": "a picture",
     "healthz": "says that the process answers",
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",

@@ -104,8 +104,19 @@ def test_an_item_goes_into_every_newsletter_of_its_feed_at_once(feed: Feed) -> N
     assert {row.subscribable for row in item.assignables.all()} == set(letters)
 
 
-def test_an_item_of_a_feed_that_no_newsletter_reads_is_done_with_at_once(feed: Feed) -> None:
-    item = assigned(feed)
+def test_an_item_of_a_feed_without_a_newsletter_waits_for_its_first_one(feed: Feed) -> None:
+    item = FinalItemFactory(feed=feed, final_at=NOON)
+    assert assign_final(clock=lambda: NOON + 29 * DAY) == 0
+    assert not assign(item_id=item.pk, now=NOON)
+    letter = SubscribableFactory(feeds=[feed])
+    assert assign_final(clock=lambda: NOON + 29 * DAY) == 1
+    assert collection(item, letter).within_type_id == str(item.pk)
+
+
+def test_an_item_that_waited_a_month_for_a_newsletter_is_done_with(feed: Feed) -> None:
+    item = FinalItemFactory(feed=feed, final_at=NOON)
+    assert assign_final(clock=lambda: NOON + 31 * DAY) == 1
+    item.refresh_from_db()
     assert (item.state, item.entry, item.content_hash) == ("cleared", None, "")
     assert not Assignable.objects.exists()
 
@@ -156,6 +167,7 @@ def test_an_item_is_assigned_once_whoever_asks(feed: Feed) -> None:
 
 
 def test_what_the_budget_does_not_allow_waits_for_the_next_pass(feed: Feed) -> None:
+    SubscribableFactory(feeds=[feed])
     FinalItemFactory.create_batch(3, feed=feed)
     assert assign_final(clock=lambda: NOON, budget=timedelta(0)) == 0
     assert assign_final(clock=lambda: NOON) == 3

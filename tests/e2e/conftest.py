@@ -1,0 +1,40 @@
+"""A browser for tests: Debian's Chromium, driven by Playwright; skipped where there is none."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import services
+
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = services.program(*services.CHROMIUM)
+    if path is None:
+        pytest.skip("Chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    # Playwright's loop lives in this thread, and Django would take that for asynchronous code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(params=[(1200, 900), (390, 844)], ids=["desk", "phone"])
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page without JavaScript, as wide as a desk's and a phone's screen."""
+    width, height = request.param
+    context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()
