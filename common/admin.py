@@ -1,34 +1,24 @@
 """What the admin pages of all apps share: services own transactions, later apps add panels and actions."""
 
-from collections.abc import Callable, Iterable
-from datetime import timedelta
+from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import messages
-from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.contrib.admin import ModelAdmin as DjangoModelAdmin
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.auth import get_permission_codename
+from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from common import panels
-from common.kinds import InvalidDestination
+from common.admin_actions import runner
+from common.admin_refusals import REFUSALS, RefusedForm
 
-FAILURES = (ValidationError, InvalidDestination, ValueError)
 
-
-class ServiceAdmin(ModelAdmin):  # type: ignore[misc]
-    """A page whose changes go through services.
-
-    Django wraps its admin views in a transaction; ours may not be, since services open their own and ask
-    servers before they do. The CSRF check is made by the admin site itself.
-    """
-
-    compressed_fields = True
-    list_filter_submit = True
-    show_full_result_count = False
+class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
+    """Django's form page without a transaction around it: services open their own, and ask servers before."""
 
     def changeform_view(
         self,
@@ -37,37 +27,114 @@ class ServiceAdmin(ModelAdmin):  # type: ignore[misc]
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        response: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context or {})
-        return response
+        # (AdminSite.admin_view makes the CSRF check.)
+        answer: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
+        return answer
+
+
+class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
+    """A page whose changes go through services; what a service refuses is shown at the field it names."""
+
+    compressed_fields = True
+    list_filter_submit = True
+    show_full_result_count = False
+    warn_unsaved_form = True
+    change_form_outer_before_template = "admin/panels_first.html"
+    change_form_outer_after_template = "admin/panels_last.html"
+    own_panels: Sequence[panels.Panel] = ()
+    own_actions: Sequence[panels.Action] = ()
+    # After adding, the new object's page says how it goes on.
+    shown_after_adding = False
 
     @property
     def label(self) -> str:
         return str(self.model._meta.label)
 
-    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        fieldsets = list(super().get_fieldsets(request, obj))
-        if obj is not None:
-            fieldsets += [
-                (panel.title, {"fields": (_panel_field(self, panel),)}) for panel in self._shown(obj)
-            ]
-        return fieldsets
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except REFUSALS as error:
+            request.refusal = error  # type: ignore[attr-defined]
+            return super().changeform_view(request, object_id, form_url, extra_context)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        fields = list(super().get_readonly_fields(request, obj))
-        return fields + [_panel_field(self, panel) for panel in self._shown(obj)] if obj else fields
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        refusal = getattr(request, "refusal", None)
+        return type(form.__name__, (RefusedForm, form), {"refusal": refusal}) if refusal else form
 
-    def _shown(self, obj: Model) -> list[panels.Panel]:
-        return [panel for panel in panels.panels(self.label) if panel.render(obj)]
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        obj = context.get("original")
+        if obj is not None and not context.get("is_popup"):
+            shown = self.shown_panels(obj)
+            context["panels_first"] = [each for each in shown if each[0].order < panels.FORM]
+            context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM]
+            fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
+            context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def shown_panels(self, obj: Model) -> list[tuple[panels.Panel, str]]:
+        every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)
+        rendered = [(panel, panel.render(obj)) for panel in every]
+        return [(panel, html) for panel, html in rendered if html]
+
+    def every_action(self) -> list[panels.Action]:
+        return [*self.own_actions, *panels.actions(self.label)]
+
+    def allowed(self, request: HttpRequest) -> list[panels.Action]:
+        """The actions that this person may do."""
+        return [action for action in self.every_action() if self.may(request, action)]
+
+    def may(self, request: HttpRequest, action: panels.Action) -> bool:
+        return bool(getattr(self, f"has_{action.permission}_permission")(request))
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "change")
+
+    def has_drop_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "delete")
+
+    def _has(self, request: HttpRequest, permission: str) -> bool:
+        codename = get_permission_codename(permission, self.opts)
+        return request.user.has_perm(f"{self.opts.app_label}.{codename}")
 
     def get_actions(self, request: HttpRequest) -> Any:
-        actions = super().get_actions(request)
-        for action in panels.actions(self.label):
-            actions[action.name] = (_run(action), action.name, action.title)
+        actions: dict[str, Any] = super().get_actions(request)
+        for action in self.allowed(request) if IS_POPUP_VAR not in request.GET else ():
+            actions[action.name] = (runner(action), action.name, action.title)
         return actions
+
+    def response_action(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", *args: Any
+    ) -> HttpResponse | None:
+        """An action of an object's own page leads back there, if the object is still there."""
+        answer: HttpResponse | None = super().response_action(request, queryset, *args)
+        key = request.POST.get("_on_page", "")
+        if key and isinstance(answer, HttpResponseRedirect) and queryset.filter(pk=key).exists():
+            return HttpResponseRedirect(self.page_url(key))
+        return answer
+
+    def page_url(self, key: Any) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])
+
+    def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not self.shown_after_adding or {"_addanother", "_popup"} & set(request.POST):
+            return super().response_add(request, obj, *args, **kwargs)
+        return HttpResponseRedirect(self.page_url(obj.pk))
 
 
 class ReadOnlyAdmin(ServiceAdmin):
-    """Rows that the program writes and people only read."""
+    """Rows that the program writes and people only read, in panels; actions may still be done to them."""
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return ()
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -79,89 +146,7 @@ class ReadOnlyAdmin(ServiceAdmin):
         return False
 
 
-def _panel_field(admin: ServiceAdmin, panel: panels.Panel) -> Callable[[Model], SafeString | str]:
-    def field(obj: Model) -> SafeString | str:
-        return panel.render(obj)
-
-    field.__name__ = f"panel_{panel.title}"
-    field.short_description = ""  # type: ignore[attr-defined]
-    return field
-
-
-def _run(action: panels.Action) -> Callable[[ServiceAdmin, HttpRequest, "QuerySet[Model]"], None]:
-    def run(modeladmin: ServiceAdmin, request: HttpRequest, queryset: "QuerySet[Model]") -> None:
-        keys = list(queryset.values_list("pk", flat=True))
-        report(request, lambda: action.run(request, keys))
-
-    run.__name__ = action.name
-    return run
-
-
-def report(request: HttpRequest, act: Callable[[], str]) -> bool:
-    """Runs an act and shows its sentence; an error it foresees becomes a message too. False on error."""
-    try:
-        messages.success(request, act())
-    except FAILURES as error:
-        messages.error(request, sentence(error))
-        return False
-    return True
-
-
-def sentence(error: Exception) -> str:
-    """A foreseen error as one text for people."""
-    if isinstance(error, ValidationError):
-        return " ".join(error.messages)
-    return str(error)
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = "Nothing yet.") -> SafeString:
-    """A small table for a panel; every cell is escaped unless it is safe already."""
-    body = format_html_join("", "<tr>{}</tr>", ((_cells("td", row),) for row in rows))
-    if not body:
-        return format_html("<p>{}</p>", empty)
-    return format_html(
-        '<table class="fl-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>',
-        _cells("th", head),
-        body,
-    )
-
-
-def _cells(tag: str, values: Iterable[Any]) -> SafeString:
-    return format_html_join("", f"<{tag}>{{}}</{tag}>", ((value,) for value in values))
-
-
-def link_to(obj: Model, text: str = "") -> SafeString:
-    """A link to an object's admin page."""
-    meta = obj._meta
-    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[obj.pk])
-    return format_html('<a class="text-primary-600" href="{}">{}</a>', url, text or str(obj))
-
-
-def list_link(model: type[Model], text: str, **filters: Any) -> SafeString:
-    """A link to a filtered list."""
-    meta = model._meta
-    query = "&".join(f"{key}={value}" for key, value in filters.items())
-    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
-    return format_html('<a class="text-primary-600" href="{}?{}">{}</a>', url, query, text)
-
-
-def ago(delta: timedelta) -> str:
-    """A length of time in words: “12 minutes”, “3 hours”, “2 days”."""
-    seconds = int(abs(delta.total_seconds()))
-    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            count = seconds // size
-            return f"{count} {word}" + ("s" if count > 1 else "")
-    return f"{seconds} seconds"
-
-
-__all__ = [
-    "ReadOnlyAdmin",
-    "ServiceAdmin",
-    "ago",
-    "link_to",
-    "list_link",
-    "report",
-    "sentence",
-    "table",
-]
+def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
+    """A column that counts rows which point here by `key`, without joining them to the list."""
+    own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
+    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)

@@ -1,29 +1,53 @@
-"""Panels and actions that a later app adds to an earlier app's admin pages, without being imported by it."""
+"""Panels and actions of an object's admin page: an app has its own, and later apps add to it."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+FORM = 50
+
+
+class CannotAct(ValueError):
+    """An action that cannot be done as things are. The message says why, and what to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A titled part of an object's page. `render` returns safe html, or nothing to leave it out."""
+    """A titled part of an object's page. `render` returns safe html, or nothing to leave it out.
+
+    Panels stand in their `order`; those under FORM stand above the object's form.
+    """
 
     title: str
     render: Callable[[Any], SafeString | str]
+    order: int = FORM + 10
+    # On a wide screen it stands beside all others.
+    is_beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A bulk action. `run` gets the chosen keys and returns a sentence of what happened."""
+    """An action on chosen rows. `run` gets their keys and returns a sentence of what happened.
+
+    A dangerous one has `confirm`: sentences of what it will do to how many, shown before it is done.
+    `permission` is "act" (who may change such rows) or "drop" (who may delete them). `fits` says of an
+    object whether its page offers the action: nothing that is paused is paused again.
+    """
 
     name: str
     title: str
     run: Callable[[HttpRequest, list[int]], str]
+    confirm: Callable[[list[int]], Sequence[str]] | None = None
+    permission: str = "act"
+    fits: Callable[[Any], bool] | None = None
+
+    @property
+    def is_dangerous(self) -> bool:
+        return self.confirm is not None
 
 
 _panels: dict[str, list[Panel]] = defaultdict(list)

@@ -10,10 +10,10 @@ class DeliveryConfig(AppConfig):
         from delivery.channels import register_all
         from delivery.channels.email.checks import check_email
         from delivery.panels import install
-        from delivery.services.templates import refuse_wrong_template
-        from subscriptions.services.defining import template_checks
+        from delivery.services.checking import refuse_wrong_sender, refuse_wrong_template
+        from subscriptions.services.defining import checks_of_later_apps
 
         register_all()
         register(check_email)
         install()
-        template_checks.append(refuse_wrong_template)
+        checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender))

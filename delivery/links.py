@@ -1,18 +1,17 @@
-"""Addresses of a newsletter's pages, for letters and statuses."""
+"""Addresses of a newsletter's issues, for letters and statuses. Empty for a private one: it has no pages."""
 
-from django.conf import settings
-
+from delivery.models import Issue
+from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 
 def archive_url(subscribable: Subscribable) -> str:
-    """Past issues; empty for a private newsletter, which has no pages."""
-    if subscribable.visibility == Subscribable.Visibility.PRIVATE:
-        return ""
-    return f"{settings.SITE_URL}/s/{subscribable.name}/archive/"
+    """Past issues."""
+    page = page_url(subscribable)
+    return f"{page}archive/" if page else ""
 
 
-def page_url(subscribable: Subscribable) -> str:
-    if subscribable.visibility == Subscribable.Visibility.PRIVATE:
-        return ""
-    return f"{settings.SITE_URL}/s/{subscribable.name}/"
+def issue_url(issue: Issue) -> str:
+    """The issue's own page."""
+    archive = archive_url(issue.subscribable)
+    return f"{archive}{issue.pk}/" if archive else ""

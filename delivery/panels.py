@@ -2,60 +2,105 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
-from common.admin import link_to, table
+from common.admin_html import link_to, list_link, table, when
 from common.clock import utcnow
-from common.panels import Action, Panel, add_action, add_panel
-from delivery.models import Delivery
+from common.panels import Action, CannotAct, Panel, add_action, add_panel
+from delivery.admin.preview import preview
+from delivery.models import Delivery, Issue
+from delivery.rendering.engine import letter_templates
+from delivery.services.samples import NothingToShow, sample
 from delivery.services.testing import send_test_issue
 from feeds.models import Item
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.forms_admin import template_sources
+from subscriptions.models import Destination, Subscribable, Subscription
+
+TESTS_AT_ONCE = 10
+SENT_SHOWN = 30
+ISSUES_SHOWN = 10
 
 
 def install() -> None:
     """Called once, when the app is ready."""
-    add_panel("feeds.Item", Panel("Where it went", item_issues))
-    add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues))
-    add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to))
+    template_sources.append(letter_templates)
+    add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
+    add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
+    add_panel("subscriptions.Subscribable", Panel("Preview", preview, order=30, is_beside=True))
+    add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
+    add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
 
 
-def item_issues(item: Item) -> Any:
-    rows = item.issue_items.select_related("issue", "issue__subscribable")
+def item_issues(item: Item) -> SafeString:
+    rows = item.issue_items.select_related("issue__subscribable").defer("issue__html", "issue__text", "entry")
     return table(
         ("issue", "newsletter", "published"),
-        ((link_to(row.issue), row.issue.subscribable, row.issue.published_at) for row in rows),
-        "In no issue so far.",
+        (
+            (link_to(row.issue), row.issue.subscribable, when(row.issue.published_at, "not yet"))
+            for row in rows
+        ),
+        "It is in no issue so far.",
     )
 
 
-def recent_issues(subscribable: Subscribable) -> Any:
-    rows = subscribable.issues.order_by("-created_at", "-pk")[:10]
-    return table(("issue", "published"), ((link_to(row), row.published_at) for row in rows), "No issue yet.")
-
-
-def sent_to(subscription: Subscription) -> Any:
-    rows = Delivery.objects.filter(subscription=subscription).select_related("issue").order_by("-pk")[:100]
+def recent_issues(subscribable: Subscribable) -> SafeString:
+    rows = subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN]
     return table(
-        ("what", "state", "sent", "in the server's words"),
-        (
-            (
-                link_to(row, str(row.issue or row.get_kind_display())),
-                row.get_state_display(),
-                row.sent_at or "",
-                row.last_error,
-            )
-            for row in rows
-        ),
-        "Nothing was sent to them so far.",
+        ("issue", "published"),
+        ((link_to(row), when(row.published_at, "not yet")) for row in rows),
+        "No issue has gone out so far.",
+    )
+
+
+def sent_to_subscriber(subscription: Subscription) -> SafeString:
+    return sent_to(subscription.destination)
+
+
+def sent_to(destination: Destination) -> SafeString:
+    """The newest deliveries to an address, of all newsletters."""
+    rows = _deliveries(destination)
+    shown = [_row(row) for row in rows[:SENT_SHOWN]]
+    if len(rows) > SENT_SHOWN:
+        more = list_link(Delivery, "Older ones", q=destination.core)
+        shown.append((more, "", "", "", ""))
+    return table(
+        ("what", "newsletter", "state", "sent", "in the server’s words"), shown, "Nothing was sent so far."
+    )
+
+
+def _deliveries(destination: Destination) -> "QuerySet[Delivery]":
+    rows = Delivery.objects.filter(destination=destination).order_by("-pk")
+    related = rows.select_related("issue__subscribable", "subscription__subscribable")
+    return related.defer("issue__html", "issue__text")[: SENT_SHOWN + 1]
+
+
+def _row(row: Delivery) -> tuple[Any, ...]:
+    about: Issue | Subscription | None = row.issue or row.subscription
+    return (
+        link_to(row, row.issue or row.get_kind_display()),
+        about.subscribable if about else "–",
+        row.get_state_display().lower(),
+        when(row.sent_at),
+        row.last_error,
     )
 
 
 def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
     address = getattr(request.user, "email", "")
     if not address:
-        raise ValueError("Your user has no e-mail address: set it under Users, then try again.")
-    for subscribable in Subscribable.objects.filter(pk__in=keys[:10]):
-        send_test_issue(subscribable=subscribable, to=address, now=utcnow())
+        raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
+    for subscribable in Subscribable.objects.filter(pk__in=keys[:TESTS_AT_ONCE]):
+        _send_test(subscribable, address)
     return f"A test with the newest posts is on its way to {address}."
+
+
+def _send_test(subscribable: Subscribable, address: str) -> None:
+    now = utcnow()
+    try:
+        sample(subscribable, now=now)
+    except NothingToShow as error:
+        raise CannotAct(f"{subscribable}: {error}") from error
+    send_test_issue(subscribable=subscribable, to=address, now=now)

@@ -1,10 +1,14 @@
 from celery import shared_task
+from celery.signals import worker_shutting_down
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, single_pass
 from delivery.services import reaping
 from delivery.services.completing import complete_due
 from delivery.services.sending import send_due
+from delivery.services.stopping import stop
+
+worker_shutting_down.connect(stop)
 
 
 @shared_task(name="delivery.complete")

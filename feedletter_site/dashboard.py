@@ -1,125 +1,155 @@
 """The admin's first page: what needs a person, then how it goes."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils import timezone
 
+from common.admin_html import add_url, counted, list_url
 from common.clock import utcnow
 from delivery.models import Delivery, Lane
 from feeds.models import Feed
+from subscriptions.admin_words import waits_for
 from subscriptions.models import Assignable, Subscribable, Subscription
 
 DAYS = 28
-KEPT_HERE = "Letters are kept here, not sent: set EMAIL_URL."
+COMING = 6
+FAILED_LATELY = timedelta(days=7)
+# Workers look every few seconds: what is still due after this long, nobody looks at.
+OVERDUE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that will not mend itself: a sentence, and where to mend it."""
+
+    sentence: str
+    label: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A day of the plot; `height` in percent of the highest."""
+
+    day: date
+    count: int
+    height: int
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Unfold's callback: adds to the context of the admin's index page."""
-    context.update(
-        first_steps=first_steps(),
-        needs_a_person=needs_a_person(),
-        tiles=tiles(),
-        days=letters_per_day(),
-        coming=coming(),
-    )
+    context.update(first_step=first_step(), alerts=alerts(), title="Overview")
+    if Feed.objects.exists():
+        bars = letters_per_day()
+        context.update(
+            tiles=tiles(), bars=bars, letters=sum(bar.count for bar in bars), coming=coming(), days=DAYS
+        )
     return context
 
 
-def first_steps() -> dict[str, str] | None:
+def first_step() -> Alert | None:
     """The one thing to do next, while the service is new."""
     if not Feed.objects.exists():
-        return {
-            "say": "Welcome. Everything begins with a feed: paste the address of a blog's feed.",
-            "label": "Add a feed",
-            "url": reverse("admin:feeds_feed_add"),
-        }
+        words = "Everything begins with a feed: paste the address of a blog’s feed."
+        return Alert(words, "Add a feed", add_url(Feed))
     if not Subscribable.objects.exists():
-        return {
-            "say": "The feed is being watched. Now say how readers should get it.",
-            "label": "Add a newsletter",
-            "url": reverse("admin:subscriptions_subscribable_add"),
-        }
+        feed = Feed.objects.order_by("pk").values_list("pk", flat=True)[0]
+        words = "The feed is being watched. Now say how readers should get it."
+        return Alert(words, "Make a newsletter", add_url(Subscribable, feeds=feed))
+    if not Subscription.objects.exists():
+        words = "The newsletter is there, and nobody gets it yet. Share its page, or add a subscriber."
+        return Alert(words, "Share it", list_url(Subscribable))
     return None
 
 
-def needs_a_person() -> list[SafeString]:
-    """One sentence, with a link, for each thing that will not mend itself."""
-    ledger, feeds = reverse("admin:delivery_delivery_changelist"), reverse("admin:feeds_feed_changelist")
-    found = [
-        (Feed.objects.filter(status="active", failures__gt=0).count(), "feeds cannot be read", feeds),
-        (
-            Delivery.objects.filter(state="held").count(),
-            "deliveries are held for you",
-            f"{ledger}?state__exact=held",
-        ),
-        (recently_failed(), "deliveries failed this week", f"{ledger}?state__exact=failed"),
-        (
-            Assignable.objects.filter(failures__gt=0).count(),
-            "collections cannot be completed",
-            reverse("admin:subscriptions_assignable_changelist"),
-        ),
-        (
-            Lane.objects.filter(paused=True).count() + Lane.objects.filter(failures__gt=0).count(),
-            "lanes cannot send",
-            reverse("admin:delivery_lane_changelist"),
-        ),
+def alerts() -> list[Alert]:
+    """What needs a person, the most pressing first."""
+    return [*stalled(), *in_trouble(), *mail()]
+
+
+def stalled() -> list[Alert]:
+    """Work that is due and that no worker does."""
+    before = utcnow() - OVERDUE
+    lanes = Lane.objects.filter(paused=False).filter(Q(free_at=None) | Q(free_at__lt=before))
+    late = Delivery.objects.due(before).filter(lane__in=lanes).exists()
+    if not late and not Feed.objects.due(before).exists():
+        return []
+    words = f"Work has been due for more than {OVERDUE.seconds // 60} minutes. Is a worker running?"
+    return [
+        Alert(words, "See when each stage ran", reverse("admin:django_celery_beat_periodictask_changelist"))
     ]
-    said = [format_html('<a href="{}">{} {}</a>', url, count, words) for count, words, url in found if count]
+
+
+def in_trouble() -> list[Alert]:
+    """A sentence for each kind of thing that somebody has to look at."""
+    failed = Delivery.objects.filter(state="failed", created_at__gte=utcnow() - FAILED_LATELY)
+    stuck = Q(paused=True) | Q(failures__gt=0)
+    found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
+        (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
+        (Feed.objects.filter(status="held"), "feed is held for you", {"health": "held"}),
+        (Delivery.objects.filter(state="held"), "delivery is held for you", {"state__exact": "held"}),
+        (failed, "delivery failed this week", {"state__exact": "failed"}),
+        (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
+        (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),
+    )
+    return [alert for rows, words, filters in found for alert in _alert(rows, words, filters)]
+
+
+def _alert(rows: "QuerySet[Any]", words: str, filters: dict[str, str]) -> list[Alert]:
+    count = rows.count()
+    noun, _, verb = words.partition(" ")
+    said = f"{counted(count, noun, PLURALS.get(noun, ''))} {verb if count == 1 else _plural(verb)}."
+    return [Alert(said, "Look", list_url(rows.model, **filters))] if count else []
+
+
+PLURALS = {"delivery": "deliveries"}
+
+
+def _plural(verb: str) -> str:
+    return f"are{verb[2:]}" if verb.startswith("is ") else verb
+
+
+def mail() -> list[Alert]:
     if settings.EMAIL_URL.startswith("mailbox:"):
-        said.append(format_html('{} <a href="/mailbox/">Open the mailbox</a>', KEPT_HERE))
-    return said
-
-
-def recently_failed() -> int:
-    return Delivery.objects.filter(state="failed", created_at__gte=utcnow() - timedelta(days=7)).count()
+        words = "Letters are kept here, not sent: set EMAIL_URL."
+        return [Alert(words, "Open the mailbox", reverse("delivery:mailbox"))]
+    if not settings.EMAIL_URL:
+        return [Alert("No letter can go out: set EMAIL_URL.")]
+    return []
 
 
 def tiles() -> list[tuple[str, int, str]]:
     """Title, number, link."""
+    confirmed = Subscription.objects.confirmed().count()
+    waiting = Delivery.objects.waiting().count()
     return [
-        ("Feeds", Feed.objects.count(), reverse("admin:feeds_feed_changelist")),
-        ("Newsletters", Subscribable.objects.count(), reverse("admin:subscriptions_subscribable_changelist")),
-        (
-            "Subscribers",
-            Subscription.objects.confirmed().count(),
-            reverse("admin:subscriptions_subscription_changelist") + "?status__exact=confirmed",
-        ),
-        (
-            "Waiting to be sent",
-            Delivery.objects.waiting().count(),
-            reverse("admin:delivery_delivery_changelist") + "?state__exact=queued",
-        ),
+        ("Feeds", Feed.objects.count(), list_url(Feed)),
+        ("Newsletters", Subscribable.objects.count(), list_url(Subscribable)),
+        ("Subscribers", confirmed, list_url(Subscription, status__exact="confirmed")),
+        ("Waiting to be sent", waiting, list_url(Delivery, state__in="queued,deferred")),
     ]
 
 
-def letters_per_day() -> list[dict[str, Any]]:
-    """The last four weeks, a bar a day: date, count and the bar's height in percent of the highest."""
-    today = utcnow().date()
-    since = utcnow() - timedelta(days=DAYS)
-    rows = (
-        Delivery.objects.filter(sent_at__gte=since)
-        .annotate(day=TruncDate("sent_at"))
-        .order_by()
-        .values_list("day")
-        .annotate(Count("pk"))
-    )
-    counts = dict(rows)
-    highest = max(counts.values(), default=0) or 1
-    days = [today - timedelta(days=ago) for ago in reversed(range(DAYS))]
-    return [
-        {"day": day, "count": counts.get(day, 0), "height": round(100 * counts.get(day, 0) / highest)}
-        for day in days
-    ]
+def letters_per_day() -> list[Bar]:
+    """How many letters arrived on each of the last days, today included, in the admin's zone."""
+    today = timezone.localdate()
+    days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+    # A day more, for what falls on the first day in the admin's zone.
+    rows = Delivery.objects.filter(kind="issue", sent_at__gte=utcnow() - timedelta(days=DAYS + 1))
+    counts = dict(rows.annotate(day=TruncDate("sent_at")).order_by().values_list("day").annotate(Count("pk")))
+    highest = max((counts.get(day, 0) for day in days), default=0) or 1
+    return [Bar(day, counts.get(day, 0), round(100 * counts.get(day, 0) / highest)) for day in days]
 
 
-def coming() -> list[Assignable]:
-    """The collections that close next."""
-    rows = Assignable.objects.filter(period_end__isnull=False).select_related("subscribable")
-    return list(rows.annotate(held=Count("assignments")).order_by("period_end")[:6])
+def coming() -> list[tuple[Assignable, str]]:
+    """The collections that go out next, with when that is."""
+    rows = Assignable.objects.select_related("subscribable").prefetch_related("subscribable__feeds")
+    dated = rows.filter(period_end__isnull=False).annotate(held=Count("assignments")).order_by("period_end")
+    return [(row, waits_for(row)) for row in dated[:COMING]]

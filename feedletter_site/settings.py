@@ -228,6 +228,9 @@ UNFOLD = {
     "SITE_HEADER": "Feedletter",
     "SITE_SYMBOL": "mail",
     "SITE_URL": "/",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("feedletter/favicon.svg")}
+    ],
     "SHOW_HISTORY": True,
     "DASHBOARD_CALLBACK": "feedletter_site.dashboard.dashboard",
     "STYLES": [lambda request: static("feedletter/admin.css")],

@@ -3,8 +3,10 @@
 from zoneinfo import ZoneInfo
 
 from common.clock import utcnow
-from subscriptions.models import Assignable
+from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import why_open
+from subscriptions.rules.words import describe, moment_words
+from subscriptions.services.schedules import schedule_of
 from subscriptions.services.waiting import collection_facts, feed_facts
 
 
@@ -14,3 +16,17 @@ def waits_for(assignable: Assignable) -> str:
         return f"It failed and is tried again: {assignable.last_error}"
     zone = ZoneInfo(assignable.subscribable.time_zone)
     return why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
+
+
+def rhythm(subscribable: Subscribable) -> str:
+    """ "every Monday at 7:00, New York time"."""
+    return describe(schedule_of(subscribable), subscribable.n, ZoneInfo(subscribable.time_zone))
+
+
+def collection_name(assignable: Assignable) -> str:
+    """How people tell one collection from another: by its period, else by when it was opened."""
+    zone = ZoneInfo(assignable.subscribable.time_zone)
+    if assignable.period_start is None or assignable.period_end is None:
+        return f"opened {moment_words(assignable.opened_at, zone)}"
+    start, end = assignable.period_start.astimezone(zone), assignable.period_end.astimezone(zone)
+    return f"{start.day} {start:%b} {start:%H:%M} to {end.day} {end:%b %Y} {end:%H:%M}"

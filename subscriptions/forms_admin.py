@@ -1,17 +1,30 @@
-"""Forms of the admin: they validate, explain, and never ask for JSON."""
+"""The admin's form of a newsletter or bridge: it validates, explains, and never asks for JSON."""
 
+from collections.abc import Callable
 from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from django.db.models import NOT_PROVIDED
+from django.utils.html import escape
+from unfold.widgets import (
+    INPUT_CLASSES,
+    UnfoldAdminSelect2Widget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+)
 
 from common import kinds
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.forms_channels import filled, name_of, option_fields, refused
+from subscriptions.models import Subscribable
+from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 from subscriptions.services.defining import SCHEDULING, USES, check
+from subscriptions.services.schedules import schedule_of
 
-LINES = "One to a line: name = value."
+# The delivery app adds its own: the names of the letter templates there are.
+template_sources: list[Callable[[], list[str]]] = []
 
 
 class PairsField(forms.CharField):
@@ -23,9 +36,9 @@ class PairsField(forms.CharField):
         super().__init__(**kwargs)
 
     def prepare_value(self, value: Any) -> Any:
-        return (
-            "\n".join(f"{key} = {text}" for key, text in value.items()) if isinstance(value, dict) else value
-        )
+        if not isinstance(value, dict):
+            return value
+        return "\n".join(f"{key} = {text}" for key, text in value.items())
 
     def clean(self, value: Any) -> Any:
         pairs: dict[str, str] = {}
@@ -38,41 +51,106 @@ class PairsField(forms.CharField):
         return pairs
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool((initial or {}) != self.clean(data))
+        try:
+            return bool((initial or {}) != self.clean(data))
+        except ValidationError:
+            return True
+
+
+class ClockWidget(forms.TimeInput):
+    """Hours and minutes, in the newsletter's zone. (The admin's own widget speaks of the server's time.)"""
+
+    input_type = "time"
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"class": " ".join(INPUT_CLASSES)}, format="%H:%M")
+
+
+class ZoneField(forms.ChoiceField):
+    """A time zone; a name that there is not is refused with the nearest ones."""
+
+    def validate(self, value: Any) -> None:
+        try:
+            check_zone(str(value))
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
 
 
 class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
-    channel = forms.ChoiceField(help_text="How it travels.")
-    time_zone = forms.ChoiceField(help_text="Times and days are counted here.", initial="UTC")
-    options = PairsField(label="channel options")
-    params = PairsField(label="extra parameters", help_text=f"{LINES} Each is a %Field% in templates.")
+    """Use `subscribable_form()`, which adds the fields of the channels there are."""
+
+    channel = forms.ChoiceField(
+        help_text="How it travels: a newsletter by e-mail, or a bridge to an account.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    time_zone = ZoneField(
+        help_text="The hour and the days are counted here. Type to search, for example Paris.",
+        widget=UnfoldAdminSelect2Widget(),
+    )
+    at = forms.TimeField(
+        help_text="What has settled by then goes out then, such as 07:00.",
+        widget=ClockWidget(),
+    )
+    template = forms.ChoiceField(
+        required=False,
+        help_text="How a letter looks. The usual one fits what the letter holds.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    params = PairsField(
+        label="Extra parameters",
+        help_text="One to a line, for example greeting = Dear %Name%. Each is a %Field% in templates.",
+    )
 
     class Meta:
         model = Subscribable
-        exclude = ()  # noqa: DJ006 - editable fields are marked on the model
+        exclude = ("options",)  # noqa: DJ006 - editable fields are marked on the model
+        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}  # noqa: RUF012
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        channels = kinds.all_kinds()
-        self.fields["channel"].choices = [(kind.key, kind.label) for kind in channels]  # type: ignore[attr-defined]
-        self.fields["time_zone"].choices = [(name, name) for name in sorted(available_timezones())]  # type: ignore[attr-defined]
-        known = "; ".join(
-            f"{kind.label}: {', '.join(field.name for field in kind.option_fields)}"
-            for kind in channels
-            if kind.option_fields
+        _offer(self, "channel", [(kind.key, kind.label) for kind in kinds.all_kinds()])
+        _offer(self, "time_zone", [(name, name) for name in sorted(available_timezones())])
+        names = {name for source in template_sources for name in source()} | {self.instance.template}
+        _offer(self, "template", [("", "The usual one"), *((name, name) for name in sorted(names) if name)])
+        _explain(
+            self, "cron", "Minute, hour, day, month, weekday: 0 7 * * 1,4 is Monday and Thursday at 7:00."
         )
-        self.fields["options"].help_text = f"{LINES} {known}"
+        _explain(self, "n", "For example 5.")
+        _explain(
+            self,
+            "max_wait_days",
+            "Send a shorter letter after this many days. Empty: wait for as long as it takes.",
+        )
+        _explain(self, "language", "Of the letters, for example en.")
+        _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
+        _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {_usual_sender()}")
+        if self.instance.pk is None:
+            self.fields["time_zone"].initial = settings.TIME_ZONE
+        for kind in kinds.all_kinds():
+            for field in kind.option_fields if kind.key == self.instance.channel else ():
+                self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")
 
     def clean(self) -> dict[str, Any]:
-        """What the arrangement does not use goes back to its default: the form showed it."""
+        """What the arrangement does not use goes back to its default, and the channel gets its options."""
         data = super().clean() or {}
         for name in SCHEDULING - USES.get(str(data.get("arrangement")), frozenset()):
-            field = Subscribable._meta.get_field(name)
-            data[name] = field.get_default() if field.has_default() else None
+            default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
+            data[name] = None if default is NOT_PROVIDED else default
+            self.errors.pop(name, None)
+        if "channel" in data:
+            self._take_options(kinds.get(data["channel"]), data)
         return data
+
+    def _take_options(self, kind: kinds.Kind, data: dict[str, Any]) -> None:
+        try:
+            self.instance.options = kind.parse_options(filled(kind, kind.option_fields, data))
+        except kinds.InvalidDestination as error:
+            for name, text in refused(kind, str(error), otherwise="").items():
+                self.add_error(name if name in self.fields else "channel", text)
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
+        self._check_schedule()
         if self.errors:
             return
         try:
@@ -80,54 +158,29 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         except ValidationError as error:
             self.add_error(None, error)
 
-
-class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new subscriber: fields for every channel; the newsletter's channel picks its own."""
-
-    class Meta:
-        model = Subscription
-        fields = ("subscribable",)
-
-    confirmed = forms.BooleanField(
-        required=False,
-        initial=True,
-        help_text="Without it, e-mail subscribers are asked to confirm first.",
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name, field in destination_fields().items():
-            self.fields[name] = field
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        subscribable = data.get("subscribable")
-        if subscribable is None:
-            return data
+    def _check_schedule(self) -> None:
+        """Even if there are other errors: all are shown at once."""
         try:
-            kinds.get(subscribable.channel).parse_destination(self.destination_data(data))
-        except kinds.InvalidDestination as error:
-            raise ValidationError(str(error)) from error
-        return data
-
-    @staticmethod
-    def destination_data(data: dict[str, Any]) -> dict[str, str]:
-        """What the channel's parser gets: the filled fields that are its own."""
-        own = {field.name for field in kinds.get(data["subscribable"].channel).destination_fields}
-        return {name: str(data[name]) for name in own if data.get(name)}
+            check_schedule(schedule_of(self.instance), self.instance.time_zone)
+        except InvalidSchedule as error:
+            if error.field not in self.errors:
+                self.add_error(error.field, str(error))
 
 
-def destination_fields() -> dict[str, forms.Field]:
-    """Form fields for all channels' destinations, by name."""
-    fields: dict[str, forms.Field] = {}
-    for kind in kinds.all_kinds():
-        for field in kind.destination_fields:
-            widget = UnfoldAdminPasswordWidget() if field.secret else UnfoldAdminTextInputWidget()
-            fields[field.name] = forms.CharField(
-                required=False,
-                max_length=700,
-                label=f"{kind.label}: {field.label}",
-                help_text=field.help,
-                widget=widget,
-            )
-    return fields
+def subscribable_form() -> type[SubscribableForm]:
+    """The form, with a field for each option of each channel."""
+    return type("SubscribableForm", (SubscribableForm,), option_fields())
+
+
+def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> None:
+    if name in form.fields:
+        form.fields[name].choices = choices  # type: ignore[attr-defined]
+
+
+def _explain(form: forms.BaseForm, name: str, text: str) -> None:
+    if name in form.fields:
+        form.fields[name].help_text = escape(text)  # the admin shows help as html
+
+
+def _usual_sender() -> str:
+    return f"Empty: {settings.DEFAULT_FROM_EMAIL}."

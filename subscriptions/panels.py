@@ -1,48 +1,75 @@
 """What subscriptions adds to the admin pages of feeds."""
 
-from typing import Any
-
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from common.admin import link_to, table
+from common.admin_html import add_url, button, counted, link_to, table
 from common.clock import utcnow
 from common.panels import Action, Panel, add_action, add_panel
 from feeds.models import Feed, Item
-from subscriptions.admin_words import waits_for
+from subscriptions.admin_words import rhythm, waits_for
+from subscriptions.models import Subscribable
 from subscriptions.services.dropping import drop_feed
 from subscriptions.services.excluding import exclude_items
 
 
 def install() -> None:
     """Called once, when the app is ready."""
-    add_panel("feeds.Feed", Panel("Newsletters", newsletters))
-    add_panel("feeds.Item", Panel("Collections", collections))
-    add_action("feeds.Item", Action("exclude", "Do not send (exclude)", exclude))
-    add_action("feeds.Feed", Action("drop", "Drop; let posts on their way go out first", drop))
+    add_panel("feeds.Feed", Panel("Newsletters", newsletters, order=20))
+    add_panel("feeds.Item", Panel("Collections", collections, order=20))
+    add_action("feeds.Item", Action("exclude", "Do not send", exclude, fits=_may_be_sent))
+    add_action("feeds.Feed", Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"))
 
 
-def newsletters(feed: Feed) -> Any:
-    return table(
-        ("newsletter",), ((link_to(row),) for row in feed.subscribables.all()), "No newsletter reads it yet."
+def newsletters(feed: Feed) -> SafeString:
+    """Who reads it; for a feed that nobody reads, the next step."""
+    if feed.dropping:
+        return format_html("<p>{}</p>", "It is being deleted.")
+    rows = list(feed.subscribables.all())
+    text = "Make another newsletter of this feed" if rows else "Make a newsletter of this feed"
+    further = button(add_url(Subscribable, feeds=feed.pk), text)
+    shown = table(
+        ("newsletter", "readers get it"),
+        ((link_to(row), rhythm(row)) for row in rows),
+        "No newsletter reads it so far, so nothing of it is sent.",
     )
+    return format_html("{}<p>{}</p>", shown, further)
 
 
-def collections(item: Item) -> Any:
-    rows = item.assignables.select_related("subscribable")
+def _may_be_sent(item: Item) -> bool:
+    return item.state in (Item.State.UNASSIGNED, Item.State.ASSIGNED)
+
+
+def collections(item: Item) -> SafeString:
+    rows = item.assignables.select_related("subscribable").prefetch_related("subscribable__feeds")
     return table(
         ("newsletter", "when it goes out"),
-        ((link_to(row.subscribable), waits_for(row)) for row in rows),
-        "In no open collection.",
+        ((link_to(row, row.subscribable), waits_for(row)) for row in rows),
+        "It is in no open collection.",
     )
 
 
 def exclude(request: HttpRequest, keys: list[int]) -> str:
     done = exclude_items(item_ids=keys, now=utcnow())
     late = len(keys) - done
-    return f"{done} posts are excluded." + (f" For {late} it was too late or needless." if late else "")
+    said = f"{counted(done, 'post')} will not be sent."
+    return f"{said} For {late:,} it was too late, or needless." if late else said
+
+
+def what_dropping_does(keys: list[int]) -> list[str]:
+    return [_losses(feed) for feed in Feed.objects.filter(pk__in=keys)]
+
+
+def _losses(feed: Feed) -> str:
+    on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
+    readers = counted(feed.subscribables.count(), "newsletter")
+    said = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
+    if on_the_way:
+        said += f" {counted(on_the_way, 'post')} being collected will go out first."
+    return f"{said} {readers} will get nothing new from it."
 
 
 def drop(request: HttpRequest, keys: list[int]) -> str:
-    return " ".join(
-        drop_feed(feed=feed, force=True, now=utcnow()) for feed in Feed.objects.filter(pk__in=keys)
-    )
+    feeds = Feed.objects.filter(pk__in=keys)
+    return " ".join(drop_feed(feed=feed, force=True, now=utcnow()) for feed in feeds)

@@ -14,7 +14,8 @@ class Letter:
     """What is sent to everybody alike: the form letter of an issue, or one other mail.
 
     `holes` maps a field's name (lower case) to the token that stands for it in subject, html and text.
-    `newsletter` is its name, as in addresses; `newsletter_title` is what readers see.
+    `newsletter` is its name, as in addresses; `newsletter_title` is what readers see. `web_url` is the
+    issue's own page, where the newsletter has pages.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Letter:
     language: str = ""
     is_digest: bool = False
     newsletter_title: str = ""
+    web_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

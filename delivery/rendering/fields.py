@@ -41,7 +41,8 @@ def field_names(params: Mapping[str, str]) -> dict[str, str]:
 def values_for(letter: Letter, recipient: Recipient) -> dict[str, str]:
     """One recipient's value of every field. Extra parameters are fields too; a built-in wins unless blank.
 
-    `webLink` is where the letter can be read on the web: the archive, else the link of its only post.
+    `webLink` is where the letter can be read on the web: its own page, else the archive, else the link of
+    its only post.
     """
     address = recipient.label or recipient.core
     name = one_line(recipient.name)
@@ -58,7 +59,7 @@ def values_for(letter: Letter, recipient: Recipient) -> dict[str, str]:
         "removelink": recipient.unsubscribe_url,
         "managelink": recipient.manage_url,
         "archivelink": letter.archive_url,
-        "weblink": letter.archive_url or only_link,
+        "weblink": letter.web_url or letter.archive_url or only_link,
     }
     params = {name.lower(): value for name, value in letter.params.items()}
     return values | {name: value for name, value in params.items() if not values.get(name, "").strip()}

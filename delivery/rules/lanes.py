@@ -37,7 +37,7 @@ class Allowance:
 def allowance(lane: LaneState, now: datetime, *, in_flight: int = 0) -> Allowance:
     """What the lane allows at `now`, with `in_flight` of its messages claimed by this worker already."""
     room = lane.concurrency * EXPECTED_RATE * CLAIM_SECONDS - in_flight
-    if lane.paused or room <= 0:
+    if lane.paused or room <= 0 or (lane.rate is not None and lane.rate <= 0):
         return Allowance(0, lane.tokens)
     if lane.free_at is not None and lane.free_at > now:
         return Allowance(0, lane.tokens, again_at=lane.free_at)
@@ -68,14 +68,17 @@ class Queued:
 def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
     """The message that a serial lane may send now: its head, once it is due.
 
-    A head that is put off holds the others back for an hour at most; held ones never do (they are not in
-    the queue). While one is being sent, none goes.
+    A head that is put off holds the others back for an hour at most, and then lets those go first that are
+    due; held ones never hold others (they are not in the queue). While one is being sent, none goes.
     """
     if any(message.state == "sending" for message in queue):
         return None
-    for message in queue:
-        if message.due_at <= now:
-            return message.pk
-        if now - message.created_at < HEAD_WAITS:
-            return None
-    return None
+    head = next((message for message in queue if not _is_passed(message, now)), None)
+    if head is not None:
+        return head.pk if head.due_at <= now else None
+    return next((message.pk for message in queue if message.due_at <= now), None)
+
+
+def _is_passed(message: Queued, now: datetime) -> bool:
+    waits = message.state == "deferred" or message.due_at > now
+    return waits and now - message.created_at >= HEAD_WAITS

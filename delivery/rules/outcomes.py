@@ -11,6 +11,8 @@ LONGEST_RETRY = timedelta(hours=4)
 GIVE_UP = timedelta(days=4)
 LANE_RETRY = timedelta(seconds=15)
 LANE_LONGEST = timedelta(minutes=15)
+# A server that names a later time is not believed.
+LANE_LONGEST_AS_TOLD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +42,41 @@ def after_temporary(
     return Next("deferred", due_at)
 
 
-def after_crash(policy: str, *, now: datetime) -> Next:
-    """A lease that ran out: due again, or held for a person, as the channel's crash policy says."""
-    return Next("held") if policy == "hold" else Next("queued", now)
+def after_crash(
+    policy: str, *, attempts: int, created_at: datetime, now: datetime, chance: float | None = None
+) -> Next:
+    """A lease that ran out: due again, or held for a person, as the channel's crash policy says.
+
+    At once the first time. After that as after a temporary failure: it may be this very message that ends
+    every worker. `attempts` counts this one.
+    """
+    if policy == "hold":
+        return Next("held")
+    if attempts <= 1:
+        return Next("queued", now)
+    return after_temporary(
+        attempts=attempts - 1, created_at=created_at, retry_at=None, now=now, chance=chance
+    )
+
+
+def after_ambiguous(
+    policy: str, *, attempts: int, created_at: datetime, now: datetime, chance: float | None = None
+) -> Next:
+    """It may have arrived: tried again with the same back-off, or held, as the crash policy says."""
+    if policy == "hold":
+        return Next("held")
+    return after_temporary(attempts=attempts, created_at=created_at, retry_at=None, now=now, chance=chance)
 
 
 def lane_pause(
     failures: int, *, now: datetime, retry_at: datetime | None, chance: float | None = None
 ) -> datetime:
-    """Until when a lane that cannot send at all rests. `failures` in a row, counting this one."""
+    """Until when a lane that cannot send at all rests: 15 seconds to 15 minutes, or as the server said.
+
+    `failures` in a row, counting this one.
+    """
     rest = now + delay(failures, first=LANE_RETRY, limit=LANE_LONGEST, chance=chance)
-    return max(rest, retry_at) if retry_at is not None else rest
+    return max(rest, min(retry_at, now + LANE_LONGEST_AS_TOLD)) if retry_at is not None else rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +89,21 @@ class Standing:
     disabled: str = ""
 
 
+LEFT = "Left before it was sent."
+GONE = "The subscription was deleted before it was sent."
+UNCONFIRMED = "The subscription is no longer confirmed."
+# Mails that make no sense to someone who left; a farewell does, and a sign-in link too.
+FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome"})
+
+
 def cancel_reason(standing: Standing) -> str:
     """Why a claimed delivery must not go out after all; empty when it may."""
     if standing.suppressed:
         return "The address is on the suppression list."
     if standing.disabled:
         return f"The destination is disabled: {standing.disabled}"
-    if standing.kind == "issue" and standing.subscription_status != "confirmed":
-        return "Left before it was sent."
-    if standing.kind == "confirmation" and standing.subscription_status == "unsubscribed":
-        return "Left before it was sent."
-    return ""
+    if standing.kind in FOR_SUBSCRIBERS and standing.subscription_status == "unsubscribed":
+        return LEFT
+    if standing.kind != "issue" or standing.subscription_status == "confirmed":
+        return ""
+    return GONE if standing.subscription_status is None else UNCONFIRMED

@@ -1,22 +1,27 @@
 """Claiming: a lane's due deliveries, with a lease and the lane's tokens, in one transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from common.leases import lease
+from delivery.channels import CHANNELS
 from delivery.models import Delivery, Lane
-from delivery.rules.lanes import Allowance, LaneState, Queued, allowance, serial_next
+from delivery.rules.lanes import HEAD_WAITS, Allowance, LaneState, Queued, allowance, serial_next
 from delivery.rules.outcomes import Standing, cancel_reason
 from subscriptions.models import Suppression
 
 LEASE = timedelta(seconds=60)
+# A lane that rests no longer than this is worth a look (a pass may wait for it).
+SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50
+# Less than this goes before all letters: mails that somebody waits for.
+ISSUE_PRIORITY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class Job:
     row: Delivery
     token: UUID
     begun_before: datetime | None
+    claimed_at: datetime
 
     @property
     def pk(self) -> int:
@@ -34,7 +40,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Jobs that are ours until the lease ends; `again_at`: when the lane allows more, if it is full."""
+    """Jobs that are ours until the lease ends; without any, when to ask `again_at`, if that helps."""
 
     jobs: tuple[Job, ...] = ()
     again_at: datetime | None = None
@@ -44,20 +50,34 @@ NOTHING = Claim()
 
 
 def lanes_with_due(now: datetime) -> list[Lane]:
+    """The lanes that have something to send and may, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
-    return list(Lane.objects.filter(Exists(due), paused=False).order_by("pk"))
+    ready = Q(free_at=None) | Q(free_at__lte=now + SHORT_WAIT)
+    lanes = Lane.objects.filter(ready, Exists(due), paused=False, kind__in=list(CHANNELS))
+    return list(lanes.order_by("pk"))
+
+
+def has_urgent(lane: Lane, now: datetime) -> bool:
+    return Delivery.objects.due(now).filter(lane=lane, priority__lt=ISSUE_PRIORITY).exists()
 
 
 @transaction.atomic
-def claim(*, lane_id: int, now: datetime, in_flight: int) -> Claim:
-    """Claims what the lane allows. NOTHING while another worker is claiming from it."""
-    lane = Lane.objects.select_for_update(skip_locked=True).filter(pk=lane_id).first()
+def claim(*, lane_id: int, now: datetime, in_flight: int, urgent: bool = False) -> Claim:
+    """Claims what the lane allows; if `urgent`, only what goes before letters.
+
+    NOTHING while another worker is claiming from it.
+    """
+    # NO KEY: publishing holds KEY SHARE on the lane, and would keep everybody from sending meanwhile.
+    lanes = Lane.objects.select_for_update(skip_locked=True, no_key=True)
+    lane = lanes.filter(pk=lane_id).first()
     if lane is None:
         return NOTHING
     allowed = allowance(state_of(lane), now, in_flight=in_flight)
-    pks = _serial(lane, now) if lane.serial else _wide(lane, allowed.count, now)
-    if not allowed.count or not pks:
+    if not allowed.count:
         return Claim(again_at=allowed.again_at)
+    pks = _serial(lane, now) if lane.serial else _wide(lane, allowed.count, now, urgent)
+    if not pks:
+        return NOTHING
     ours = lease(now, LEASE)
     Delivery.objects.due(now).filter(pk__in=pks).update(
         state=Delivery.State.SENDING,
@@ -65,13 +85,11 @@ def claim(*, lane_id: int, now: datetime, in_flight: int) -> Claim:
         lease_until=ours.until,
         begun_at=Coalesce(F("begun_at"), now),
     )
-    _take_tokens(lane, allowed, len(pks), now)
-    return Claim(tuple(_job(row, ours.token, now) for row in _still_wanted(ours.token)))
-
-
-def _job(row: Delivery, token: UUID, now: datetime) -> Job:
-    earlier = row.begun_at is not None and row.begun_at < now
-    return Job(row, token, row.begun_at if earlier else None)
+    jobs = _still_wanted(ours.token, now)
+    if not jobs:
+        return Claim(again_at=now)
+    _take_tokens(lane, allowed, len(jobs), now)
+    return Claim(jobs)
 
 
 def state_of(lane: Lane) -> LaneState:
@@ -86,15 +104,21 @@ def state_of(lane: Lane) -> LaneState:
     )
 
 
-def _wide(lane: Lane, count: int, now: datetime) -> list[int]:
+def _wide(lane: Lane, count: int, now: datetime, urgent: bool) -> list[int]:
     rows = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
-    return [row.pk for row in rows.select_for_update(skip_locked=True).only("pk")[:count]] if count else []
+    if urgent:
+        rows = rows.filter(priority__lt=ISSUE_PRIORITY)
+    return [row.pk for row in rows.select_for_update(skip_locked=True).only("pk")[:count]]
 
 
 def _serial(lane: Lane, now: datetime) -> list[int]:
-    unfinished = Delivery.objects.filter(lane=lane, state__in=("queued", "deferred", "sending"))
-    rows = unfinished.order_by("priority", "pk").values_list("pk", "state", "due_at", "created_at")
-    head = serial_next([Queued(*row) for row in rows[:SERIAL_QUEUE]], now)
+    if Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING).exists():
+        return []
+    # Old ones that are not due hold nobody back: they must not fill the window either.
+    counts = Q(due_at__lte=now) | Q(created_at__gt=now - HEAD_WAITS)
+    waiting = Delivery.objects.waiting().filter(counts, lane=lane).order_by("priority", "pk")
+    rows = waiting.values_list("pk", "state", "due_at", "created_at")[:SERIAL_QUEUE]
+    head = serial_next([Queued(*row) for row in rows], now)
     return [] if head is None else [head]
 
 
@@ -106,7 +130,7 @@ def _take_tokens(lane: Lane, allowed: Allowance, count: int, now: datetime) -> N
     lane.save(update_fields=["tokens", "refilled_at", "free_at"])
 
 
-def _still_wanted(token: UUID) -> list[Delivery]:
+def _still_wanted(token: UUID, now: datetime) -> tuple[Job, ...]:
     """Looks at each recipient again; cancels those that left or may not be written to any more."""
     rows = list(
         Delivery.objects.filter(lease_token=token)
@@ -116,12 +140,13 @@ def _still_wanted(token: UUID) -> list[Delivery]:
     suppressed = _suppressed(rows)
     wanted = []
     for row in rows:
-        reason = cancel_reason(_standing(row, suppressed))
-        if reason:
-            _cancel(row, token, reason)
+        earlier = row.begun_at is not None and row.begun_at < now
+        job = Job(row, token, row.begun_at if earlier else None, now)
+        if reason := cancel_reason(_standing(row, suppressed)):
+            _cancel(job, reason)
         else:
-            wanted.append(row)
-    return wanted
+            wanted.append(job)
+    return tuple(wanted)
 
 
 def _standing(row: Delivery, suppressed: set[tuple[str, str]]) -> Standing:
@@ -140,24 +165,11 @@ def _suppressed(rows: Sequence[Delivery]) -> set[tuple[str, str]]:
     return set(found.values_list("kind", "core"))
 
 
-def _cancel(row: Delivery, token: UUID, reason: str) -> None:
-    Delivery.objects.filter(pk=row.pk, lease_token=token).update(
-        state=Delivery.State.CANCELLED, lease_token=None, lease_until=None, last_error=reason
+def _cancel(job: Job, reason: str) -> None:
+    Delivery.objects.filter(pk=job.pk, lease_token=job.token, state=Delivery.State.SENDING).update(
+        state=Delivery.State.CANCELLED,
+        lease_token=None,
+        lease_until=None,
+        begun_at=job.begun_before,
+        last_error=reason,
     )
-
-
-@transaction.atomic
-def renew(*, tokens: Iterable[UUID], now: datetime) -> set[int]:
-    """Extends our leases. Returns the deliveries that are still ours."""
-    ours = Delivery.objects.filter(lease_token__in=list(tokens), state=Delivery.State.SENDING)
-    ours.update(lease_until=now + LEASE)
-    return set(ours.values_list("pk", flat=True))
-
-
-@transaction.atomic
-def give_back(*, jobs: "Sequence[Job]") -> None:
-    """Returns claimed deliveries that were not begun, as they were before the claim."""
-    for job in jobs:
-        Delivery.objects.filter(pk=job.pk, lease_token=job.token).update(
-            state=Delivery.State.QUEUED, lease_token=None, lease_until=None, begun_at=job.begun_before
-        )

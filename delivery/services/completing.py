@@ -12,8 +12,9 @@ from django.db.models import Q
 from common.backoff import delay
 from common.clock import utcnow
 from common.leases import lease
-from delivery.rendering.issue import Rendered, render_issue
-from delivery.services.facts import Collected, collected, issue_facts
+from common.text import without_controls
+from delivery.rendering.issue import render_issue
+from delivery.services.facts import collected, issue_facts
 from delivery.services.storing_issues import CollectionChanged, store_issue
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import is_complete
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 SEAL = timedelta(minutes=2)
 FIRST_BACKOFF = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=6)
+MAX_TEXT = 2000
 
 
 def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -42,19 +44,26 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
 
 
 def _candidates(now: datetime) -> list[int]:
+    """Collections that look complete. (Looked at once more under their newsletter's lock.)"""
     ended = Q(period_end__lte=now) | Q(period_end=None)
     rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
-    return list(rows.values_list("pk", flat=True))
+    return [row.pk for row in rows.select_related("subscribable") if _is_complete(row, now)]
+
+
+def _is_complete(assignable: Assignable, now: datetime) -> bool:
+    return is_complete(collection_facts(assignable), feed_facts(assignable), now)
 
 
 def complete(*, assignable_id: int, now: datetime) -> bool:
     """Issues one collection if it is complete. A failure is recorded on it and tried again later."""
-    sealed = _seal(assignable_id, now)
-    if sealed is None:
-        return False
-    token, contents = sealed
+    token = None
     try:
-        rendered = _render(contents, now)
+        token = _seal(assignable_id, now)
+        if token is None:
+            return False
+        # Sealed, it changes no more: nothing joins it and nothing is taken out.
+        contents = collected(Assignable.objects.select_related("subscribable").get(pk=assignable_id))
+        rendered = render_issue(issue_facts(contents, now=now))
         with transaction.atomic():
             store_issue(
                 assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now
@@ -67,30 +76,26 @@ def complete(*, assignable_id: int, now: datetime) -> bool:
     return True
 
 
-def _render(contents: Collected, now: datetime) -> Rendered:
-    return render_issue(issue_facts(contents, now=now))
-
-
 @transaction.atomic
-def _seal(assignable_id: int, now: datetime) -> tuple[UUID, Collected] | None:
+def _seal(assignable_id: int, now: datetime) -> UUID | None:
     """Seals the collection, under its newsletter's lock, if it is complete: from here on it takes no item."""
     lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
     assignable = Assignable.objects.due(now).select_related("subscribable").filter(pk=assignable_id).first()
-    if assignable is None or not is_complete(collection_facts(assignable), feed_facts(assignable), now):
+    if assignable is None or not _is_complete(assignable, now):
         return None
     ours = lease(now, SEAL)
     assignable.seal_token, assignable.seal_until = ours.token, ours.until
     assignable.save(update_fields=["seal_token", "seal_until"])
-    return ours.token, collected(assignable)
+    return ours.token
 
 
 @transaction.atomic
-def _unseal(assignable_id: int, token: UUID, error: Exception, now: datetime) -> None:
+def _unseal(assignable_id: int, token: UUID | None, error: Exception, now: datetime) -> None:
     assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
     if assignable is None:
         return
     assignable.failures += 1
-    assignable.last_error = f"{type(error).__name__}: {error}"[:2000]
+    assignable.last_error = without_controls(f"{type(error).__name__}: {error}")[:MAX_TEXT]
     assignable.next_try_at = now + delay(assignable.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
     assignable.seal_token = assignable.seal_until = None
-    assignable.save()
+    assignable.save(update_fields=["failures", "last_error", "next_try_at", "seal_token", "seal_until"])

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 
 from common.secrets import opened
 from delivery.channels.base import Letter, Recipient
-from delivery.links import archive_url
+from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
@@ -24,7 +25,8 @@ class Letters:
     LIMIT = 20
 
     def __init__(self) -> None:
-        self._issues: dict[int, Letter] = {}
+        # One that cannot be made is not tried for every recipient anew.
+        self._issues: dict[int, Letter | Exception] = {}
 
     def letter(self, row: Delivery, *, now: datetime) -> Letter:
         """The letter of a delivery. Raises what rendering raises."""
@@ -33,9 +35,21 @@ class Letters:
         if row.issue_id not in self._issues:
             if len(self._issues) >= self.LIMIT:
                 self._issues.clear()
-            issue = Issue.objects.select_related("subscribable").get(pk=row.issue_id)
-            self._issues[row.issue_id] = issue_letter(issue)
-        return self._issues[row.issue_id]
+            self._issues[row.issue_id] = _made(row.issue_id)
+        letter = self._issues[row.issue_id]
+        if isinstance(letter, Exception):
+            raise letter
+        return letter
+
+
+def _made(issue_id: int) -> Letter | Exception:
+    issue = Issue.objects.select_related("subscribable").get(pk=issue_id)
+    try:
+        return issue_letter(issue)
+    except (DatabaseError, InterfaceError):
+        raise
+    except Exception as error:  # noqa: BLE001 - raised for each of its recipients
+        return error
 
 
 def issue_letter(issue: Issue) -> Letter:
@@ -51,6 +65,7 @@ def issue_letter(issue: Issue) -> Letter:
         text=issue.text,
         holes=issue.holes,
         entries=entries,
+        web_url=issue_url(issue),
     )
 
 
@@ -65,6 +80,7 @@ def newsletter_letter(
     text: str,
     holes: dict[str, str],
     entries: Iterable[Entry],
+    web_url: str = "",
 ) -> Letter:
     """A rendered letter of a newsletter, whether it is an issue or a sample of one."""
     return Letter(
@@ -85,6 +101,7 @@ def newsletter_letter(
         archive_url=archive_url(subscribable),
         language=subscribable.language,
         is_digest=subscribable.arrangement != Subscribable.Arrangement.EACH,
+        web_url=web_url,
     )
 
 
@@ -92,8 +109,10 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
     """A mail that is no issue: rendered for this one recipient."""
     if "subscribable" in row.context:
         return sample_letter(row, now=now)
-    rendered = render_mail(row.template, row.context, language=row.language, params={})
     subscribable = row.subscription.subscribable if row.subscription else None
+    # The newsletter's own: its accent, its postal address.
+    params = subscribable.params if subscribable else {}
+    rendered = render_mail(row.template, row.context, language=row.language, params=params)
     return Letter(
         kind=row.kind,
         newsletter=subscribable.name if subscribable else "",
@@ -106,6 +125,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
         holes=rendered.holes,
         from_email=(subscribable and subscribable.from_email) or settings.DEFAULT_FROM_EMAIL,
         reply_to=subscribable.reply_to if subscribable else "",
+        params=params,
         language=row.language,
     )
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from delivery.channels import CHANNELS
 from delivery.models import Delivery
 from delivery.services.lanes import domain_of, lane_for
 from subscriptions.models import Notice
@@ -29,7 +30,8 @@ def _take_batch(now: datetime) -> int:
         .select_related("destination")
         .order_by("pk")[:BATCH]
     )
-    Delivery.objects.bulk_create([_delivery(notice, now) for notice in notices], ignore_conflicts=True)
+    wanted = [notice for notice in notices if notice.destination.kind in CHANNELS]
+    Delivery.objects.bulk_create([_delivery(notice, now) for notice in wanted], ignore_conflicts=True)
     Notice.objects.filter(pk__in=[notice.pk for notice in notices]).delete()
     return len(notices)
 

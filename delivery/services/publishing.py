@@ -6,10 +6,9 @@ from django.db import connection, transaction
 from django.db.models import QuerySet, Value
 
 from delivery.models import Delivery, Issue
+from delivery.services.claiming import ISSUE_PRIORITY
 from delivery.services.lanes import domain_expression, lane_expression
 from subscriptions.models import Destination, Subscription
-
-ISSUE_PRIORITY = 5
 
 
 @transaction.atomic
@@ -47,6 +46,8 @@ def _rows(
     return (
         recipients.order_by("pk")
         .annotate(**aliased)
+        # A subscription confirmed this very moment may have no lane yet: it comes too late for this issue.
+        .filter(**{"new_lane_id__isnull": False})
         .values_list("destination_id", "pk", "language", *aliased)
     )
 
@@ -59,4 +60,4 @@ def _insert_select(rows: "QuerySet[Subscription, tuple[object, ...]]") -> int:
     table = connection.ops.quote_name(Delivery._meta.db_table)
     with connection.cursor() as cursor:
         cursor.execute(f"INSERT INTO {table} ({quoted}) {select}", params)
-        return cursor.rowcount
+        return int(cursor.rowcount)

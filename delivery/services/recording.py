@@ -4,65 +4,99 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from email import message_from_bytes, policy
-from uuid import UUID
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
 
+from common.text import without_controls
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.models import Attempt, Delivery, Lane, MailboxMessage
-from delivery.rules.outcomes import Next, after_crash, after_temporary, lane_pause
+from delivery.models import Attempt, Delivery, Lane
+from delivery.rules.outcomes import Next, after_ambiguous, after_temporary
 from delivery.services.claiming import Job
+from delivery.services.keeping import keep_letters
+from delivery.services.resting import Stop, rest_lanes
 from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
 
 CLOSED = {"lease_token": None, "lease_until": None}
 MAX_TEXT = 2000
+Rows = dict[int, Delivery]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a session said of a job, when, and the channel's crash policy (for an ambiguous end)."""
+    """What a session said of a job, when, and the channel's crash policy (for an ambiguous end).
+
+    `begun` is False when it came to nothing before the session had it.
+    """
 
     job: Job
     outcome: Outcome
     at: datetime
     crash_policy: str = "resend"
+    begun: bool = True
+
+    @property
+    def stops_lane(self) -> bool:
+        return isinstance(self.outcome, Temporary) and self.outcome.stops_lane
 
 
 @transaction.atomic
 def record(*, results: Sequence[Result]) -> None:
-    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit."""
-    plain: dict[tuple[UUID, str], list[Result]] = defaultdict(list)
+    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit.
+
+    Locks deliveries in pk order, then destinations, then lanes, as everybody does.
+    """
+    rows = _locked([result.job.pk for result in results])
+    accepted = [result for result in results if isinstance(result.outcome, Sent)]
+    failed = [result for result in results if not isinstance(result.outcome, Sent)]
+    _record_accepted(accepted, rows)
+    ours = [result for result in failed if _is_ours(result, rows)]
+    _record_failed(ours)
+    if len(ours) < len(failed):
+        log.warning("%d late failures are not recorded", len(failed) - len(ours))
+    keep_letters([(result.job, result.outcome, result.at) for result in accepted if result.job.pk in rows])
+    _disable(ours)
+    rest_lanes(
+        stops=[_stop(result) for result in failed if result.stops_lane],
+        well={result.job.row.lane_id for result in accepted},
+    )
+
+
+def _locked(pks: Sequence[int]) -> Rows:
+    rows = Delivery.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True)
+    return {row.pk: row for row in rows.only("state", "lease_token", "remote_id", "sent_at")}
+
+
+def _is_ours(result: Result, rows: Rows) -> bool:
+    row = rows.get(result.job.pk)
+    return row is not None and row.state == "sending" and row.lease_token == result.job.token
+
+
+def _record_accepted(results: Sequence[Result], rows: Rows) -> None:
+    alike: dict[tuple[str, bool], list[Result]] = defaultdict(list)
     for result in results:
-        if isinstance(result.outcome, Sent):
-            plain[(result.job.token, result.outcome.remote_id)].append(result)
-        else:
-            _record_failure(result)
-    for (token, remote_id), group in plain.items():
-        _record_sent(token, remote_id, group)
-    _clear_lane_failures({result.job.row.lane_id for group in plain.values() for result in group})
-
-
-def _record_sent(token: UUID, remote_id: str, group: Sequence[Result]) -> None:
-    pks = [result.job.pk for result in group]
-    stored = any(isinstance(result.outcome, Sent) and result.outcome.stored for result in group)
-    ours = Delivery.objects.filter(pk__in=pks, lease_token=token, state=Delivery.State.SENDING)
-    done = ours.update(**_accepted(group[0].at, remote_id, stored))
-    if done != len(pks):
+        assert isinstance(result.outcome, Sent)  # noqa: S101 - for the type checker
+        remote_id = without_controls(result.outcome.remote_id)[:255]
+        alike[(remote_id, result.outcome.stored is not None)].append(result)
+    for (remote_id, stored), group in alike.items():
+        at = max(result.at for result in group)
+        ours = {result.job.pk: result.job.token for result in group if _is_ours(result, rows)}
+        Delivery.objects.filter(
+            pk__in=ours, lease_token__in=set(ours.values()), state=Delivery.State.SENDING
+        ).update(**_accepted(at, remote_id, stored))
         for result in group:
-            _record_late(result, remote_id, stored)
-    _keep_stored(group)
+            if result.job.pk not in ours and (row := rows.get(result.job.pk)):
+                _record_late(row, at, remote_id, stored)
 
 
 def _accepted(at: datetime, remote_id: str, stored: bool) -> dict[str, object]:
     return {
         "state": Delivery.State.STORED if stored else Delivery.State.SENT,
         "sent_at": at,
-        "remote_id": remote_id[:255],
+        "remote_id": remote_id,
         "last_error": "",
         "begun_at": None,
         "attempts": F("attempts") + 1,
@@ -70,100 +104,85 @@ def _accepted(at: datetime, remote_id: str, stored: bool) -> dict[str, object]:
     }
 
 
-def _record_late(result: Result, remote_id: str, stored: bool) -> None:
+def _record_late(row: Delivery, at: datetime, remote_id: str, stored: bool) -> None:
     """An acceptance after our lease was taken from us: the message did arrive, so that is recorded.
 
     Whoever claimed it meanwhile finds its lease gone at the next renewal and skips it if not begun.
     """
-    row = Delivery.objects.select_for_update().filter(pk=result.job.pk).first()
-    if row is None or (row.remote_id == remote_id and row.sent_at == result.at):
+    if (row.remote_id, row.sent_at) == (remote_id, at):
         return
-    if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
-        Attempt.objects.create(delivery=row, at=result.at, outcome="accepted twice", text=remote_id)
-    if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
-        Delivery.objects.filter(pk=row.pk, state=row.state).update(**_accepted(result.at, remote_id, stored))
     log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
+    if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
+        Attempt.objects.create(delivery=row, at=at, outcome="accepted twice", text=remote_id)
+    if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
+        Delivery.objects.filter(pk=row.pk, state=row.state).update(**_accepted(at, remote_id, stored))
 
 
-def _keep_stored(group: Sequence[Result]) -> None:
-    messages = [
-        MailboxMessage(
-            delivery_id=result.job.pk,
-            recipient=result.job.row.destination.core[:320],
-            subject=_subject(result.outcome.stored),
-            stored_at=result.at,
-            raw=result.outcome.stored,
-        )
-        for result in group
-        if isinstance(result.outcome, Sent) and result.outcome.stored
-    ]
-    MailboxMessage.objects.bulk_create(messages, ignore_conflicts=True)
+def _record_failed(results: Sequence[Result]) -> None:
+    """Those are ours. The first to stop a lane that was well is counted: the cause may be the message."""
+    lanes = {result.job.row.lane_id for result in results if result.stops_lane}
+    well = set(Lane.objects.filter(pk__in=lanes, failures=0).values_list("pk", flat=True))
+    attempts = []
+    for result in results:
+        lane_id = result.job.row.lane_id
+        counts = not result.stops_lane or lane_id in well
+        if result.stops_lane:
+            well.discard(lane_id)
+        _record_failure(result, counts)
+        outcome = type(result.outcome).__name__.lower()
+        attempts.append(Attempt(delivery_id=result.job.pk, at=result.at, outcome=outcome, text=_text(result)))
+    Attempt.objects.bulk_create(attempts)
 
 
-def _subject(raw: bytes) -> str:
-    return str(message_from_bytes(raw, policy=policy.default)["Subject"] or "")
-
-
-def _record_failure(result: Result) -> None:
-    outcome, row = result.outcome, result.job.row
-    text = getattr(outcome, "text", "")[:MAX_TEXT]
-    if isinstance(outcome, Temporary) and outcome.stops_lane:
-        _rest_lane(row.lane_id, text, outcome.retry_at, result.at)
-    after = _after(result)
-    attempts = row.attempts if _is_lanes_fault(outcome) else F("attempts") + 1
-    keeps_begun = isinstance(outcome, Ambiguous)
-    changed = Delivery.objects.filter(pk=row.pk, lease_token=result.job.token).update(
+def _record_failure(result: Result, counts: bool) -> None:
+    row = result.job.row
+    after = _after(result, row.attempts + 1) if counts else Next("deferred", result.at)
+    # An earlier attempt whose end is unknown stays unknown until a session has dealt with it.
+    unknown = row.begun_at if isinstance(result.outcome, Ambiguous) else None
+    Delivery.objects.filter(pk=row.pk, lease_token=result.job.token, state=Delivery.State.SENDING).update(
         state=after.state,
         due_at=after.due_at or row.due_at,
-        attempts=attempts,
-        last_error=text,
-        begun_at=row.begun_at if keeps_begun else None,
+        attempts=F("attempts") + int(counts),
+        last_error=_text(result),
+        begun_at=unknown if result.begun else result.job.begun_before,
         **CLOSED,
     )
-    if not changed:
-        log.warning("a late failure, not recorded", extra={"delivery": row.pk, "text": text})
-        return
-    Attempt.objects.create(delivery=row, at=result.at, outcome=type(outcome).__name__.lower(), text=text)
-    if isinstance(outcome, Permanent) and outcome.disables:
-        _disable(row.destination_id, text, result.at)
 
 
-def _after(result: Result) -> Next:
-    outcome, row = result.outcome, result.job.row
-    if isinstance(outcome, Permanent):
-        return Next("failed")
+def _after(result: Result, attempts: int) -> Next:
+    outcome, created_at, now = result.outcome, result.job.row.created_at, result.at
     if isinstance(outcome, Ambiguous):
-        held = outcome.holds or after_crash(result.crash_policy, now=result.at).state == "held"
-        return Next("held") if held else Next("deferred", result.at + timedelta(minutes=1))
-    if _is_lanes_fault(outcome):
-        return Next("deferred", result.at)
-    retry_at = outcome.retry_at if isinstance(outcome, Temporary) else None
-    return after_temporary(
-        attempts=row.attempts + 1, created_at=row.created_at, retry_at=retry_at, now=result.at
+        policy = "hold" if outcome.holds else result.crash_policy
+        return after_ambiguous(policy, attempts=attempts, created_at=created_at, now=now)
+    if isinstance(outcome, Temporary):
+        return after_temporary(attempts=attempts, created_at=created_at, retry_at=outcome.retry_at, now=now)
+    return Next("failed")
+
+
+def _text(result: Result) -> str:
+    return without_controls(getattr(result.outcome, "text", ""))[:MAX_TEXT]
+
+
+def _stop(result: Result) -> Stop:
+    return Stop(
+        lane_id=result.job.row.lane_id,
+        text=_text(result),
+        retry_at=getattr(result.outcome, "retry_at", None),
+        claimed_at=result.job.claimed_at,
+        at=result.at,
     )
 
 
-def _is_lanes_fault(outcome: Outcome) -> bool:
-    """Nothing of the lane can go now: that is not counted against the message."""
-    return isinstance(outcome, Temporary) and outcome.stops_lane
+def _disable(results: Sequence[Result]) -> None:
+    for result in sorted(results, key=lambda result: result.job.row.destination_id):
+        if isinstance(result.outcome, Permanent) and result.outcome.disables:
+            Destination.objects.filter(pk=result.job.row.destination_id, disabled_at=None).update(
+                disabled_at=result.at, disabled_reason=_text(result)
+            )
 
 
-def _rest_lane(lane_id: int, text: str, retry_at: datetime | None, at: datetime) -> None:
-    lane = Lane.objects.select_for_update().get(pk=lane_id)
-    if lane.failures and lane.free_at is not None and lane.free_at > at:  # another of its connections has said so already
-        return
-    lane.failures += 1
-    lane.last_error = text
-    lane.free_at = lane_pause(lane.failures, now=at, retry_at=retry_at)
-    lane.save(update_fields=["failures", "last_error", "free_at"])
-
-
-def _clear_lane_failures(lane_ids: set[int]) -> None:
-    if lane_ids:
-        Lane.objects.filter(pk__in=lane_ids, failures__gt=0).update(failures=0, last_error="")
-
-
-def _disable(destination_id: int, text: str, at: datetime) -> None:
-    Destination.objects.filter(pk=destination_id, disabled_at=None).update(
-        disabled_at=at, disabled_reason=text
+def hold(*, job: Job, reason: str) -> None:
+    """Ends a claim whose outcome cannot be recorded: a person has to look."""
+    Delivery.objects.filter(pk=job.pk, lease_token=job.token, state=Delivery.State.SENDING).update(
+        state=Delivery.State.HELD, last_error=without_controls(reason)[:MAX_TEXT], **CLOSED
     )

@@ -17,7 +17,7 @@ class NotRetryable(ValueError):
 def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     """Queues the delivery again, due now. Raises NotRetryable for one that is queued, sending or sent."""
     changed = Delivery.objects.filter(pk=delivery.pk, state__in=RETRYABLE).update(
-        state=Delivery.State.QUEUED, due_at=now, created_at=now, attempts=0
+        state=Delivery.State.QUEUED, due_at=now, created_at=now, attempts=0, sent_at=None
     )
     if not changed:
         state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)

@@ -1,69 +1,48 @@
 """A send pass: claims lane by lane, sends without a transaction, records outcomes in groups."""
 
 import logging
-import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from queue import Empty, SimpleQueue
-from typing import TypeVar
-
-from django.db import InterfaceError, OperationalError, connection
+from queue import SimpleQueue
 
 from common.clock import utcnow
 from common.transactions import forbid_open_transaction
-from delivery.channels import channel
-from delivery.channels.base import Ambiguous, LaneFacts, Outcome, Permanent, Sent, Temporary
+from delivery.channels.base import Permanent, Temporary
 from delivery.models import Lane
-from delivery.services.claiming import Job, claim, give_back, lanes_with_due, renew
+from delivery.services.claiming import ISSUE_PRIORITY, SHORT_WAIT, claim, has_urgent, lanes_with_due
 from delivery.services.connections import Connections, Task
+from delivery.services.database import AWAY, durably, noticing_loss
+from delivery.services.leases import renew
 from delivery.services.letters import Letters, recipient
 from delivery.services.notices import take_notices
+from delivery.services.pool import Pool
 from delivery.services.reaping import reap
-from delivery.services.recording import Result, record
+from delivery.services.report import SendReport
+from delivery.services.samples import NothingToShow
+from delivery.services.settling import gathered, settle
+from delivery.services.stopping import heeding_signals, stopping
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 RENEW_EVERY = 15.0
 # A message is begun only when the lease was renewed this many seconds ago at most.
 FRESH = 20.0
 LOOK_EVERY = 0.25
-# After the database was lost, other workers' leases may be overdue only because of that.
-NO_REAPING_AFTER_LOSS = 60.0
-SHORT_WAIT = timedelta(seconds=2)
-
-_database_lost_at = -NO_REAPING_AFTER_LOSS
-stopping = threading.Event()
-
-
-@dataclass
-class SendReport:
-    """How many of each a pass brought about."""
-
-    sent: int = 0
-    stored: int = 0
-    failed: int = 0
-    deferred: int = 0
-
-    def count(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Sent):
-            self.stored += bool(outcome.stored)
-            self.sent += not outcome.stored
-        elif isinstance(outcome, Permanent):
-            self.failed += 1
-        elif isinstance(outcome, Temporary | Ambiguous):
-            self.deferred += 1
+# Letters are made for so long at a time, then outcomes are looked after.
+SLICE = 0.05
 
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> SendReport:
     """Sends until nothing may be claimed, or the budget is spent; then finishes what is in flight.
 
-    Begins by reaping, so that it needs no beat. What was claimed and not begun is given back.
+    Begins by reaping, so that it needs no beat. What was claimed and not begun is given back; so it is on
+    TERM and Ctrl-C.
     """
     forbid_open_transaction()
-    return SendPass(clock, budget).run()
+    with heeding_signals():
+        return SendPass(clock, budget).run()
 
 
 class SendPass:
@@ -75,46 +54,52 @@ class SendPass:
         self.report = SendReport()
         self.letters = Letters()
         self.done: SimpleQueue[Task] = SimpleQueue()
-        self.lanes: dict[int, Connections] = {}
-        self.in_flight: dict[int, Task] = {}
-        self.lost: frozenset[int] = frozenset()
+        self.pool = Pool(done=self.done, may_begin=self._may_begin, clock=clock)
+        self.in_flight: set[Task] = set()
+        # Those of them whose letters are still to be made.
+        self.waiting: deque[Task] = deque()
+        self.lost: set[Task] = set()
         self.renewed_at = time.monotonic()
         self.looked_at = -LOOK_EVERY
         self.finishing = False
 
     def run(self) -> SendReport:
         try:
-            if time.monotonic() - _database_lost_at >= NO_REAPING_AFTER_LOSS:
+            with noticing_loss():
                 reap(now=self.clock())
-            while self._step():
-                pass
+                while self._step():
+                    pass
         finally:
             self._finish()
         return self.report
 
     def _step(self) -> bool:
-        """Renews, claims, records. False when there is nothing to do any more."""
+        """Renews, claims, hands over, records. False when the pass is over."""
+        if not self._may_go_on():
+            return False
         self._renew()
-        again_at = self._claim() if self._may_claim() else None
+        again_at = self._claim()
+        self._hand_over()
         if not self.in_flight:
             return self._wait_for(again_at)
-        self._record(wait=0.2)
+        self._settle(wait=0.0 if self.waiting else 0.2)
         return True
 
-    def _may_claim(self) -> bool:
+    def _may_go_on(self) -> bool:
         return not stopping.is_set() and (self.stop_at is None or time.monotonic() < self.stop_at)
 
     def _wait_for(self, again_at: datetime | None) -> bool:
         """A lane that allows more within moments is waited for; otherwise the pass is over."""
-        wait = again_at - self.clock() if again_at is not None else None
-        if wait is None or wait > SHORT_WAIT or not self._may_claim():
+        now = self.clock()
+        if again_at is None or again_at - now > SHORT_WAIT:
             return False
-        time.sleep(max(wait.total_seconds(), 0.01))
-        return True
+        stopping.wait(max((again_at - now).total_seconds(), 0.01))
+        # A clock that stands still (when the past is replayed) never gets there.
+        return again_at <= now or self.clock() > now
 
     def _claim(self) -> datetime | None:
-        """Tops up every lane that runs low. Returns when a lane with nothing in flight allows more."""
-        hungry = any(lane.outstanding <= 1 for lane in self.lanes.values()) or not self.in_flight
+        """Tops up every lane that runs low. Returns when to ask again, if a lane said so."""
+        hungry = not self.in_flight or self.pool.runs_low
         if not hungry and time.monotonic() - self.looked_at < LOOK_EVERY:
             return None
         self.looked_at = time.monotonic()
@@ -124,109 +109,87 @@ class SendPass:
         return min(waits, default=None)
 
     def _claim_from(self, lane: Lane, now: datetime) -> datetime | None:
-        connections = self.lanes.get(lane.pk) or self._open(lane)
-        if connections.outstanding > lane.concurrency * 2:
+        try:
+            connections = self.pool.connections(lane)
+            return self._top_up(connections, lane, now) if connections else None
+        except AWAY:
+            raise
+        except Exception:  # a lane that cannot be claimed from stops no other
+            log.exception("claiming failed", extra={"lane": lane.pk})
             return None
-        claimed = claim(lane_id=lane.pk, now=now, in_flight=connections.outstanding)
-        connections.stopped &= not claimed.jobs
-        for job in claimed.jobs:
-            self._start(connections, job, now)
+
+    def _top_up(self, connections: Connections, lane: Lane, now: datetime) -> datetime | None:
+        full = connections.outstanding > 2 * connections.width
+        # A lane that stopped is asked again when all that it had is settled, and its rest is known.
+        if (connections.stopped and connections.outstanding) or (full and not has_urgent(lane, now)):
+            return None
+        connections.stopped = False
+        in_flight = self._urgent_in_flight(lane) if full else connections.outstanding
+        claimed = claim(lane_id=lane.pk, now=now, in_flight=in_flight, urgent=full)
+        tasks = [Task(job) for job in claimed.jobs]
+        connections.more = bool(tasks)
+        connections.outstanding += len(tasks)
+        self.in_flight.update(tasks)
+        self.waiting.extend(tasks)
         return claimed.again_at
 
-    def _open(self, lane: Lane) -> Connections:
-        self.lanes[lane.pk] = Connections(
-            LaneFacts(lane.kind, lane.account),
-            channel(lane.kind),
-            width=1 if lane.serial else lane.concurrency,
-            done=self.done,
-            may_begin=self._may_begin,
-            clock=self.clock,
-        )
-        return self.lanes[lane.pk]
+    def _urgent_in_flight(self, lane: Lane) -> int:
+        rows = (task.job.row for task in self.in_flight)
+        return sum(row.lane_id == lane.pk and row.priority < ISSUE_PRIORITY for row in rows)
 
-    def _start(self, connections: Connections, job: Job, now: datetime) -> None:
+    def _hand_over(self) -> None:
+        """Makes letters, for a moment: leases have to be renewed and outcomes recorded in between."""
+        until = time.monotonic() + SLICE
+        while self.waiting and time.monotonic() < until:
+            self._start(self.waiting.popleft())
+
+    def _start(self, task: Task) -> None:
+        row = task.job.row
         try:
-            task = Task(job, self.letters.letter(job.row, now=now), recipient(job.row))
-        except Exception as error:  # a poisoned letter or recipient stops nobody else
-            log.exception("a letter cannot be made", extra={"delivery": job.pk})
-            record(results=[Result(job, Temporary(f"The letter cannot be made: {error}"), now)])
-            self.report.deferred += 1
+            letter, to = self.letters.letter(row, now=self.clock()), recipient(row)
+            self.pool[row.lane_id].put(task, letter, to)
             return
-        self.in_flight[job.pk] = task
-        connections.put(task)
+        except AWAY:
+            self.done.put(task)
+            raise
+        except NothingToShow as error:
+            task.outcome = Permanent(str(error))
+        except Exception as error:  # a poisoned letter or recipient stops nobody else
+            log.exception("a letter cannot be made", extra={"delivery": row.pk})
+            task.outcome = Temporary(f"The letter cannot be made: {error}")
+        self.done.put(task)
 
-    def _may_begin(self, job: Job) -> bool:
+    def _may_begin(self, task: Task) -> bool:
         fresh = time.monotonic() - self.renewed_at < FRESH
-        return fresh and job.pk not in self.lost and not self.finishing and not stopping.is_set()
+        return fresh and task not in self.lost and not self.finishing and not stopping.is_set()
 
     def _renew(self) -> None:
-        if not self.in_flight or time.monotonic() - self.renewed_at < RENEW_EVERY:
-            if not self.in_flight:
-                self.renewed_at = time.monotonic()
-            return
         started = time.monotonic()
-        tokens = {task.job.token for task in self.in_flight.values()}
-        ours = _durably(lambda: renew(tokens=tokens, now=self.clock()))
-        self.lost = frozenset(self.in_flight.keys() - ours)
+        if self.in_flight and started - self.renewed_at < RENEW_EVERY:
+            return
+        if self.in_flight:
+            tokens = {task.job.token for task in self.in_flight}
+            ours = durably(lambda: renew(tokens=tokens, now=self.clock()))
+            self.lost = {task for task in self.in_flight if (task.job.pk, task.job.token) not in ours}
         self.renewed_at = started
 
-    def _record(self, wait: float) -> None:
-        """Writes whatever outcomes have gathered in one transaction, then lets their connections go on."""
-        tasks = self._gathered(wait)
-        results = [
-            Result(
-                task.job,
-                task.outcome,
-                task.at or self.clock(),
-                channel(task.job.row.lane.kind).crash_policy.value,
-            )
-            for task in tasks
-            if task.outcome is not None
-        ]
-        unbegun = [task.job for task in tasks if task.outcome is None]
-        if results:
-            _durably(lambda: record(results=results))
-        if unbegun:
-            _durably(lambda: give_back(jobs=unbegun))
+    def _settle(self, wait: float) -> None:
+        """Makes whatever has ended durable in one transaction, then lets the connections go on."""
+        tasks = gathered(self.done, wait)
+        settle(tasks, clock=self.clock)
         for task in tasks:
-            self._settle(task)
-
-    def _gathered(self, wait: float) -> list[Task]:
-        tasks = []
-        try:
-            tasks.append(self.done.get(timeout=wait))
-            while True:
-                tasks.append(self.done.get_nowait())
-        except Empty:
-            return tasks
-
-    def _settle(self, task: Task) -> None:
-        if task.outcome is not None:
-            self.report.count(task.outcome)
-        del self.in_flight[task.job.pk]
-        self.lanes[task.job.row.lane_id].outstanding -= 1
-        task.settled.set()
+            if task.outcome is not None:
+                self.report.count(task.outcome)
+            self.in_flight.remove(task)
+            self.pool[task.job.row.lane_id].outstanding -= 1
+            task.settled.set()
 
     def _finish(self) -> None:
-        """Ends the pass: in-flight messages are finished, the rest goes back."""
+        """Ends the pass: messages in flight are finished, the rest goes back."""
         self.finishing = True
+        while self.waiting:
+            self.done.put(self.waiting.popleft())
         while self.in_flight:
             self._renew()
-            self._record(wait=1.0)
-        for lane in self.lanes.values():
-            lane.close()
-
-
-def _durably(write: Callable[[], T]) -> T:
-    """Runs the write until the database takes it: outcomes stay in memory while it is away."""
-    global _database_lost_at
-    pause = 0.1
-    while True:
-        try:
-            return write()
-        except (OperationalError, InterfaceError):
-            log.warning("the database is away; outcomes are kept and written when it is back")
-            _database_lost_at = time.monotonic()
-            connection.close()
-            time.sleep(pause)
-            pause = min(pause * 2, 5.0)
+            self._settle(wait=1.0)
+        self.pool.close()

@@ -25,10 +25,11 @@ def store_issue(
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.
     """
-    (subscribable,) = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk)) or [None]
+    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
     assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
-    if assignable is None or subscribable is None:
+    if assignable is None or not locked:
         raise CollectionChanged("The seal was lost while rendering; another worker has it.")
+    subscribable = locked[0]
     _take_out(assignable, contents)
     issue = _issue(contents, rendered, now)
     assignable.delete()

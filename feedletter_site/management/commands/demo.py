@@ -97,8 +97,7 @@ class Command(FeedletterCommand):
         site = settings.SITE_URL
         urls = {name: f"{site}{path}" for name, path in PATHS.items()} | {"blog": blog_url}
         lines = ["", *report.story(tally, rows, seconds), "", *report.signpost(urls, ADMIN, password)]
-        if not env.flag("DEMO_EXIT"):
-            lines += ["", *report.farewell()]
+        lines += ["", *(report.ended() if env.flag("DEMO_EXIT") else report.farewell())]
         facts = {"newsletters": rows, "urls": urls, "user": ADMIN, "password": password}
         return Told("\n".join(lines), facts)
 

@@ -58,7 +58,7 @@ def test_an_assign_that_was_first_is_in_the_collection_that_is_sealed() -> None:
     assignable = Assignable.objects.get()
     _, sealed = beside(lambda: assign(item_id=coming.pk, now=NOW), lambda: _seal(assignable.pk, LATER))
     assert sealed is not None
-    assert {post.item_id for post in sealed[1].posts} == {held.pk, coming.pk}
+    assert {post.item_id for post in collected(assignable).posts} == {held.pk, coming.pk}
 
 
 def test_an_assign_beside_a_seal_goes_into_another_collection() -> None:
@@ -72,7 +72,7 @@ def test_an_assign_beside_a_seal_goes_into_another_collection() -> None:
 
     sealed, assigned = beside(lambda: _seal(assignable.pk, LATER), becomes_final_and_is_assigned)
     assert sealed is not None
-    assert {post.item_id for post in sealed[1].posts} == {held.pk}
+    assert {post.item_id for post in collected(assignable).posts} == {held.pk}
     assert assigned
     assert Item.objects.get(pk=coming.pk).assignables.get().pk != assignable.pk
 
@@ -87,11 +87,12 @@ def a_sealed_collection_of(item: Any) -> tuple[Any, uuid.UUID, Collected]:
 def test_two_collections_that_complete_at_once_clear_their_common_item() -> None:
     item = FinalItemFactory(state="assigned")
     stores = [
-        lambda a=assignable, t=token, c=contents: store_issue(  # type: ignore[misc]
+        lambda a=assignable, t=token, c=contents: store_issue(
             assignable_id=a.pk, token=t, contents=c, rendered=RENDERED, now=NOW
         )
         for assignable, token, contents in (a_sealed_collection_of(item), a_sealed_collection_of(item))
     ]
+
     def second() -> Any:
         with transaction.atomic():
             return stores[1]()
@@ -116,6 +117,7 @@ def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None
     both = ParsedFeed(title="Blog", guids=(item.guid, "older"), entries=(older,))
     with transaction.atomic():
         store(feed, Reading(body=b"", sha256="1" * 64, headers={}, url="http://b/", parsed=both), NOW)
+
     def poll() -> Any:
         with transaction.atomic():
             return store(feed, a_reading_without(item), NOW + timedelta(minutes=1))

@@ -1,0 +1,123 @@
+"""Small pieces of the admin's pages: tables, links, moments."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.db.models import Model
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+LINK = '<a class="fl-link" href="{}">{}</a>'
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = "Nothing yet.") -> SafeString:
+    """A small table for a panel; every cell is escaped unless it is safe already."""
+    names = list(head)
+    body = format_html_join("", "<tr>{}</tr>", ((_cells(row, names),) for row in rows))
+    if not body:
+        return format_html('<p class="fl-quiet">{}</p>', empty)
+    top = format_html_join("", '<th scope="col">{}</th>', ((name,) for name in names))
+    return format_html(
+        '<table class="fl-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', top, body
+    )
+
+
+def _cells(row: Iterable[Any], names: list[str]) -> SafeString:
+    # On a phone a row becomes a card, and each cell says what it is.
+    return format_html_join("", '<td data-label="{}">{}</td>', zip(names, row, strict=True))
+
+
+def facts(pairs: Iterable[tuple[str, Any]]) -> SafeString:
+    """A list of names and values."""
+    rows = format_html_join("", "<dt>{}</dt><dd>{}</dd>", pairs)
+    return format_html('<dl class="fl-facts">{}</dl>', rows)
+
+
+def listed(values: Iterable[Any]) -> SafeString:
+    """Values with commas between them."""
+    return format_html_join(", ", "{}", ((value,) for value in values))
+
+
+def paragraph(text: Any) -> SafeString:
+    return format_html("<p>{}</p>", text)
+
+
+def button(url: str, text: str) -> SafeString:
+    """A link that looks like the next thing to do."""
+    return format_html('<a class="fl-button" href="{}">{}</a>', url, text)
+
+
+def link_to(obj: Model, text: object = "") -> SafeString:
+    """A link to an object's admin page."""
+    meta = obj._meta
+    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[obj.pk])
+    return format_html(LINK, url, text or obj)
+
+
+def web_link(url: str, text: str = "") -> SafeString | str:
+    """A link to the web; what is no web address (feeds say anything) stays text."""
+    if urlsplit(url).scheme not in ("http", "https"):
+        return text or url
+    return format_html('<a class="fl-link" href="{}" rel="noopener noreferrer">{}</a>', url, text or url)
+
+
+def list_url(model: type[Model], **filters: Any) -> str:
+    """The address of a filtered list."""
+    meta = model._meta
+    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+    return f"{url}?{urlencode(filters)}" if filters else url
+
+
+def list_link(model: type[Model], text: object, **filters: Any) -> SafeString:
+    """A link to a filtered list."""
+    return format_html(LINK, list_url(model, **filters), text)
+
+
+def add_url(model: type[Model], **initial: Any) -> str:
+    """The address of the form for a new object, filled in so far."""
+    meta = model._meta
+    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_add")
+    return f"{url}?{urlencode(initial)}" if initial else url
+
+
+def when(moment: datetime | None, empty: str = "–") -> str:
+    """ "2 Mar 2026, 12:00 CET", in the admin's zone (TIME_ZONE)."""
+    if moment is None:
+        return empty
+    local = timezone.localtime(moment)
+    zone = local.tzname() or ""
+    # Zones without letters of their own are named by their distance: "+0545".
+    shown = f"UTC{zone[:3]}:{zone[3:] or '00'}" if zone[:1] in ("+", "-") else zone
+    # Broken, if at all, between day and hour.
+    return (
+        f"{local.day}\N{NO-BREAK SPACE}{local:%b}\N{NO-BREAK SPACE}{local:%Y, %H:%M}\N{NO-BREAK SPACE}{shown}"
+    )
+
+
+def moment_of(field: str, description: str, empty: str = "–") -> Callable[[Any, Model], str]:
+    """A column or read-only field that shows a moment with its zone."""
+
+    def shown(admin: Any, obj: Model) -> str:
+        return when(getattr(obj, field), empty)
+
+    shown.short_description = description  # type: ignore[attr-defined]
+    shown.admin_order_field = field  # type: ignore[attr-defined]
+    return shown
+
+
+def ago(delta: timedelta) -> str:
+    """A length of time in words: “12 minutes”, “3 hours”, “2 days”."""
+    seconds = int(abs(delta.total_seconds()))
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return counted(seconds // size, word)
+    return counted(seconds, "second")
+
+
+def counted(count: int, word: str, plural: str = "") -> str:
+    """ "1 post", "2 posts", "3,000 posts"."""
+    return f"{count:,} {word if count == 1 else plural or word + 's'}"

@@ -1,0 +1,47 @@
+"""A letter in the admin: in a frame of its own that runs nothing, as wide as a desktop or a phone."""
+
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from common.clock import utcnow
+from delivery.channels.base import Letter, Recipient
+from delivery.models import Delivery, Issue
+from delivery.rendering.fields import values_for
+from delivery.rendering.fill import fill_header, fill_html
+from delivery.rendering.rendered import LetterError
+from delivery.services.letters import issue_letter, sample_letter
+from delivery.services.samples import NothingToShow
+from subscriptions.models import Subscribable
+
+# Letters are shown as this reader would get them; the links to leave lead nowhere.
+ADA = Recipient(
+    delivery_id=0,
+    core="ada@example.org",
+    label="ada@example.org",
+    name="Ada",
+    unsubscribe_url="#",
+    manage_url="#",
+)
+
+
+def preview(subscribable: Subscribable) -> SafeString | str:
+    """The letter as it would look now, with the newest posts; nothing for a bridge."""
+    if subscribable.channel != "email":
+        return ""
+    row = Delivery(kind=Delivery.Kind.TEST, key="preview", context={"subscribable": subscribable.pk})
+    try:
+        return shown(sample_letter(row, now=utcnow()))
+    except (NothingToShow, LetterError) as error:
+        return str(error)
+
+
+def as_it_went_out(issue: Issue) -> SafeString:
+    return shown(issue_letter(issue))
+
+
+def shown(letter: Letter) -> SafeString:
+    """The letter's subject and html, filled in for Ada."""
+    values = values_for(letter, ADA)
+    subject = fill_header(letter.subject, letter.holes, values)
+    html = fill_html(letter.html, letter.holes, values)
+    return render_to_string("admin/letter.html", {"html": html, "subject": subject})

@@ -1,0 +1,131 @@
+"""The admin pages of what others' apps keep: people, API tokens, schedules. All in the admin's one look."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+from django_celery_beat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+)
+from rest_framework.authtoken.admin import TokenAdmin as DrfTokenAdmin
+from rest_framework.authtoken.models import TokenProxy
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminSelect2MultipleWidget
+
+from common.admin_html import moment_of
+
+for model in (User, Group, TokenProxy, PeriodicTask, IntervalSchedule, CrontabSchedule):
+    admin.site.unregister(model)
+# Nothing of ours ticks by the sun or once at an hour.
+for model in (SolarSchedule, ClockedSchedule):
+    admin.site.unregister(model)
+
+
+class Chosen(ModelAdmin):  # type: ignore[misc]
+    """Groups and permissions are found by typing: two lists side by side are wider than the page."""
+
+    filter_horizontal = ()
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["widget"] = UnfoldAdminSelect2MultipleWidget()
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        field.help_text = "Type to search."
+        return field
+
+
+@admin.register(User)
+class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+
+@admin.register(Group)
+class GroupAdmin(Chosen, DjangoGroupAdmin):
+    pass
+
+
+@admin.register(TokenProxy)
+class TokenAdmin(DrfTokenAdmin, ModelAdmin):  # type: ignore[misc]
+    """A token is shown once, when it is made."""
+
+    list_display = ("user", "shown_key", "made")
+    list_display_links = ("user",)
+    list_filter = ()
+    made = moment_of("created", "made")
+
+    @display(description="token")
+    def shown_key(self, token: Any) -> str:
+        return f"{token.key[:4]}…"
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            messages.warning(
+                request, f"The token of {obj.user} is {obj.key}. Keep it: it is shown this once."
+            )
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Another user's needs another token.
+        return False
+
+
+LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}
+HELP = {
+    "name": "",
+    "description": "",
+    "enabled": "Without it, this stage stands still.",
+    "interval": "",
+    "crontab": "",
+    "expire_seconds": "A tick that no worker has taken by then is dropped. As long as the interval is good.",
+}
+
+
+@admin.register(PeriodicTask)
+class PeriodicTaskAdmin(ModelAdmin):  # type: ignore[misc]
+    """When each stage ticks. The stages are the program's own: none is added or taken away here."""
+
+    list_display = ("name", "description", "enabled", "interval", "crontab", "last_run")
+    list_filter = ("enabled",)
+    list_select_related = ("interval", "crontab")
+    readonly_fields = ("name", "description", "last_run")
+    fieldsets = (
+        (None, {"fields": ("name", "description", "enabled")}),
+        (
+            "When it ticks",
+            {
+                "fields": ("interval", "crontab", "expire_seconds", "last_run"),
+                "description": "Choose an interval or a crontab, not both.",
+            },
+        ),
+    )
+    last_run = moment_of("last_run_at", "last run", "not yet")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        return super().get_form(request, obj, change=change, labels=LABELS, help_texts=HELP, **kwargs)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(IntervalSchedule)
+class IntervalAdmin(ModelAdmin):  # type: ignore[misc]
+    pass
+
+
+@admin.register(CrontabSchedule)
+class CrontabAdmin(ModelAdmin):  # type: ignore[misc]
+    list_display = ("__str__", "human_readable")
+    fields = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")

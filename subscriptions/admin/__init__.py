@@ -1,0 +1,14 @@
+"""Newsletters, collections and subscribers in the admin."""
+
+from subscriptions.admin.collection import AssignableAdmin
+from subscriptions.admin.destination import DestinationAdmin, SuppressionAdmin
+from subscriptions.admin.newsletter import SubscribableAdmin
+from subscriptions.admin.subscriber import SubscriptionAdmin
+
+__all__ = [
+    "AssignableAdmin",
+    "DestinationAdmin",
+    "SubscribableAdmin",
+    "SubscriptionAdmin",
+    "SuppressionAdmin",
+]

@@ -1,0 +1,79 @@
+"""The pages of open collections."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.admin import ReadOnlyAdmin, count_of
+from common.admin_html import counted, facts, link_to, table, when
+from common.clock import utcnow
+from common.panels import Action, Panel
+from subscriptions.admin_words import collection_name, waits_for
+from subscriptions.models import Assignable, Assignment
+
+SHOWN = 200
+
+
+def when_it_goes_out(assignable: Assignable) -> SafeString:
+    rows = [
+        ("When it goes out", waits_for(assignable)),
+        ("Newsletter", link_to(assignable.subscribable)),
+        ("Opened", when(assignable.opened_at)),
+    ]
+    if assignable.period_start and assignable.period_end:
+        rows += [
+            ("Takes posts that settle from", when(assignable.period_start)),
+            ("and before", when(assignable.period_end)),
+        ]
+    if assignable.failures:
+        rows.append(("Tried again", when(assignable.next_try_at)))
+    return facts(rows)
+
+
+def posts(assignable: Assignable) -> SafeString:
+    rows = assignable.assignments.select_related("item__feed").defer("item__entry").order_by("-pk")[:SHOWN]
+    return table(
+        ("post", "feed", "since"),
+        ((link_to(row.item), row.item.feed, when(row.assigned_at)) for row in rows),
+        "No posts.",
+    )
+
+
+def try_now(request: HttpRequest, keys: list[int]) -> str:
+    failed = Assignable.objects.filter(pk__in=keys, seal_token=None, failures__gt=0)
+    count = failed.update(next_try_at=utcnow())
+    return f"{counted(count, 'collection')} that failed will be tried again within moments."
+
+
+@admin.register(Assignable)
+class AssignableAdmin(ReadOnlyAdmin):
+    list_display = ("newsletter", "shown_name", "posts", "waits")
+    list_filter = ("subscribable",)
+    list_per_page = 50
+    own_panels = (Panel("When it goes out", when_it_goes_out, order=10), Panel("Posts", posts, order=20))
+    own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Assignable]":
+        every: QuerySet[Assignable] = super().get_queryset(request)
+        counted = every.annotate(held=count_of(Assignment.objects.all(), "assignable"))
+        return counted.select_related("subscribable").prefetch_related("subscribable__feeds")
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, assignable: Assignable) -> str:
+        return str(assignable.subscribable)
+
+    @display(description="collection", ordering="opened_at")
+    def shown_name(self, assignable: Assignable) -> str:
+        return collection_name(assignable)
+
+    @display(description="posts", ordering="held")
+    def posts(self, assignable: Any) -> int:
+        return int(assignable.held)
+
+    @display(description="when it goes out", ordering="period_end")
+    def waits(self, assignable: Assignable) -> str:
+        return waits_for(assignable)

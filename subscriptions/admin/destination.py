@@ -1,0 +1,89 @@
+"""The pages of addresses, and of those that must not be written to."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common import kinds
+from common.admin import ReadOnlyAdmin
+from common.admin_html import counted, facts, link_to, moment_of, table, when
+from common.panels import Action, Panel
+from subscriptions.models import Destination, Suppression
+
+
+def about(destination: Destination) -> SafeString:
+    rows = [
+        ("Channel", destination.kind),
+        ("Address", destination.core),
+        ("Added", when(destination.added_at)),
+    ]
+    if destination.disabled_at:
+        rows.append(("Disabled", when(destination.disabled_at)))
+        rows.append(("Why", destination.disabled_reason or "Not said."))
+    return facts(rows)
+
+
+def wanted(destination: Destination) -> SafeString:
+    rows = destination.subscriptions.select_related("subscribable").order_by("pk")
+    return table(
+        ("newsletter", "status", "since"),
+        (
+            (link_to(row, row.subscribable), row.get_status_display(), when(row.confirmed_at or row.added_at))
+            for row in rows
+        ),
+        "No newsletter.",
+    )
+
+
+def enable(request: HttpRequest, keys: list[int]) -> str:
+    disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False)
+    count = disabled.update(disabled_at=None, disabled_reason="")
+    return f"{counted(count, 'address', 'addresses')} may be written to again."
+
+
+@admin.register(Destination)
+class DestinationAdmin(ReadOnlyAdmin):
+    list_display = ("label", "kind", "added", "disabled")
+    list_filter = ("kind",)
+    search_fields = ("core", "label")
+    own_panels = (Panel("About it", about, order=10), Panel("What they get", wanted, order=20))
+    own_actions = (Action("enable", "Enable again", enable, fits=lambda row: row.disabled_at),)
+    added = moment_of("added_at", "added")
+    disabled = moment_of("disabled_at", "disabled")
+
+
+class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The address is kept as the channel writes it, or it would match nobody."""
+
+    kind = forms.ChoiceField(label="channel", widget=UnfoldAdminSelectWidget(), initial="email")
+
+    class Meta:
+        model = Suppression
+        fields = ("kind", "core", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["kind"].choices = [(kind.key, kind.label) for kind in kinds.all_kinds()]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("kind") == "email" and data.get("core"):
+            try:
+                data["core"] = kinds.get("email").parse_destination({"email": data["core"]}).core
+            except kinds.InvalidDestination as error:
+                self.add_error("core", str(error))
+        return data
+
+
+@admin.register(Suppression)
+class SuppressionAdmin(ModelAdmin):  # type: ignore[misc]
+    form = SuppressionForm
+    list_display = ("core", "kind", "reason", "since")
+    search_fields = ("core", "reason")
+    list_filter = ("kind",)
+    since = moment_of("created_at", "since")

@@ -1,0 +1,143 @@
+"""The pages of newsletters and bridges."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+from unfold.decorators import display
+
+from common.admin import ServiceAdmin, count_of
+from common.admin_html import list_link, web_link
+from common.clock import utcnow
+from common.panels import Action, Panel
+from feeds.models import Feed
+from subscriptions.admin import newsletter_panels
+from subscriptions.admin_words import rhythm
+from subscriptions.forms_admin import subscribable_form
+from subscriptions.forms_channels import shown_for
+from subscriptions.links import page_url
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.services.defining import SCHEDULING, USES, alter_subscribable, define_subscribable
+from subscriptions.services.dropping import drop_subscribable
+
+SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
+
+
+def what_dropping_does(keys: list[int]) -> list[str]:
+    return [newsletter_panels.losses(each) for each in Subscribable.objects.filter(pk__in=keys)]
+
+
+def drop(request: HttpRequest, keys: list[int]) -> str:
+    rows = Subscribable.objects.filter(pk__in=keys)
+    return " ".join(drop_subscribable(subscribable=row, force=True, now=utcnow()) for row in rows)
+
+
+@admin.register(Subscribable)
+class SubscribableAdmin(ServiceAdmin):
+    list_display = ("shown_name", "title", "channel", "shown_rhythm", "subscribers", "shown_page")
+    list_filter = ("channel", "arrangement", "visibility", "stopped")
+    search_fields = ("name", "title")
+    autocomplete_fields = ("feeds",)
+    shown_after_adding = True
+    own_panels = (
+        Panel("How it goes", newsletter_panels.how_it_goes, order=10),
+        Panel("Share it", newsletter_panels.share, order=40),
+        Panel("The same as a command", newsletter_panels.command, order=90),
+    )
+    own_actions = (Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"),)
+
+    @property
+    def conditional_fields(self) -> dict[str, str]:
+        """When a field is shown (Alpine expressions): with the arrangements, or the channel, that use it."""
+        used = {
+            name: " || ".join(f"arrangement == '{each}'" for each in USES if name in USES[each])
+            for name in SCHEDULING
+        }
+        periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
+        channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
+        by_mail = dict.fromkeys(("from_email", "reply_to", "sign_up"), "channel == 'email'")
+        return {**used, "grace_minutes": periods, **by_mail, **shown_for("option_fields", channels)}
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        return super().get_form(request, obj, change=change, **{"form": subscribable_form(), **kwargs})
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        options = tuple(shown_for("option_fields", {}))
+        return (
+            ("What", {"fields": ("feeds", "title", "name", "description")}),
+            ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
+            ("How it travels", {"fields": ("channel", "from_email", "reply_to", *options)}),
+            ("Who may see it and sign up", {"fields": ("visibility", "sign_up", "stopped")}),
+            ("How it looks", {"fields": ("template", "language", "params"), "classes": ("collapse",)}),
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        # Its addresses, its commands and every List-Id carry the name.
+        return ("name",) if obj is not None else ()
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A newsletter of a feed begins with the feed's title."""
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        feed = Feed.objects.filter(pk__in=_whole(initial.get("feeds", []))).order_by("pk").first()
+        if feed is not None and feed.title:
+            initial.setdefault("title", feed.title[:200])
+            initial.setdefault("name", free_name(feed.title))
+        if feed is not None and feed.language:
+            initial.setdefault("language", feed.language)
+        return initial
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscribable]":
+        every: QuerySet[Subscribable] = super().get_queryset(request)
+        return every.annotate(subscriber_count=count_of(Subscription.objects.confirmed(), "subscribable"))
+
+    def save_model(self, request: HttpRequest, obj: Subscribable, form: Any, change: bool) -> None:
+        data = dict(form.cleaned_data)
+        unused = SCHEDULING - USES[data["arrangement"]]
+        own = {field.name for field in Subscribable._meta.concrete_fields}
+        fields = {name: value for name, value in data.items() if name in own - unused}
+        fields["options"] = obj.options
+        if change:
+            alter_subscribable(subscribable=obj, feeds=list(data["feeds"]), **fields)
+            return
+        obj.pk = define_subscribable(feeds=list(data["feeds"]), **fields).pk
+        messages.success(request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm(obj)}.")
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the services saved."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Deleted by an action, which says first what goes with it.
+        return False
+
+    @display(description="name", ordering="name")
+    def shown_name(self, subscribable: Subscribable) -> str:
+        return subscribable.name
+
+    @display(description="readers get it")
+    def shown_rhythm(self, subscribable: Subscribable) -> str:
+        return rhythm(subscribable)
+
+    @display(description="subscribers", ordering="subscriber_count")
+    def subscribers(self, subscribable: Any) -> SafeString:
+        shown = f"{subscribable.subscriber_count:,}"
+        return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
+
+    @display(description="page")
+    def shown_page(self, subscribable: Subscribable) -> str:
+        url = page_url(subscribable)
+        return web_link(url, f"/s/{subscribable.name}/") if url else "private"
+
+
+def free_name(title: str) -> str:
+    """A name made of a title that no newsletter has yet; empty when nothing can be made of it."""
+    name = slugify(title)[:56].strip("-")
+    taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
+    numbered = (f"{name}-{number}" for number in range(2, 100))
+    return next((each for each in (name, *numbered) if each not in taken), "") if name else ""
+
+
+def _whole(values: Any) -> list[int]:
+    return [int(value) for value in values if str(value).isdecimal()]

@@ -1,0 +1,126 @@
+"""What a newsletter's page tells."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count
+from django.utils.html import escape, format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from common import kinds
+from common.admin_html import add_url, counted, facts, link_to, list_link, listed, table, web_link
+from common.clock import utcnow
+from subscriptions.admin.command import define_command
+from subscriptions.admin_words import rhythm, waits_for
+from subscriptions.links import page_url
+from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.rules.periods import next_ends
+from subscriptions.rules.words import moment_words
+from subscriptions.services.schedules import schedule_of
+from subscriptions.services.signing_up import is_open
+
+SHOWN = 20
+NEXT = 5
+
+
+def channel_labels() -> list[tuple[str, str]]:
+    return [(kind.key, kind.label) for kind in kinds.all_kinds()]
+
+
+def how_it_goes(subscribable: Subscribable) -> SafeString:
+    """Rhythm, next times, who gets it, what is being collected."""
+    rows: list[tuple[str, Any]] = [("Readers get", rhythm(subscribable))]
+    if subscribable.stopped:
+        rows.append(("Stopped", "It takes no new posts; what is being collected still goes out."))
+    if ends := next_times(subscribable):
+        rows.append(("If there is anything new, it goes out on", _lines(ends)))
+    rows.append(("Subscribers", subscribers(subscribable)))
+    return format_html("{}{}", facts(rows), collections(subscribable))
+
+
+def next_times(subscribable: Subscribable, now: datetime | None = None) -> list[str]:
+    """The next five moments at which a letter may go out; none for arrangements without a calendar."""
+    zone = ZoneInfo(subscribable.time_zone)
+    ends = next_ends(schedule_of(subscribable), zone, now or utcnow(), count=NEXT)
+    return [moment_words(end, zone) for end in ends]
+
+
+def subscribers(subscribable: Subscribable) -> SafeString:
+    """How many of each status, and a way to add one."""
+    counts = dict(subscribable.subscriptions.order_by().values_list("status").annotate(Count("pk")))
+    links = [
+        list_link(
+            Subscription,
+            f"{counts[status]:,} {label}",
+            subscribable__id__exact=subscribable.pk,
+            status__exact=status,
+        )
+        for status, label in Subscription.Status.choices
+        if status in counts
+    ]
+    add = format_html(
+        '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
+    )
+    return listed([*links, add] if links else ["None so far", add])
+
+
+def collections(subscribable: Subscribable) -> SafeString:
+    rows: Any = subscribable.assignables.annotate(held=Count("assignments"))[:SHOWN]
+    return table(
+        ("being collected", "when it goes out"),
+        ((link_to(row, counted(row.held, "post")), waits_for(_with(row, subscribable))) for row in rows),
+        "Nothing is being collected at the moment.",
+    )
+
+
+def _with(assignable: Assignable, subscribable: Subscribable) -> Assignable:
+    assignable.subscribable = subscribable  # saves asking for it row by row
+    return assignable
+
+
+def share(subscribable: Subscribable) -> SafeString | str:
+    """Where readers subscribe, and the form for the blog. Nothing for bridges, which nobody signs up for."""
+    if not kinds.get(subscribable.channel).public_sign_up:
+        return ""
+    url = page_url(subscribable)
+    if not url:
+        return "It is private: there is no page for it, and only you add subscribers."
+    if not is_open(subscribable):
+        return facts([("Its page", web_link(url)), ("Sign-up", "Closed: only you add subscribers.")])
+    return format_html(
+        '{}<p>The form for the blog; paste it where readers should find it:</p><pre class="fl-copy">{}</pre>',
+        facts([("Subscribe page", web_link(url))]),
+        escape(snippet(subscribable, url)),
+    )
+
+
+def snippet(subscribable: Subscribable, url: str) -> str:
+    """A sign-up form that works on any page, without a script."""
+    return format_html(
+        '<form method="post" action="{}">\n'
+        '  <label>E-mail <input type="email" name="email" autocomplete="email" required></label>\n'
+        '  <button type="submit">Subscribe to {}</button>\n'
+        "</form>",
+        url,
+        subscribable,
+    )
+
+
+def command(subscribable: Subscribable) -> SafeString:
+    return format_html('<pre class="fl-copy">{}</pre>', define_command(subscribable))
+
+
+def losses(subscribable: Subscribable) -> str:
+    """What deleting it takes along."""
+    active = subscribable.subscriptions.exclude(status="unsubscribed").count()
+    held = subscribable.assignables.aggregate(posts=Count("assignments"))["posts"]
+    collected = f" {counted(held, 'post')} being collected will not go out." if held else ""
+    return (
+        f"“{subscribable}” is deleted with its {counted(active, 'subscriber')}, its page, its archive and "
+        f"what is on its way to readers.{collected} This cannot be taken back."
+    )
+
+
+def _lines(values: list[str]) -> SafeString:
+    return format_html_join("", "{}<br>", ((value,) for value in values))

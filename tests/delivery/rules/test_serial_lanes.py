@@ -1,0 +1,79 @@
+"""The order of a serial lane: its head first, waited for at most an hour."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.rules.lanes import HEAD_WAITS, Queued, serial_next
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def queued(pk: int, *, state: str = "queued", due: int = 0, age: int = 10) -> Queued:
+    """`due` in so many minutes, `age` minutes old."""
+    return Queued(pk, state, NOW + due * MINUTE, NOW - age * MINUTE)
+
+
+def test_the_head_goes_first() -> None:
+    assert serial_next([queued(1), queued(2)], NOW) == 1
+
+
+def test_nothing_goes_while_one_is_being_sent() -> None:
+    assert serial_next([queued(1), queued(2, state="sending")], NOW) is None
+
+
+def test_a_head_that_is_put_off_holds_the_others_back() -> None:
+    assert serial_next([queued(1, state="deferred", due=5), queued(2)], NOW) is None
+
+
+def test_a_head_that_is_put_off_is_passed_after_an_hour() -> None:
+    assert serial_next([queued(1, state="deferred", due=5, age=60), queued(2)], NOW) == 2
+
+
+def test_a_head_that_keeps_failing_lets_the_others_go_first_after_an_hour() -> None:
+    """It is due each time the lane has rested: without this it alone would ever be tried."""
+    assert serial_next([queued(1, state="deferred", age=60), queued(2)], NOW) == 2
+
+
+def test_a_passed_head_goes_as_soon_as_nothing_else_is_due() -> None:
+    assert serial_next([queued(1, state="deferred", age=90)], NOW) == 1
+    late = [queued(1, state="deferred", age=90, due=1), queued(2, state="deferred", age=80)]
+    assert serial_next(late, NOW) == 2
+
+
+def test_a_head_that_merely_waited_long_keeps_its_place() -> None:
+    assert serial_next([queued(1, age=600), queued(2, age=500)], NOW) == 1
+
+
+def test_an_empty_lane_sends_nothing() -> None:
+    assert serial_next([], NOW) is None
+
+
+STATES = st.sampled_from(["queued", "deferred"])
+MESSAGES = st.lists(st.tuples(STATES, st.integers(-90, 90), st.integers(0, 180)), max_size=8)
+
+
+@given(MESSAGES)
+def test_what_goes_is_due_and_nothing_young_stands_before_it(rows: list[tuple[str, int, int]]) -> None:
+    queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
+    chosen = serial_next(queue, NOW)
+    if chosen is None:
+        head_waits = any(row.due_at > NOW and NOW - row.created_at < HEAD_WAITS for row in queue)
+        assert head_waits or not any(row.due_at <= NOW for row in queue)
+        return
+    assert queue[chosen].due_at <= NOW
+    assert all(NOW - row.created_at >= HEAD_WAITS for row in queue[:chosen])
+
+
+@given(MESSAGES)
+def test_every_message_goes_in_the_end(rows: list[tuple[str, int, int]]) -> None:
+    """However they stand, sending one after the other empties the lane within the hours that follow."""
+    queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
+    now, end = NOW, NOW + timedelta(hours=4)
+    while queue and now < end:
+        chosen = serial_next(queue, now)
+        queue = [row for row in queue if row.pk != chosen]
+        now += MINUTE if chosen is None else timedelta(0)
+    assert queue == []

@@ -1,0 +1,28 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from delivery.services import database, stopping
+from tests.servers.smtp_server import SmtpServer
+
+
+@pytest.fixture
+def smtp(settings: Any) -> Iterator[SmtpServer]:
+    """A mail server, and EMAIL_URL leads to it."""
+    with SmtpServer() as server:
+        settings.EMAIL_URL = server.url
+        yield server
+
+
+@pytest.fixture
+def mailbox(settings: Any) -> None:
+    settings.EMAIL_URL = "mailbox:"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As after a start: the database was never lost, nobody asked us to stop."""
+    monkeypatch.setattr(database, "_lost_at", -database.NO_REAPING_SECONDS)
+    yield
+    stopping.stopping.clear()

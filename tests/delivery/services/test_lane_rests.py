@@ -1,0 +1,137 @@
+"""A lane whose account cannot send rests, longer each time, and blames no message for it."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from delivery.channels.base import Sent, Temporary
+from delivery.models import Lane
+from delivery.services.claiming import Job, claim
+from delivery.services.recording import Result, record
+from tests.delivery.services.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, ended, queued
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+STOP = Temporary("421 4.7.0 Too many connections", stops_lane=True)
+
+
+def rest(lane: Lane, since: datetime = NOW) -> timedelta:
+    lane.refresh_from_db()
+    assert lane.free_at is not None
+    return lane.free_at - since
+
+
+def about(seconds: float) -> object:
+    return pytest.approx(seconds, rel=0.11)
+
+
+def test_a_lane_that_was_stopped_rests_and_says_why() -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    ended(STOP, claimed()[0])
+    assert rest(lane).total_seconds() == about(15)
+    assert (lane.failures, lane.last_error) == (1, STOP.text)
+    assert claimed(now=NOW + SECOND) == ()
+    assert claim(lane_id=lane.pk, now=NOW + SECOND, in_flight=0).again_at == lane.free_at
+
+
+def test_each_failure_in_a_row_makes_it_rest_twice_as_long() -> None:
+    lane, now, rests = a_lane(), NOW, []
+    queued(lane=lane)
+    for _ in range(4):
+        (row,) = ended(STOP, *claimed(now=now), at=now)
+        rests.append(rest(lane, now).total_seconds())
+        now = max(row.due_at, lane_is_free(lane))
+    assert rests == [about(15), about(30), about(60), about(120)]
+
+
+def test_all_connections_that_fail_at_once_count_as_one_failure() -> None:
+    lane = a_lane()
+    queued(5, lane=lane)
+    jobs = claimed()
+    ended(STOP, *jobs[:3])
+    ended(STOP, *jobs[3:], at=NOW + 2 * SECOND)
+    assert rest(lane).total_seconds() == about(15)
+    assert lane.failures == 1
+
+
+def test_a_later_time_that_one_of_them_heard_is_kept() -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    one, two = claimed()
+    ended(STOP, one)
+    ended(Temporary("429", retry_at=NOW + HOUR, stops_lane=True), two)
+    assert rest(lane) == HOUR
+    assert lane.failures == 1
+
+
+def test_a_lane_with_spacing_rests_longer_each_time_too() -> None:
+    lane, now = a_lane(serial=True, concurrency=1, spacing_seconds=60), NOW
+    queued(lane=lane)
+    for _ in range(5):
+        ((row,), last) = (ended(STOP, *claimed(now=now), at=now + SECOND), now)
+        now = max(row.due_at, lane_is_free(lane))
+    assert lane.failures == 5
+    assert rest(lane, last) >= 3 * MINUTE
+
+
+def test_the_spacing_of_the_message_is_kept_where_the_rest_is_shorter() -> None:
+    lane = a_lane(serial=True, concurrency=1, spacing_seconds=60)
+    queued(lane=lane)
+    ended(STOP, *claimed())
+    assert rest(lane) == MINUTE
+
+
+def test_a_success_forgets_the_failures() -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    one, two = claimed()
+    ended(STOP, one)
+    ended(Sent("ok"), two)
+    lane.refresh_from_db()
+    assert (lane.failures, lane.last_error) == (0, "")
+
+
+def test_an_outage_is_not_counted_against_the_messages() -> None:
+    lane = a_lane()
+    queued(3, lane=lane)
+    rows = ended(STOP, *claimed())
+    assert sorted(row.attempts for row in rows) == [0, 0, 1]
+    assert {row.state for row in rows} == {"deferred"}
+    now = NOW + HOUR
+    for row in ended(STOP, *claimed(now=now), at=now):
+        assert (row.attempts <= 1, row.due_at) == (True, now)
+
+
+def test_a_message_that_alone_stops_the_lane_waits_longer_each_time() -> None:
+    """Else it would be tried after every rest, for ever, and everybody would wait with it."""
+    lane, now = a_lane(), NOW
+    (bad,) = queued(lane=lane)
+    for count in range(1, 4):
+        (row,) = ended(STOP, *claimed(now=now), at=now)
+        assert (row.pk, row.attempts) == (bad.pk, count)
+        now = max(row.due_at, lane_is_free(lane))
+        queued(lane=lane, due_at=NOW)
+        good = [job for job in claimed(now=now - SECOND) if job.pk != bad.pk]
+        ended(Sent("ok"), *good, at=now)
+    assert row.due_at - NOW >= 3 * MINUTE
+
+
+def lane_is_free(lane: Lane) -> datetime:
+    lane.refresh_from_db()
+    assert lane.free_at is not None
+    return lane.free_at
+
+
+def test_one_that_failed_and_one_that_arrived_together_leave_the_lane_resting_but_well() -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    one, two = claimed()
+    record(results=[result(one, STOP), result(two, Sent("ok"))])
+    assert rest(lane).total_seconds() == about(15)
+    assert lane.failures == 0
+
+
+def result(job: Job, outcome: Sent | Temporary) -> Result:
+    return Result(job, outcome, NOW)
