@@ -39,7 +39,7 @@ def decrypt(token: str) -> dict[str, str]:
         return dict(json.loads(_cipher().decrypt(token.encode())))
     except InvalidToken as error:
         raise ValueError(
-            "A stored secret cannot be read: SECRET_KEY has changed. Put the old one into SECRET_KEY_FALLBACKS."
+            "A stored secret is unreadable: SECRET_KEY has changed. Add the old one to SECRET_KEY_FALLBACKS."
         ) from error
 
 

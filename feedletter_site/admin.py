@@ -50,7 +50,7 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
 
 
 @admin.register(Group)
-class GroupAdmin(Chosen, DjangoGroupAdmin):
+class GroupAdmin(Chosen, DjangoGroupAdmin):  # type: ignore[misc]
     pass
 
 

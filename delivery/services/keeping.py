@@ -5,30 +5,29 @@ from datetime import datetime
 from email import message_from_bytes, policy
 
 from delivery.channels.base import Outcome, Sent
-from delivery.models import MailboxMessage
+from delivery.models import Delivery, MailboxMessage
 from delivery.services.claiming import Job
 
 Ended = tuple[Job, Outcome, datetime]
 
 
 def keep_letters(accepted: Sequence[Ended]) -> None:
-    """Keeps the newest copy of what was stored; what went out after all is kept no longer."""
-    kept = [
-        _message(job, outcome.stored, at)
+    """Keeps what was stored, within the caller's transaction; the newest copy, if there is one already."""
+    stored = {
+        job.pk: (job, outcome.stored, at)
         for job, outcome, at in accepted
         if isinstance(outcome, Sent) and outcome.stored is not None
-    ]
-    if kept:
-        MailboxMessage.objects.bulk_create(
-            kept,
-            update_conflicts=True,
-            unique_fields=["delivery"],
-            update_fields=["recipient", "subject", "stored_at", "raw"],
-        )
-    stored = {message.delivery_id for message in kept}
-    sent = [job.pk for job, _, _ in accepted if job.pk not in stored]
-    if sent:
-        MailboxMessage.objects.filter(delivery__in=sent).delete()
+    }
+    if not stored:
+        return
+    # A newsletter may have been dropped meanwhile, with its deliveries.
+    there = Delivery.objects.filter(pk__in=stored).values_list("pk", flat=True)
+    MailboxMessage.objects.bulk_create(
+        [_message(*stored[pk]) for pk in there],
+        update_conflicts=True,
+        unique_fields=["delivery"],
+        update_fields=["recipient", "subject", "stored_at", "raw"],
+    )
 
 
 def _message(job: Job, raw: bytes, at: datetime) -> MailboxMessage:

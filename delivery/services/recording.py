@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
@@ -22,7 +23,6 @@ log = logging.getLogger(__name__)
 
 CLOSED = {"lease_token": None, "lease_until": None}
 MAX_TEXT = 2000
-Rows = dict[int, Delivery]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,49 +47,32 @@ class Result:
 def record(*, results: Sequence[Result]) -> None:
     """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit.
 
-    Locks deliveries in pk order, then destinations, then lanes, as everybody does.
+    Locks deliveries, then destinations, then lanes, as everybody does.
     """
-    rows = _locked([result.job.pk for result in results])
+    results = sorted(results, key=lambda result: result.job.pk)
     accepted = [result for result in results if isinstance(result.outcome, Sent)]
     failed = [result for result in results if not isinstance(result.outcome, Sent)]
-    _record_accepted(accepted, rows)
-    ours = [result for result in failed if _is_ours(result, rows)]
-    _record_failed(ours)
-    if len(ours) < len(failed):
-        log.warning("%d late failures are not recorded", len(failed) - len(ours))
-    keep_letters([(result.job, result.outcome, result.at) for result in accepted if result.job.pk in rows])
+    _record_accepted(accepted)
+    ours = _record_failed(failed)
+    keep_letters([(result.job, result.outcome, result.at) for result in accepted])
     _disable(ours)
     rest_lanes(
         stops=[_stop(result) for result in failed if result.stops_lane],
-        well={result.job.row.lane_id for result in accepted},
+        sent={result.job.row.lane for result in accepted},
     )
 
 
-def _locked(pks: Sequence[int]) -> Rows:
-    rows = Delivery.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True)
-    return {row.pk: row for row in rows.only("state", "lease_token", "remote_id", "sent_at")}
-
-
-def _is_ours(result: Result, rows: Rows) -> bool:
-    row = rows.get(result.job.pk)
-    return row is not None and row.state == "sending" and row.lease_token == result.job.token
-
-
-def _record_accepted(results: Sequence[Result], rows: Rows) -> None:
-    alike: dict[tuple[str, bool], list[Result]] = defaultdict(list)
+def _record_accepted(results: Sequence[Result]) -> None:
+    alike: dict[tuple[UUID, str, bool], list[Result]] = defaultdict(list)
     for result in results:
         assert isinstance(result.outcome, Sent)  # noqa: S101 - for the type checker
         remote_id = without_controls(result.outcome.remote_id)[:255]
-        alike[(remote_id, result.outcome.stored is not None)].append(result)
-    for (remote_id, stored), group in alike.items():
-        at = max(result.at for result in group)
-        ours = {result.job.pk: result.job.token for result in group if _is_ours(result, rows)}
-        Delivery.objects.filter(
-            pk__in=ours, lease_token__in=set(ours.values()), state=Delivery.State.SENDING
-        ).update(**_accepted(at, remote_id, stored))
-        for result in group:
-            if result.job.pk not in ours and (row := rows.get(result.job.pk)):
-                _record_late(row, at, remote_id, stored)
+        alike[(result.job.token, remote_id, result.outcome.stored is not None)].append(result)
+    for (token, remote_id, stored), group in alike.items():
+        at, pks = max(result.at for result in group), [result.job.pk for result in group]
+        ours = Delivery.objects.filter(pk__in=pks, lease_token=token, state=Delivery.State.SENDING)
+        if ours.update(**_accepted(at, remote_id, stored)) != len(pks):
+            _record_late(pks, at, remote_id, stored)
 
 
 def _accepted(at: datetime, remote_id: str, stored: bool) -> dict[str, object]:
@@ -104,42 +87,58 @@ def _accepted(at: datetime, remote_id: str, stored: bool) -> dict[str, object]:
     }
 
 
-def _record_late(row: Delivery, at: datetime, remote_id: str, stored: bool) -> None:
-    """An acceptance after our lease was taken from us: the message did arrive, so that is recorded.
+def _record_late(pks: Sequence[int], at: datetime, remote_id: str, stored: bool) -> None:
+    """Acceptances after our lease was taken from us: the message did arrive, so that is recorded.
 
     Whoever claimed it meanwhile finds its lease gone at the next renewal and skips it if not begun.
     """
-    if (row.remote_id, row.sent_at) == (remote_id, at):
-        return
-    log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
-    if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
-        Attempt.objects.create(delivery=row, at=at, outcome="accepted twice", text=remote_id)
-    if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
-        Delivery.objects.filter(pk=row.pk, state=row.state).update(**_accepted(at, remote_id, stored))
+    for row in Delivery.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk"):
+        if (row.remote_id, row.sent_at) == (remote_id, at):
+            continue  # just now, or by the commit of which we did not hear
+        log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
+        if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
+            Attempt.objects.create(delivery=row, at=at, outcome="accepted twice", text=remote_id)
+        if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
+            Delivery.objects.filter(pk=row.pk, state=row.state).update(**_accepted(at, remote_id, stored))
 
 
-def _record_failed(results: Sequence[Result]) -> None:
-    """Those are ours. The first to stop a lane that was well is counted: the cause may be the message."""
+def _record_failed(results: Sequence[Result]) -> list[Result]:
+    """Returns those that were still ours; late failures are only logged.
+
+    The first to stop a lane that was well is counted: the cause may be the message.
+    """
     lanes = {result.job.row.lane_id for result in results if result.stops_lane}
-    well = set(Lane.objects.filter(pk__in=lanes, failures=0).values_list("pk", flat=True))
-    attempts = []
+    well = set(Lane.objects.filter(pk__in=lanes, failures=0).values_list("pk", flat=True)) if lanes else set()
+    ours = []
     for result in results:
-        lane_id = result.job.row.lane_id
-        counts = not result.stops_lane or lane_id in well
+        counts = not result.stops_lane or result.job.row.lane_id in well
+        if _record_failure(result, counts):
+            ours.append(result)
+        else:
+            log.warning("a late failure, not recorded", extra={"delivery": result.job.pk})
         if result.stops_lane:
-            well.discard(lane_id)
-        _record_failure(result, counts)
-        outcome = type(result.outcome).__name__.lower()
-        attempts.append(Attempt(delivery_id=result.job.pk, at=result.at, outcome=outcome, text=_text(result)))
-    Attempt.objects.bulk_create(attempts)
+            well.discard(result.job.row.lane_id)
+    Attempt.objects.bulk_create(
+        [
+            Attempt(
+                delivery_id=result.job.pk,
+                at=result.at,
+                outcome=type(result.outcome).__name__.lower(),
+                text=_text(result),
+            )
+            for result in ours
+        ]
+    )
+    return ours
 
 
-def _record_failure(result: Result, counts: bool) -> None:
+def _record_failure(result: Result, counts: bool) -> bool:
     row = result.job.row
     after = _after(result, row.attempts + 1) if counts else Next("deferred", result.at)
     # An earlier attempt whose end is unknown stays unknown until a session has dealt with it.
     unknown = row.begun_at if isinstance(result.outcome, Ambiguous) else None
-    Delivery.objects.filter(pk=row.pk, lease_token=result.job.token, state=Delivery.State.SENDING).update(
+    ours = Delivery.objects.filter(pk=row.pk, lease_token=result.job.token, state=Delivery.State.SENDING)
+    changed = ours.update(
         state=after.state,
         due_at=after.due_at or row.due_at,
         attempts=F("attempts") + int(counts),
@@ -147,6 +146,7 @@ def _record_failure(result: Result, counts: bool) -> None:
         begun_at=unknown if result.begun else result.job.begun_before,
         **CLOSED,
     )
+    return bool(changed)
 
 
 def _after(result: Result, attempts: int) -> Next:

@@ -20,16 +20,16 @@ class Stop:
     at: datetime
 
 
-def rest_lanes(*, stops: Sequence[Stop], well: Collection[int]) -> None:
-    """Within the caller's transaction: lanes that stopped rest, those of `well` have sent something."""
+def rest_lanes(*, stops: Sequence[Stop], sent: Collection[Lane]) -> None:
+    """Within the caller's transaction: lanes that stopped rest; those of `sent`, as claimed, are well."""
     stopped: dict[int, list[Stop]] = defaultdict(list)
     for stop in stops:
         stopped[stop.lane_id].append(stop)
-    for lane_id in sorted(stopped.keys() | set(well)):
-        if lane_id in stopped:
-            _rest(lane_id, stopped[lane_id])
-        if lane_id in well:
-            Lane.objects.filter(pk=lane_id, failures__gt=0).update(failures=0, last_error="")
+    for lane_id in sorted(stopped):
+        _rest(lane_id, stopped[lane_id])
+    # (Asked first: nearly always there is nothing to forget.)
+    for lane_id in sorted(lane.pk for lane in sent if lane.failures or lane.pk in stopped):
+        Lane.objects.filter(pk=lane_id, failures__gt=0).update(failures=0, last_error="")
 
 
 def _rest(lane_id: int, stops: Sequence[Stop]) -> None:

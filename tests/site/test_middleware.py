@@ -12,13 +12,12 @@ from feedletter_site.middleware import ProxyMiddleware, client_address
 TRUSTED = [ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32")]
 
 
-def seen(settings: Any, remote: str, **headers: str) -> HttpRequest:
+def seen(settings: Any, remote: str, **headers: Any) -> HttpRequest:
     """The request as the program sees it behind the middleware."""
     settings.TRUSTED_PROXIES = TRUSTED
-    requests: list[HttpRequest] = []
-    inner = ProxyMiddleware(lambda request: (requests.append(request), HttpResponse())[1])
-    inner(RequestFactory().get("/", REMOTE_ADDR=remote, **headers))
-    return requests[0]
+    request: HttpRequest = RequestFactory().get("/", REMOTE_ADDR=remote, **headers)
+    ProxyMiddleware(lambda _: HttpResponse())(request)
+    return request
 
 
 def test_a_trusted_proxy_is_believed(settings: Any) -> None:

@@ -85,10 +85,10 @@ def test_the_spacing_of_the_message_is_kept_where_the_rest_is_shorter() -> None:
 
 def test_a_success_forgets_the_failures() -> None:
     lane = a_lane()
-    queued(2, lane=lane)
-    one, two = claimed()
-    ended(STOP, one)
-    ended(Sent("ok"), two)
+    queued(lane=lane)
+    ended(STOP, *claimed())
+    queued(lane=lane)
+    ended(Sent("ok"), *claimed(now=lane_is_free(lane)))
     lane.refresh_from_db()
     assert (lane.failures, lane.last_error) == (0, "")
 
