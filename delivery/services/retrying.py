@@ -19,8 +19,8 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     changed = Delivery.objects.filter(pk=delivery.pk, state__in=RETRYABLE).update(
         state=Delivery.State.QUEUED, due_at=now, created_at=now, attempts=0, sent_at=None
     )
-    # What was kept in the mailbox is kept anew if there still is no mail server.
-    MailboxMessage.objects.filter(delivery=delivery, delivery__state=Delivery.State.QUEUED).delete()
     if not changed:
         state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
         raise NotRetryable(f"Delivery {delivery.pk} is {state}: there is nothing to try again.")
+    # What was kept in the mailbox is kept anew if there still is no mail server.
+    MailboxMessage.objects.filter(delivery=delivery).delete()

@@ -66,6 +66,13 @@ def test_any_other_late_outcome_changes_nothing(outcome: Outcome) -> None:
     assert [name for name, _ in attempts(row)] == ["lost"]
 
 
+def test_a_late_failure_leaves_the_claim_of_another_alone() -> None:
+    job = a_late_job()
+    (other,) = claimed(now=LATE)
+    (row,) = ended(Temporary("busy"), job, at=LATE)
+    assert (row.state, row.lease_token) == ("sending", other.token)
+
+
 @pytest.mark.parametrize("outcome", [Sent(stored=b"x"), Sent("250 Ok"), Sent()])
 def test_recording_once_more_after_a_doubtful_commit_changes_nothing(outcome: Sent) -> None:
     queued(3)
