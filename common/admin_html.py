@@ -11,6 +11,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from common.text import counted
+
 LINK = '<a class="fl-link" href="{}">{}</a>'
 
 
@@ -116,8 +118,3 @@ def ago(delta: timedelta) -> str:
         if seconds >= size:
             return counted(seconds // size, word)
     return counted(seconds, "second")
-
-
-def counted(count: int, word: str, plural: str = "") -> str:
-    """ "1 post", "2 posts", "3,000 posts"."""
-    return f"{count:,} {word if count == 1 else plural or word + 's'}"

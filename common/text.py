@@ -26,3 +26,8 @@ def one_line(text: str) -> str:
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters, the last one an ellipsis when something was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def counted(count: int, word: str, plural: str = "") -> str:
+    """ "1 post", "2 posts", "3,000 posts"."""
+    return f"{count:,} {word if count == 1 else plural or word + 's'}"

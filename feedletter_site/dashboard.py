@@ -11,8 +11,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from common.admin_html import add_url, counted, list_url
+from common.admin_html import add_url, list_url
 from common.clock import utcnow
+from common.text import counted
 from delivery.models import Delivery, Lane
 from feeds.models import Feed
 from subscriptions.admin_words import waits_for

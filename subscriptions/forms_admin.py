@@ -98,7 +98,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     params = PairsField(
         label="Extra parameters",
-        help_text="One to a line, for example greeting = Dear %Name%. Each is a %Field% in templates.",
+        help_text="One to a line, for example greeting = Dear reader. Each is a %Field% in templates.",
     )
 
     class Meta:

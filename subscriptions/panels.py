@@ -4,9 +4,10 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import add_url, button, counted, link_to, table
+from common.admin_html import add_url, button, link_to, table
 from common.clock import utcnow
 from common.panels import Action, Panel, add_action, add_panel
+from common.text import counted
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm, waits_for
 from subscriptions.models import Subscribable

@@ -9,9 +9,10 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin import ReadOnlyAdmin
-from common.admin_html import counted, facts, link_to, moment_of, table, when
+from common.admin_html import facts, link_to, moment_of, table, when
 from common.clock import utcnow
 from common.panels import Action, Panel
+from common.text import counted
 from delivery.models import Delivery
 from delivery.services.retrying import RETRYABLE, NotRetryable, retry_delivery
 

@@ -9,8 +9,9 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin import ServiceAdmin, count_of
-from common.admin_html import counted, facts, list_link, moment_of, when
+from common.admin_html import facts, list_link, moment_of, when
 from common.panels import Action, Panel
+from common.text import counted
 from delivery.models import Delivery, Lane
 
 BY_HAND = "Paused by hand."

@@ -10,9 +10,10 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin import ServiceAdmin, count_of
-from common.admin_html import counted, facts, link_to, list_link, listed, moment_of, table, web_link, when
+from common.admin_html import facts, link_to, list_link, listed, moment_of, table, web_link, when
 from common.clock import utcnow
 from common.panels import Action, Panel
+from common.text import counted
 from feeds.admin.filters import HealthFilter
 from feeds.admin.words import last_reading, next_reading, standing, tell
 from feeds.models import Feed, Item

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from django.contrib import messages
 from django.http import HttpRequest
 
-from common.admin_html import ago, counted
+from common.admin_html import ago
+from common.text import counted
 from feeds.models import Feed, Item
 from feeds.rules.standing import Standing, explain
 from feeds.services.polling import PollResult

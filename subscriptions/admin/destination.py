@@ -11,8 +11,9 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common import kinds
 from common.admin import ReadOnlyAdmin
-from common.admin_html import counted, facts, link_to, moment_of, table, when
+from common.admin_html import facts, link_to, moment_of, table, when
 from common.panels import Action, Panel
+from common.text import counted
 from subscriptions.models import Destination, Suppression
 
 

@@ -9,8 +9,9 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common import kinds
-from common.admin_html import add_url, counted, facts, link_to, list_link, listed, table, web_link
+from common.admin_html import add_url, facts, link_to, list_link, listed, table, web_link
 from common.clock import utcnow
+from common.text import counted
 from subscriptions.admin.command import define_command
 from subscriptions.admin_words import rhythm, waits_for
 from subscriptions.links import page_url

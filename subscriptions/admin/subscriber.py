@@ -9,9 +9,10 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin import ServiceAdmin
-from common.admin_html import counted, facts, link_to, moment_of, when
+from common.admin_html import facts, link_to, moment_of, when
 from common.clock import utcnow
 from common.panels import Action, Panel
+from common.text import counted
 from subscriptions.admin.subscriber_form import SubscriberForm, subscriber_form
 from subscriptions.forms_channels import shown_for
 from subscriptions.models import Subscribable, Subscription

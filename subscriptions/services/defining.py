@@ -93,6 +93,8 @@ def set_extra_params(
         kept = {key: value for key, value in subscribable.params.items() if key not in set(remove)}
         subscribable.params = {**kept, **add}
         check_params(subscribable.params)
+        for check_of_later_app in checks_of_later_apps:
+            check_of_later_app(subscribable)
         subscribable.save(update_fields=["params"])
     return subscribable
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from common.text import counted
 from feeds.models import Feed, Item
 from subscriptions.models import Subscribable
 from subscriptions.services.assigning import lock_for_membership
@@ -80,7 +81,3 @@ def _delete_if_done(feed_id: int) -> bool:
         return False
     feed.delete()
     return True
-
-
-def counted(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"

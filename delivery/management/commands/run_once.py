@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.clock import utcnow
 from common.commands import FeedletterCommand, Result
+from common.text import counted
 from delivery.services.completing import complete_due
 from delivery.services.hurrying import hurry_collections, hurry_deliveries
 from delivery.services.sending import send_due
@@ -36,7 +37,7 @@ class Command(FeedletterCommand):
             report = send_due()
         if report.stored:
             self.note(
-                f"{report.stored} letters were kept in the mailbox, not sent: set EMAIL_URL to send mail."
+                f"Kept in the mailbox, not sent: {counted(report.stored, 'letter')}. Set EMAIL_URL to send."
             )
         return {
             "polled": len(polled),

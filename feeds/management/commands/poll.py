@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import FeedletterCommand, Result, Told
+from common.text import counted
 from feeds.services.polling import PollResult, poll_due
 
 
@@ -29,8 +30,9 @@ def summary(results: list[PollResult], failed: int) -> str:
     if not results:
         return "No feed is due. “poll --all” reads them all the same."
     new, changed = sum(one.new for one in results), sum(one.changed for one in results)
-    feeds = "1 feed" if len(results) == 1 else f"{len(results)} feeds"
-    return f"Read {feeds}: {new} new posts, {changed} changed, {failed} feeds failed."
+    feeds = counted(len(results), "feed")
+    trouble = f", {counted(failed, 'feed')} failed" if failed else ""
+    return f"Read {feeds}: {counted(new, 'new post')}, {changed} changed{trouble}."
 
 
 def failure(result: PollResult) -> str:

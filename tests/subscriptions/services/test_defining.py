@@ -151,3 +151,16 @@ def test_of_two_admins_who_choose_one_name_the_second_is_told() -> None:
         return list(refused.value.message_dict)
 
     assert beside(lambda: define(feeds=[feed]), second)[1] == ["name"]
+
+
+def test_parameters_that_a_later_app_refuses_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(subscribable: Subscribable) -> None:
+        if "greeting" not in subscribable.params:
+            raise ValidationError({"template": "Its template asks for %greeting%."})
+
+    letter = SubscribableFactory(params={"greeting": "Hello"})
+    monkeypatch.setattr("subscriptions.services.defining.checks_of_later_apps", [refuse])
+    with pytest.raises(ValidationError, match="asks for"):
+        set_extra_params(subscribable=letter, add={}, remove=["greeting"])
+    letter.refresh_from_db()
+    assert letter.params == {"greeting": "Hello"}
