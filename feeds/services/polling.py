@@ -17,6 +17,7 @@ from common.leases import lease
 from common.text import one_line, shortened
 from feeds.models import Feed
 from feeds.querysets import FeedQuerySet
+from feeds.rules.pace import first_pause, retry_at
 from feeds.services.known import Recorded
 from feeds.services.reading import Reading, ReadingFailed, read
 from feeds.services.storing import PollCounts, prepare, store
@@ -117,10 +118,11 @@ def _poll(feed: Feed, moment: datetime, http: SafeClient) -> PollResult:
         reading = read(feed, http)
         counts = _store(feed.pk, feed.lease_token, reading, moment, prepare(feed, reading, moment))
     except ReadingFailed as error:
-        return _fail(feed.pk, feed.lease_token, str(error), moment)
+        return _fail(feed.pk, feed.lease_token, error, moment)
     except Exception as error:
         log.exception("polling failed", extra={"feed": feed.pk})
-        return _fail(feed.pk, feed.lease_token, UNEXPECTED.format(type(error).__name__), moment)
+        unforeseen = ReadingFailed(UNEXPECTED.format(type(error).__name__))
+        return _fail(feed.pk, feed.lease_token, unforeseen, moment)
     if counts is None:
         return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
     return PollResult(
@@ -152,16 +154,17 @@ def _store(
 
 
 @transaction.atomic
-def _fail(feed_id: int, token: UUID, said: str, now: datetime) -> PollResult:
+def _fail(feed_id: int, token: UUID, failure: ReadingFailed, now: datetime) -> PollResult:
     # What a server or library says may hold what PostgreSQL refuses, and this must not fail.
-    error = shortened(one_line(said), MAX_ERROR)
+    error = shortened(one_line(str(failure)), MAX_ERROR)
     feed = Feed.objects.select_for_update().filter(pk=feed_id, lease_token=token).first()
     if feed is not None:
         feed.failures += 1
         feed.failing_since = feed.failing_since or now
         feed.last_polled_at, feed.last_error = now, error
-        first = _interval(feed)
-        feed.next_poll_at = now + delay(feed.failures, first=first, limit=max(first, LONGEST_BACKOFF))
+        first = first_pause(failure.status, _interval(feed))
+        pause = now + delay(feed.failures, first=first, limit=max(first, LONGEST_BACKOFF))
+        feed.next_poll_at = max(pause, retry_at(failure.retry_after, now) or pause)
         feed.lease_token = feed.lease_until = None
         feed.save()
     return PollResult(feed_id, ok=False, error=error)

@@ -2,6 +2,7 @@
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,8 +19,20 @@ ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text
 MAX_HEADER = 200
 
 
+# RFC 9110, 13.1: what the server said of its answer → how to ask whether it still holds.
+CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+NOT_MODIFIED = 304
+
+
 class ReadingFailed(Exception):
-    """The feed could not be read. The message is one sentence for the admin."""
+    """The feed could not be read. The message is one sentence for the admin.
+
+    `status` and `retry_after` are the server's, when it answered.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: str = "") -> None:
+        super().__init__(message)
+        self.status, self.retry_after = status, retry_after
 
 
 def digest(guid: str) -> str:
@@ -29,7 +42,10 @@ def digest(guid: str) -> str:
 
 @dataclass
 class Reading:
-    """A fetched body. `unchanged`: the same bytes as last time, so nothing was parsed."""
+    """A fetched body. `unchanged`: a 304, or the same bytes as last time, so nothing was parsed.
+
+    `headers` are those that the next reading needs: the content type and the validators.
+    """
 
     body: bytes
     sha256: str
@@ -76,22 +92,43 @@ def clean_entry(entry: Entry, url: str) -> Entry:
 
 
 def read(feed: Feed, http: SafeClient) -> Reading:
-    """Fetches and, unless the bytes are the same as last time, parses. Raises ReadingFailed."""
+    """Fetches and, unless nothing has changed since last time, parses. Raises ReadingFailed."""
+    kept = _kept(feed)
     try:
-        fetched = http.get(feed.url, headers={"Accept": ACCEPT})
+        fetched = http.get(feed.url, headers={"Accept": ACCEPT, **conditions(kept)})
     except FetchError as error:
         raise ReadingFailed(str(error)) from error
+    if fetched.status == NOT_MODIFIED and kept is not None:
+        headers = {**kept.headers, **validators(fetched.headers)}
+        return Reading(body=b"", sha256=kept.sha256, headers=headers, url=kept.headers.get("url", feed.url))
     if not 200 <= fetched.status < 300:
-        raise ReadingFailed(refusal(fetched.status))
+        said = fetched.headers.get("retry-after", "")
+        raise ReadingFailed(refusal(fetched.status), status=fetched.status, retry_after=said)
     reading = Reading(
         body=fetched.body,
         sha256=hashlib.sha256(fetched.body).hexdigest(),
-        headers={"content-type": one_line(fetched.headers.get("content-type", ""))[:MAX_HEADER]},
+        headers={"content-type": _header(fetched.headers, "content-type"), **validators(fetched.headers)},
         url=without_controls(fetched.url),
     )
-    if feed.first_polled_at is None or not _same(feed, reading.sha256):
+    if kept is None or kept.sha256 != reading.sha256:
         reading.parsed = parsed(reading.body, reading.headers["content-type"], reading.url)
     return reading
+
+
+def conditions(kept: FeedDocument | None) -> dict[str, str]:
+    """The headers that ask for the document only if it is another than the one we keep."""
+    headers = kept.headers if kept is not None else {}
+    return {asked: headers[name] for name, asked in CONDITIONS.items() if headers.get(name)}
+
+
+def validators(headers: Mapping[str, str]) -> dict[str, str]:
+    """The validators of an answer, opaque as they are. One that would not fit is none."""
+    found = {name: headers.get(name, "") for name in CONDITIONS}
+    return {name: text for name, text in found.items() if text and text == one_line(text)[:MAX_HEADER]}
+
+
+def _header(headers: Mapping[str, str], name: str) -> str:
+    return one_line(headers.get(name, ""))[:MAX_HEADER]
 
 
 def parsed(body: bytes, content_type: str, url: str) -> ParsedFeed:
@@ -113,5 +150,8 @@ def refusal(status: int) -> str:
     return f"The server answered with an error (HTTP {status}). It is tried again later."
 
 
-def _same(feed: Feed, sha256: str) -> bool:
-    return FeedDocument.objects.filter(feed=feed, sha256=sha256).exists()
+def _kept(feed: Feed) -> FeedDocument | None:
+    """What we know of the last document. After a change of address the first one is read in full."""
+    if feed.first_polled_at is None:
+        return None
+    return FeedDocument.objects.filter(feed=feed).only("sha256", "headers").first()

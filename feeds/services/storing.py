@@ -52,7 +52,8 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     """
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=timing_of(feed), moment=moment)
-        FeedDocument.objects.filter(feed=feed).update(fetched_at=moment)
+        headers = {**reading.headers, "url": reading.url}
+        FeedDocument.objects.filter(feed=feed).update(fetched_at=moment, headers=headers)
         return apply(feed, plan, reading, moment)
     rows = rows or recorded(feed, reading.document.order)
     counts = apply(feed, _plan(feed, reading, rows, moment, lock=True), reading, moment)
