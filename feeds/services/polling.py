@@ -19,7 +19,7 @@ from feeds.models import Feed
 from feeds.querysets import FeedQuerySet
 from feeds.rules.pace import first_pause, retry_at
 from feeds.services.known import Recorded
-from feeds.services.reading import Reading, ReadingFailed, read
+from feeds.services.reading import GONE, Reading, ReadingFailed, read
 from feeds.services.storing import PollCounts, prepare, store
 
 log = logging.getLogger(__name__)
@@ -165,6 +165,8 @@ def _fail(feed_id: int, token: UUID, failure: ReadingFailed, now: datetime) -> P
         first = first_pause(failure.status, _interval(feed))
         pause = now + delay(feed.failures, first=first, limit=max(first, LONGEST_BACKOFF))
         feed.next_poll_at = max(pause, retry_at(failure.retry_after, now) or pause)
+        if failure.status == GONE:
+            feed.status = Feed.Status.STOPPED
         feed.lease_token = feed.lease_until = None
         feed.save()
     return PollResult(feed_id, ok=False, error=error)

@@ -22,6 +22,7 @@ MAX_HEADER = 200
 # RFC 9110, 13.1: what the server said of its answer → how to ask whether it still holds.
 CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 NOT_MODIFIED = 304
+GONE = 410
 
 
 class ReadingFailed(Exception):
@@ -141,8 +142,10 @@ def parsed(body: bytes, content_type: str, url: str) -> ParsedFeed:
 
 def refusal(status: int) -> str:
     """What a status that is no success means for an admin."""
-    if status in (404, 410):
-        return f"There is nothing at this address any more (HTTP {status}). Check it in a browser."
+    if status == GONE:
+        return "The server says that this feed is gone for good (HTTP 410): it is no longer read."
+    if status == 404:
+        return "There is nothing at this address any more (HTTP 404). Check it in a browser."
     if status in (401, 403):
         return f"The server does not let us read this feed (HTTP {status})."
     if status == 429:

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from feeds.models import FeedDocument
+from feeds.services.polling import poll_due
 from tests.feeds.services.watched import Blog, at, post
 from tests.servers.documents import rss
 from tests.servers.feed_server import Reply, Request
@@ -114,3 +115,14 @@ def test_recovery_forgets_the_failures(blog: Blog) -> None:
     blog.read(600)
     assert blog.feed.failures == 0
     assert blog.feed.next_poll_at == at(610)
+
+
+def test_a_feed_that_is_gone_for_good_is_stopped_and_keeps_its_posts(blog: Blog) -> None:
+    blog.watch(start="all")
+    blog.show("a")
+    blog.read(0)
+    blog.serve(b"", status=410)
+    assert "gone for good" in blog.poll(10).error
+    assert blog.feed.status == "stopped"
+    assert poll_due(clock=lambda: at(100_000)) == []
+    assert blog.states() == {"a": "unassigned"}
