@@ -95,7 +95,7 @@ def in_trouble() -> list[Alert]:
     found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
         (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
-        (Feed.objects.filter(status="held"), "feed is held for you", {"health": "held"}),
+        (Feed.objects.filter(held_since__isnull=False), "feed is held for you", {"health": "held"}),
         (Delivery.objects.filter(state="held"), "delivery is held for you", {"state__exact": "held"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
         (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),

@@ -58,10 +58,12 @@ class Ledger(Collector):
 
 
 def feeds_by_health() -> dict[str, int]:
-    """As Feed.health: an active feed with failures counts as failing."""
-    failing = Feed.objects.watched().filter(failures__gt=0).count()
+    """As Feed.health: an active feed with failures counts as failing, else one with a flood as held."""
+    watched = Feed.objects.watched()
+    failing = watched.filter(failures__gt=0).count()
+    held = watched.filter(failures=0, held_since__isnull=False).count()
     counts = dict.fromkeys(Feed.Status.values, 0) | counted(Feed.objects.all(), "status")
-    return counts | {"active": counts["active"] - failing, "failing": failing}
+    return counts | {"active": counts["active"] - failing - held, "failing": failing, "held": held}
 
 
 def counted(rows: QuerySet[Any], column: str) -> dict[str, int]:

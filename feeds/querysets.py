@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 class FeedQuerySet(models.QuerySet["Feed"]):
     def watched(self) -> Self:
-        """Feeds that are polled at all: not paused, stopped or held."""
+        """Feeds that are polled at all: not paused and not stopped."""
         return self.filter(status="active")
 
     def unleased(self, now: datetime) -> Self:
@@ -23,6 +23,14 @@ class FeedQuerySet(models.QuerySet["Feed"]):
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
+    def held(self) -> Self:
+        """Waiting for an admin's word."""
+        return self.unassigned().filter(held_at__isnull=False)
+
+    def settling(self) -> Self:
+        """Waiting to become final at some reading to come."""
+        return self.unassigned().filter(held_at=None, final_at=None)
+
     def unassigned(self) -> Self:
         return self.filter(state="unassigned", vanished_at=None)
 

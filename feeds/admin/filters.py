@@ -18,14 +18,16 @@ class HealthFilter(SimpleListFilter):
     parameter_name = "health"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("failing", "failing"), *Feed.Status.choices]
+        return [("failing", "failing"), ("held", "held for you"), *Feed.Status.choices]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         match self.value():
             case "failing":
                 return queryset.filter(FAILING)
+            case "held":
+                return queryset.filter(held_since__isnull=False)
             case "active":
-                return queryset.filter(status="active", failures=0)
+                return queryset.filter(status="active", failures=0, held_since=None)
             case str() as status:
                 return queryset.filter(status=status)
         return queryset

@@ -1,5 +1,9 @@
 from feeds.models.document import FeedDocument
 from feeds.models.feed import Feed
+from feeds.models.host import Host
+from feeds.models.hub import HubSubscription
 from feeds.models.item import Item
+from feeds.models.poll import Poll
+from feeds.models.tag import Tag
 
-__all__ = ["Feed", "FeedDocument", "Item"]
+__all__ = ["Feed", "FeedDocument", "Host", "HubSubscription", "Item", "Poll", "Tag"]

@@ -11,6 +11,8 @@ class FeedDocument(models.Model):
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="document")
     body = models.BinaryField()
     headers = models.JSONField(default=dict)
+    # What the channel says of itself: see feeds.parsing.entry.Channel.
+    channel = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
     order = models.BinaryField()
     fetched_at = models.DateTimeField()

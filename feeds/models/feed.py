@@ -5,6 +5,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from common.secrets import SecretsField
+from feeds.models.tag import Tag
 from feeds.querysets import FeedQuerySet
 
 A_MONTH = 31 * 24 * 60
@@ -23,7 +25,10 @@ class Feed(models.Model):
         ACTIVE = "active", "active"
         PAUSED = "paused", "paused"
         STOPPED = "stopped", "stopped"
-        HELD = "held", "held"
+
+    class Pace(models.TextChoices):
+        FIXED = "fixed", "at a fixed interval"
+        ADAPTIVE = "adaptive", "at the pace at which it publishes"
 
     class Start(models.TextChoices):
         FROM_NOW = "from_now", "from now on"
@@ -34,6 +39,9 @@ class Feed(models.Model):
     title = models.TextField(blank=True, default="")
     site_url = models.TextField("web site", blank=True, default="")
     language = models.CharField(max_length=35, blank=True, default="")
+    tags = models.ManyToManyField(Tag, blank=True, related_name="feeds")
+    # {"user", "password"} for basic authentication, or {"header", "value"}.
+    credentials = SecretsField()
     added_at = models.DateTimeField("added", default=timezone.now)
     start = models.CharField(
         "send",
@@ -51,6 +59,25 @@ class Feed(models.Model):
     recheck_every_minutes = minutes(
         10, "How often the feed is read. 0 reads it at most once a minute (for feeds that ping)."
     )
+    pace = models.CharField("read", max_length=10, choices=Pace, default=Pace.FIXED)
+    ceiling_minutes = minutes(
+        60, "The longest interval that its own rhythm, its server’s wishes or a hub may lead to."
+    )
+    hold_floods = models.BooleanField(
+        "hold floods",
+        default=True,
+        help_text="When more than 10 and more than half of its posts are new at once, ask before they are sent.",
+    )
+    join_reposts = models.BooleanField(
+        "recognise reposts",
+        default=True,
+        help_text="A post that comes back under a new id, at the address it had, is not sent again.",
+    )
+    use_hub = models.BooleanField(
+        "let its hub tell us",
+        default=True,
+        help_text="WebSub: new posts are pushed, if the feed names a hub.",
+    )
 
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     # Asked to be dropped while posts of it were on their way: deleted when the last has gone out.
@@ -59,8 +86,23 @@ class Feed(models.Model):
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)
     next_poll_at = models.DateTimeField("next reading", default=timezone.now)
+    # Why then: a word of feeds.rules.interval.
+    next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
+    # Its requests are counted together with those of other feeds at this host.
+    host = models.CharField(max_length=255, blank=True, default="", editable=False)
+    # The median distance of its latest posts, in minutes; for the adaptive pace.
+    rhythm_minutes = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    # A permanent redirect is believed after it has held for several readings.
+    moved_to = models.TextField(blank=True, default="", editable=False)
+    moved_polls = models.PositiveIntegerField(default=0, editable=False)
+    # Readings in a row at which all posts that still may change had changed: a clock or an ad in them.
+    restless_polls = models.PositiveIntegerField(default=0, editable=False)
+    # A flood waits for an admin's word since then.
+    held_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # The admins were told by mail that it has been failing, and are told when it recovers.
+    alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     warning = models.TextField(blank=True, default="", editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
@@ -80,7 +122,10 @@ class Feed(models.Model):
                 name="feed_delays_in_order", condition=Q(max_delay_minutes__gte=F("min_delay_minutes"))
             ),
         )
-        indexes = (models.Index(name="feed_due", fields=["next_poll_at"], condition=Q(status="active")),)
+        indexes = (
+            models.Index(name="feed_due", fields=["next_poll_at"], condition=Q(status="active")),
+            models.Index(name="feed_host", fields=["host"], condition=Q(status="active")),
+        )
 
     def __str__(self) -> str:
         return self.title or self.url
@@ -88,4 +133,8 @@ class Feed(models.Model):
     @property
     def health(self) -> str:
         """active, failing, paused, stopped or held: one word for lists."""
-        return "failing" if self.status == self.Status.ACTIVE and self.failures else self.status
+        if self.status != self.Status.ACTIVE:
+            return self.status
+        if self.failures:
+            return "failing"
+        return "held" if self.held_since else self.status

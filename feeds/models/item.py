@@ -21,6 +21,8 @@ class Item(models.Model):
     # guids have no length limit and index rows do: identity is the digest (hex SHA-256) of the guid.
     guid_hash = models.CharField(max_length=64, editable=False)
     link = models.TextField(blank=True, default="")
+    # Hex, 32 digits, of the canonical link (feeds.parsing.canonical); "" without one.
+    link_hash = models.CharField(max_length=32, blank=True, default="", editable=False)
     title = models.TextField(blank=True, default="")
     published_at = models.DateTimeField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.UNASSIGNED)
@@ -32,6 +34,10 @@ class Item(models.Model):
     vanished_at = models.DateTimeField(null=True, blank=True)
     # Left the document at its old end before it was final: becomes final from what we kept.
     rolled_off_at = models.DateTimeField(null=True, blank=True)
+    # Came in a flood, or after a restore: does not settle until an admin lets it go.
+    held_at = models.DateTimeField(null=True, blank=True)
+    # Readings in a row at which it had changed, while it may still change.
+    changes = models.PositiveIntegerField(default=0, editable=False)
     content_hash = models.CharField(max_length=80, blank=True, default="", editable=False)
     entry = models.JSONField(null=True, blank=True, editable=False)
 
@@ -49,6 +55,7 @@ class Item(models.Model):
         )
         indexes = (
             models.Index(name="item_open", fields=["feed"], condition=Q(state="unassigned")),
+            models.Index(name="item_link", fields=["feed", "link_hash"], condition=~Q(link_hash="")),
             models.Index(
                 name="item_final",
                 fields=["final_at"],

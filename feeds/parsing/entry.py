@@ -35,6 +35,10 @@ class Entry:
     media: tuple[Media, ...] = ()
     language: str = ""
     image: str = ""
+    # iffy:hint-announce: "" (always), "never" or "piggyback".
+    announce: str = ""
+    # What its relative links are relative to (xml:base, or the page it stands on); "" for its link.
+    base: str = ""
 
     @property
     def html(self) -> str:
@@ -68,6 +72,33 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Channel:
+    """What a document says of itself beyond its posts.
+
+    `ttl` in minutes (RSS 2.0); `skip_hours` 0-23 and `skip_days` 0 (Monday)-6, both UTC; `hubs` and
+    `topic` (its rel=self) as WebSub means them; `image` the address of its logo.
+    """
+
+    ttl: int | None = None
+    skip_hours: tuple[int, ...] = ()
+    skip_days: tuple[int, ...] = ()
+    hubs: tuple[str, ...] = ()
+    topic: str = ""
+    image: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Channel":
+        """The channel of a `to_json` dict; of {}, one that says nothing."""
+        listed = {name: tuple(data.get(name) or ()) for name in ("skip_hours", "skip_days", "hubs")}
+        return cls(
+            ttl=data.get("ttl"), topic=data.get("topic") or "", image=data.get("image") or "", **listed
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedFeed:
     """A document: all guids in its order (newest first as a rule), the newest entries in full."""
 
@@ -77,6 +108,7 @@ class ParsedFeed:
     guids: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    channel: Channel = field(default_factory=Channel)
 
 
 class ParseError(Exception):

@@ -1,4 +1,5 @@
 from subscriptions.models.assignable import Assignable, Assignment
+from subscriptions.models.carried import Carried
 from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.notice import Notice
 from subscriptions.models.subscribable import Subscribable
@@ -7,6 +8,7 @@ from subscriptions.models.subscription import Subscription
 __all__ = [
     "Assignable",
     "Assignment",
+    "Carried",
     "Destination",
     "Notice",
     "Subscribable",

@@ -38,16 +38,18 @@ def test_the_age_of_the_oldest_due_delivery_counts_only_what_is_due() -> None:
     assert value("oldest_due_seconds", channel="email") == 90
 
 
-def test_an_active_feed_with_failures_counts_as_failing() -> None:
+def test_an_active_feed_with_failures_counts_as_failing_and_one_with_a_flood_as_held() -> None:
     FeedFactory()
-    FeedFactory(failures=3)
+    FeedFactory(failures=3, held_since=NOW)
     FeedFactory(status="paused", failures=3)
-    assert [value("feeds", health=health) for health in ("active", "failing", "paused", "held")] == [
-        1,
-        1,
-        1,
-        0,
-    ]
+    FeedFactory.create_batch(2, held_since=NOW)
+    healths = ("active", "failing", "paused", "held")
+    assert {health: value("feeds", health=health) for health in healths} == {
+        "active": 1,
+        "failing": 1,
+        "paused": 1,
+        "held": 2,
+    }
 
 
 def test_open_collections_and_paused_lanes_are_counted() -> None:

@@ -1,0 +1,38 @@
+"""A feed's subscription at its hub (W3C WebSub)."""
+
+from django.db import models
+from django.db.models import Q
+
+from common.secrets import SecretsField
+from feeds.models.feed import Feed
+
+
+class HubSubscription(models.Model):
+    """Asked for by us, verified by the hub, renewed before `expires_at`. `token` is in the callback's address."""
+
+    class State(models.TextChoices):
+        WANTED = "wanted", "to be asked for"
+        PENDING = "pending", "asked for"
+        ACTIVE = "active", "active"
+        DENIED = "denied", "denied by the hub"
+        LEAVING = "leaving", "to be ended"
+
+    # Gone from its feed (set to null), it is still there to be unsubscribed.
+    feed = models.OneToOneField(Feed, on_delete=models.SET_NULL, null=True, related_name="hub_subscription")
+    hub = models.TextField(max_length=4000)
+    topic = models.TextField(max_length=4000)
+    token = models.CharField(max_length=64, unique=True)
+    secret = SecretsField()
+    state = models.CharField(max_length=10, choices=State, default=State.WANTED)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    # When there is something to do next: ask, ask again, renew, end.
+    next_at = models.DateTimeField()
+    failures = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True, default="")
+    last_push_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = (models.Index(name="hub_next", fields=["next_at"], condition=~Q(state="denied")),)
+
+    def __str__(self) -> str:
+        return f"{self.state} at {self.hub}"
