@@ -41,6 +41,7 @@ _IFRAME = re.compile(f"<iframe({_VALUES})>.*?</iframe>", re.DOTALL)
 _ATTRIBUTE = re.compile(r' ([^\s=">]+)="([^"]*)"')
 _SIZE = re.compile(r"(width|height)\s*:\s*([\d.]+)")
 _RAW = re.compile(r"<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6])\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->", re.DOTALL)
 
 
@@ -66,7 +67,7 @@ def plain(text: str) -> str:
     """A title or name that may hold tags and entities, as one line of text without control characters."""
     text = text[:MAX_LINE]
     if "<" in text:
-        text = _TAG.sub("", _RAW.sub("", text))
+        text = _TAG.sub("", _BREAK.sub(" ", _RAW.sub("", text)))
     return one_line(entities.unescape(text) if "&" in text else text)
 
 
@@ -81,15 +82,19 @@ def _scheme(url: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _cleaner(base: str, *, with_frames: bool) -> nh3.Cleaner:
-    return nh3.Cleaner(
-        tags=TAGS | {"iframe"} if with_frames else TAGS,
-        attributes=ATTRIBUTES,
-        clean_content_tags=DROPPED_WITH_CONTENT,
-        link_rel="noopener",
-        url_schemes={"http", "https", "mailto"},
-        url_relative=("rewrite_with_base", base) if base else "deny",
-        filter_style_properties={"width", "height", "display"},
-    )
+    try:
+        return nh3.Cleaner(
+            tags=TAGS | {"iframe"} if with_frames else TAGS,
+            attributes=ATTRIBUTES,
+            clean_content_tags=DROPPED_WITH_CONTENT,
+            link_rel="noopener",
+            url_schemes={"http", "https", "mailto"},
+            url_relative=("rewrite_with_base", base) if base else "deny",
+            filter_style_properties={"width", "height", "display"},
+        )
+    except ValueError:
+        # nh3 knows more addresses that are none (https://256.1.1.1/) than we do.
+        return _cleaner("", with_frames=with_frames)
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -14,8 +14,8 @@ from common.clock import utcnow
 from common.leases import lease
 from common.text import without_controls
 from delivery.rendering.issue import render_issue
-from delivery.services.facts import collected, issue_facts
-from delivery.services.storing_issues import CollectionChanged, store_issue
+from delivery.services.facts import Collected, collected, issue_facts
+from delivery.services.storing_issues import CollectionChanged, store_issue, store_nothing
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import is_complete
 from subscriptions.services.assigning import lock_for_membership
@@ -55,7 +55,7 @@ def _is_complete(assignable: Assignable, now: datetime) -> bool:
 
 
 def complete(*, assignable_id: int, now: datetime) -> bool:
-    """Issues one collection if it is complete. A failure is recorded on it and tried again later."""
+    """Completes one collection if it is due. A failure is recorded on it and tried again later."""
     token = None
     try:
         token = _seal(assignable_id, now)
@@ -63,17 +63,24 @@ def complete(*, assignable_id: int, now: datetime) -> bool:
             return False
         # Sealed, it changes no more: nothing joins it and nothing is taken out.
         contents = collected(Assignable.objects.select_related("subscribable").get(pk=assignable_id))
-        rendered = render_issue(issue_facts(contents, now=now))
-        with transaction.atomic():
-            store_issue(
-                assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now
-            )
+        _issue(assignable_id, token, contents, now)
     except Exception as error:
         if not isinstance(error, CollectionChanged):
             log.exception("completing failed", extra={"collection": assignable_id})
         _unseal(assignable_id, token, error, now)
         return False
     return True
+
+
+def _issue(assignable_id: int, token: UUID, contents: Collected, now: datetime) -> None:
+    """Rendered and stored; a collection of which nothing is to be sent just ends, without an issue."""
+    if not contents.posts:
+        with transaction.atomic():
+            store_nothing(assignable_id=assignable_id, token=token, contents=contents)
+        return
+    rendered = render_issue(issue_facts(contents, now=now))
+    with transaction.atomic():
+        store_issue(assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now)
 
 
 @transaction.atomic

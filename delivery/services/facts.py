@@ -7,6 +7,7 @@ from django.conf import settings
 
 from delivery.links import archive_url
 from delivery.rendering.issue import IssueFacts
+from delivery.rules.announcing import announced
 from feeds.models import Item
 from feeds.parsing.entry import Entry
 from subscriptions.models import Assignable, Subscribable
@@ -20,26 +21,43 @@ class Post:
     assignment_id: int
     entry: Entry
 
+    @property
+    def announce(self) -> str:
+        return self.entry.announce
+
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A sealed collection: its newsletter and its posts, newest first."""
+    """A sealed collection: its newsletter and its posts, newest first.
+
+    `left_out` are those that their publisher wants not announced: they leave the collection unsent.
+    """
 
     subscribable: Subscribable
     within_type_id: str
     period_start: datetime | None
     period_end: datetime | None
     posts: tuple[Post, ...]
+    left_out: tuple[Post, ...] = ()
+
+    @property
+    def all_posts(self) -> tuple[Post, ...]:
+        return self.posts + self.left_out
 
 
 def collected(assignable: Assignable) -> Collected:
+    """What the collection holds, told apart by the hints of its posts."""
     rows = assignable.assignments.select_related("item").order_by("-item__first_seen", "-item_id")
+    posts = [Post(row.item_id, row.pk, entry_of(row.item)) for row in rows]
+    sent = announced(posts)
+    kept = {post.item_id for post in sent}
     return Collected(
         subscribable=assignable.subscribable,
         within_type_id=assignable.within_type_id,
         period_start=assignable.period_start,
         period_end=assignable.period_end,
-        posts=tuple(Post(row.item_id, row.pk, entry_of(row.item)) for row in rows),
+        posts=tuple(sent),
+        left_out=tuple(post for post in posts if post.item_id not in kept),
     )
 
 

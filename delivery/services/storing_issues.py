@@ -1,13 +1,19 @@
 """The store step: an Issue comes into being and its collection goes, in one transaction."""
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import Value
+from django.db.models.functions import Concat, Trim
+
 from delivery.models import Issue, IssueItem
 from delivery.rendering.issue import Rendered
-from delivery.services.facts import Collected
+from delivery.rules.announcing import WHY_LEFT_OUT
+from delivery.services.facts import Collected, Post
 from delivery.services.publishing import publish
+from feeds.models import Item
 from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.services.assigning import lock_for_membership, numbered
 from subscriptions.services.dropping import clear_unneeded
@@ -25,23 +31,49 @@ def store_issue(
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.
     """
-    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
-    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
-    if assignable is None or not locked:
-        raise CollectionChanged("The seal was lost while rendering; another worker has it.")
-    subscribable = locked[0]
+    assignable, subscribable = _held(assignable_id, token, contents)
     _take_out(assignable, contents)
     issue = _issue(contents, rendered, now)
-    assignable.delete()
-    clear_unneeded(item_ids=[post.item_id for post in contents.posts])
-    _advance(subscribable, contents)
+    _end(assignable, subscribable, contents)
     publish(issue_id=issue.pk, now=now)
     return issue
 
 
+def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
+    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded as `store_issue`."""
+    assignable, subscribable = _held(assignable_id, token, contents)
+    _take_out(assignable, contents)
+    _end(assignable, subscribable, contents)
+
+
+def _held(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
+    """The collection and its newsletter, locked, if the seal is still ours."""
+    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
+    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
+    if assignable is None or not locked:
+        raise CollectionChanged("The seal was lost while rendering; another worker has it.")
+    return assignable, locked[0]
+
+
+def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
+    """The collection goes, its items go if nothing else needs them, and its newsletter moves on."""
+    assignable.delete()
+    clear_unneeded(item_ids=[post.item_id for post in contents.all_posts])
+    _say_why(contents.left_out)
+    _advance(subscribable, contents)
+
+
+def _say_why(left_out: Sequence[Post]) -> None:
+    """On items that no issue ever had, and none will have."""
+    for hint, why in WHY_LEFT_OUT.items():
+        pks = [post.item_id for post in left_out if post.announce == hint]
+        unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
+        unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
+
+
 def _take_out(assignable: Assignable, contents: Collected) -> None:
-    """Deletes exactly the assignments that were rendered."""
-    rendered = [post.assignment_id for post in contents.posts]
+    """Deletes exactly the assignments that were rendered, or left out."""
+    rendered = [post.assignment_id for post in contents.all_posts]
     deleted, _ = Assignment.objects.filter(assignable=assignable, pk__in=rendered).delete()
     if deleted != len(rendered) or Assignment.objects.filter(assignable=assignable).exists():
         raise CollectionChanged("The collection changed while it was rendered.")

@@ -66,7 +66,7 @@ class Feed(models.Model):
     hold_floods = models.BooleanField(
         "hold floods",
         default=True,
-        help_text="When more than 10 and more than half of its posts are new at once, ask before they are sent.",
+        help_text="When more than 10 and more than half of its posts are new at once, ask before sending.",
     )
     join_reposts = models.BooleanField(
         "recognise reposts",
@@ -76,7 +76,7 @@ class Feed(models.Model):
     use_hub = models.BooleanField(
         "let its hub tell us",
         default=True,
-        help_text="WebSub: new posts are pushed, if the feed names a hub.",
+        help_text="WebSub: new posts are pushed, if it names a hub.",
     )
 
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
@@ -90,6 +90,8 @@ class Feed(models.Model):
     next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
     # Its requests are counted together with those of other feeds at this host.
     host = models.CharField(max_length=255, blank=True, default="", editable=False)
+    # When the newest post that it has shown came out.
+    newest_at = models.DateTimeField(null=True, blank=True, editable=False)
     # The median distance of its latest posts, in minutes; for the adaptive pace.
     rhythm_minutes = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # A permanent redirect is believed after it has held for several readings.

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class Host(models.Model):
-    """`free_at` is the earliest moment of the next request: its gap after the last one, or its own wish (429)."""
+    """`free_at` is the earliest moment of the next request: after a gap, or when it wishes (429)."""
 
     name = models.CharField(max_length=255, unique=True)
     free_at = models.DateTimeField(null=True, blank=True)

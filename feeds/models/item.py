@@ -59,7 +59,7 @@ class Item(models.Model):
             models.Index(
                 name="item_final",
                 fields=["final_at"],
-                condition=Q(state="unassigned", vanished_at=None, final_at__isnull=False),
+                condition=Q(state="unassigned", vanished_at=None, held_at=None, final_at__isnull=False),
             ),
         )
 

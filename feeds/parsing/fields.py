@@ -7,10 +7,15 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import feedparser.datetimes
+
 from common.html import plain
 from common.text import one_line, shortened, without_controls
+from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of
 from feeds.parsing.entry import Entry
+from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, media_of
+from feeds.parsing.plain_html import paragraphs
 
 SYNTHETIC = "feedletter-synthetic:"
 MAX_TITLE = 1_000
@@ -35,38 +40,59 @@ def identity(raw: Raw) -> str:
 
 
 def moment(raw: Raw, key: str) -> datetime | None:
-    """`published` or `updated` in UTC; None when it is missing or cannot be read."""
-    parsed = dict.get(raw, f"{key}_parsed")
-    if not parsed:
-        return None
+    """`published` or `updated` in UTC; None when it is missing or cannot be read.
+
+    feedparser knows months in more languages and zones than we do, but it fills in what it does not find.
+    """
+    text = _text(raw, key)
+    found = moment_of(text)
+    if not text or (found and not is_zone_unknown(text)):
+        return found
     try:
-        # A leap second is the second after 59 (RFC 3339 §5.7).
+        parsed = feedparser.datetimes._parse_date(text[:MAX_DATE])
+        if not parsed or is_guess(text, parsed[0]):
+            return found
         year, month, day, hour, minute, second = parsed[:6]
         return datetime(year, month, day, hour, minute, tzinfo=UTC) + timedelta(seconds=second)
     except (TypeError, ValueError, OverflowError):
-        return None
+        return found
 
 
-def entry_of(raw: Raw, guid: str, *, base: str, atom: bool) -> Entry:
-    """The entry, with links resolved against `base`; its html is as the feed gave it."""
-    content = _best_content(raw.get("content") or (), atom)
-    summary = "" if _repeats(raw) else _html(raw.get("summary_detail") or {}, atom)
-    media = tuple(media_of(raw, base))
+def entry_of(raw: Raw, guid: str, *, base: str, url: str, atom: bool, inherited: Iterable[str] = ()) -> Entry:
+    """The entry of a document at `url`, with links resolved against `base`; its html is as the feed gave it.
+
+    `inherited` are the authors of an Atom feed.
+    """
+    # A dict of feedparser's looks for synonyms at every question; here it is asked for its own names only.
+    raw = dict(raw)
+    detail = _best_content(raw.get("content") or ())
+    content = html_of(detail, atom)
+    summary = "" if _repeats(raw) else html_of(_dict(raw, "summary_detail"), atom)
+    near = _base(raw, detail, url)
+    media = tuple(media_of(raw, near or base))
     return Entry(
         guid=guid,
         title=shortened(_title(raw, atom), MAX_TITLE),
         link=_link(raw, base, atom),
-        authors=_listed(_name(author) for author in raw.get("authors") or ()),
+        authors=listed(names_of(raw)) or listed(names_of(_dict(raw, "source"))) or tuple(inherited),
         content=content,
         summary=summary or ("" if content else _described(raw)),
         # RSS 1.0 has one date, and an Atom entry must have `updated` only.
         published=moment(raw, "published") or moment(raw, "updated"),
         updated=moment(raw, "updated"),
-        categories=_listed(tag.get("label") or tag.get("term") for tag in raw.get("tags") or ()),
+        categories=listed(dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()),
         media=media,
         language=language(_text(raw, "language") or _content_language(raw)),
-        image=image_of(raw, base) or next((medium.url for medium in media if medium.is_image), ""),
+        image=image_of(raw, near or base) or next((medium.url for medium in media if medium.is_image), ""),
+        announce=hint_of(raw)[0],
+        base=near,
     )
+
+
+def hint_of(raw: Raw) -> tuple[str, str]:
+    """Entry.announce, and the policy that is none."""
+    hints = dict.get(raw, "iffy_hints") or ()
+    return announced(Hint(str(one["policy"]), bool(one["restricted"])) for one in hints)
 
 
 def language(text: object) -> str:
@@ -81,12 +107,17 @@ def _text(raw: Raw, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _dict(raw: Raw, key: str) -> Raw:
+    value = raw.get(key)
+    return dict(value) if isinstance(value, dict) else {}
+
+
 def _digest(text: str) -> str:
     return f"{SYNTHETIC}sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _title(raw: Raw, atom: bool) -> str:
-    detail = raw.get("title_detail") or {}
+    detail = _dict(raw, "title_detail")
     # RFC 4287 §3.1.1.1: a text title is literal; in RSS nobody knows.
     literal = atom and detail.get("type") == "text/plain"
     title = _text(raw, "title")
@@ -99,30 +130,48 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
         # The guid stood in for a missing link: only where it is an address as it stands.
         named = any(dict.get(one, "href") == link for one in raw.get("links") or ())
         link = link if named or (not atom and _scheme_of(link) in ("http", "https")) else ""
-    return absolute(_text(raw, "feedburner_origlink"), base) or absolute(link, base)
+    links = (_text(raw, "feedburner_origlink"), link, _alternate(raw))
+    return next(filter(None, (absolute(one, base) for one in links)), "")
+
+
+def _alternate(raw: Raw) -> str:
+    """RFC 4287 §4.2.7.2: an alternate is one whatever its type; feedparser takes web pages only."""
+    links = (one for one in raw.get("links") or () if dict.get(one, "rel") == "alternate")
+    return next((str(dict.get(one, "href")) for one in links if dict.get(one, "href")), "")
 
 
 def _scheme_of(url: str) -> str:
     return url.partition(":")[0].strip().lower()
 
 
-def _best_content(contents: Iterable[Any], atom: bool) -> str:
-    pieces = [_html(content, atom) for content in contents if isinstance(content, dict)]
-    return max(pieces, key=len, default="")
+def _best_content(contents: Iterable[Any]) -> Mapping[str, Any]:
+    details = [dict(content) for content in contents if isinstance(content, dict) and _is_text(content)]
+    return max(details, key=lambda detail: len(str(detail.get("value") or "")), default={})
 
 
-def _html(detail: Mapping[str, Any], atom: bool) -> str:
+def _is_text(content: dict[str, Any]) -> bool:
+    """RFC 4287 §4.1.3.1: content of another type is a film, or a picture in base64."""
+    kind = str(dict.get(content, "type") or "text/html")
+    return kind.startswith("text/") or kind.endswith("xml") or "/" not in kind
+
+
+def _base(raw: Raw, content: Mapping[str, Any], url: str) -> str:
+    """The xml:base where the text stands; "" without one. (A relative one means the document's place.)"""
+    details = (content, _dict(raw, "summary_detail"), _dict(raw, "title_detail"))
+    declared = next((detail["base"] for detail in details if detail.get("base")), "")
+    return absolute(declared, url) if declared else ""
+
+
+def html_of(detail: Mapping[str, Any], atom: bool) -> str:
+    """The html of a detail of feedparser's; of a text in Atom (RFC 4287 §3.1.1.1) html that looks like it."""
     value = without_controls(str(detail.get("value") or ""))[:MAX_CONTENT].strip()
-    if atom and detail.get("type") == "text/plain" and value:
-        paragraphs = html.escape(value, quote=False).replace("\r\n", "\n").split("\n\n")
-        return "".join(f"<p>{paragraph.strip()}</p>".replace("\n", "<br>") for paragraph in paragraphs)
-    return value
+    return paragraphs(value) if atom and detail.get("type") == "text/plain" else value
 
 
 def _repeats(raw: Raw) -> bool:
     """feedparser copies a content into a missing summary."""
     summary = _text(raw, "summary")
-    return any(content.get("value") == summary for content in raw.get("content") or ())
+    return any(dict.get(content, "value") == summary for content in raw.get("content") or ())
 
 
 def _described(raw: Raw) -> str:
@@ -134,11 +183,13 @@ def _described(raw: Raw) -> str:
     return ""
 
 
-def _name(author: Any) -> str:
-    return str(author.get("name") or author.get("email") or "") if isinstance(author, dict) else ""
+def names_of(raw: Raw) -> list[str]:
+    """The authors of an entry, its source (RFC 4287 §4.2.1) or a feed: names, else addresses."""
+    people = [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)]
+    return [str(one.get("name") or one.get("email") or "") for one in people]
 
 
-def _listed(names: Iterable[object]) -> tuple[str, ...]:
+def listed(names: Iterable[object]) -> tuple[str, ...]:
     """Plain, short, each once, at most fifty."""
     found: dict[str, None] = {}
     for name in names:
@@ -151,5 +202,5 @@ def _listed(names: Iterable[object]) -> tuple[str, ...]:
 
 
 def _content_language(raw: Raw) -> str:
-    contents = raw.get("content") or [raw.get("title_detail") or {}]
-    return str(contents[0].get("language") or "")
+    contents = raw.get("content") or [_dict(raw, "title_detail")]
+    return str(dict.get(contents[0], "language") or "")

@@ -1,6 +1,9 @@
 """What is refused before any parser sees it, and what is put right: prolog, junk, encoding."""
 
+import codecs
+import json
 import re
+from enum import Enum, auto
 
 from feeds.parsing.entry import ParseError
 from feeds.parsing.references import mend
@@ -8,6 +11,8 @@ from feeds.parsing.references import mend
 MAX_BODY = 10_000_000
 MAX_PROLOG_STEPS = 1_000
 JUNK_BYTES = 20_000
+# At most one wrong byte among so many that are not ASCII.
+FEW = 8
 
 EMPTY = "The address answers with nothing. Check it in a browser, or try again later."
 WEB_PAGE = (
@@ -15,47 +20,69 @@ WEB_PAGE = (
     " leads to."
 )
 NOT_A_FEED = "What this address answers is neither RSS nor Atom. Check it in a browser."
-JSON = "This address answers JSON. Use the address of the site's RSS or Atom feed."
 ENTITIES = (
     "The feed declares entities in a DOCTYPE, which can be an attack. Ask its publisher to leave them out."
+)
+HIDING = (
+    "The feed says that it is in {}, an encoding that can hide what is in it. Ask its publisher to write it"
+    " in UTF-8."
 )
 TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
 
 _PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
+# A page may begin in its middle; then it must have something that we read.
+_FRAGMENT_ROOTS = frozenset(
+    b"title link style base div header main article section nav p h1 h2 a ul ol span".split()
+)
+_POSTS = re.compile(rb"\bh-(?:feed|entry)\b", re.IGNORECASE)
+# An object's first name, or the first element of a list.
+_JSON_START = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\"\]]")
 _ROOT_NAME = re.compile(rb"<([A-Za-z_][A-Za-z0-9_:-]*)")
 _START = re.compile(rb"<(?:\?xml|rss|feed|rdf:RDF|RDF|atom:feed)[\s>]", re.IGNORECASE)
-_DECLARED = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
+_DECLARATION = re.compile(rb"<\?xml[^<>]{0,200}\?>")
+_DECLARED = re.compile(rb"<\?xml[^>]{0,150}?\sencoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
 # ESC, SO and SI stay: ISO-2022 texts consist of them.
 _CONTROLS = bytes(set(range(32)) - {0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x1B})
+# Encodings in which "<" can be written so that no search for it finds it.
+_HIDING_CODECS = frozenset({"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
 _BLANK = b" \t\r\n\xef\xbb\xbf\xff\xfe"
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
-def admit(body: bytes) -> tuple[bytes, list[str]]:
-    """The body with junk and control characters taken away, and warnings. Raises ParseError."""
+class Form(Enum):
+    """What reads a document."""
+
+    XML = auto()
+    JSON = auto()
+    PAGE = auto()
+
+
+def form_of(body: bytes) -> Form:
+    """What the document is, by its bytes. Raises ParseError for what no parser should see."""
     if len(body) > MAX_BODY:
         raise ParseError(TOO_LARGE)
     if not body.strip(b"\0" + _BLANK):
         raise ParseError(EMPTY)
-    root = _root(_ascii(body))
+    text = _ascii(body)
+    if _JSON_START.match(text[:JUNK_BYTES].lstrip(_BLANK)):
+        return Form.JSON
+    root, _ = _root(text)
     if root in _PAGE_ROOTS:
-        raise ParseError(WEB_PAGE)
-    if root == b"" and body.lstrip(_BLANK)[:1] in (b"{", b"["):
-        raise ParseError(JSON)
-    return _without_junk(body)
+        return Form.PAGE
+    if root in _FRAGMENT_ROOTS and has_posts(text) and not _START.search(text[:JUNK_BYTES]):
+        return Form.PAGE
+    return Form.XML
 
 
-def charset_header(body: bytes, content_type: str) -> str:
-    """The Content-Type to parse with. What the bytes say goes before what the server says of them."""
-    if not _is_wide(body) and not body.isascii() and _is_utf8(body):
-        return "application/xml; charset=utf-8"
-    declared = _DECLARED.search(_ascii(body[:1000]))
-    charset = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", content_type, re.IGNORECASE)
-    return "application/xml" if declared or not charset else f"application/xml; charset={charset.group(1)}"
+def has_posts(page: bytes) -> bool:
+    """Whether a web page may hold an h-feed or an h-entry: a quick look, before the long one."""
+    return bool(_POSTS.search(page))
 
 
-def _without_junk(body: bytes) -> tuple[bytes, list[str]]:
+def tidied(body: bytes) -> tuple[bytes, list[str]]:
+    """An XML body with junk and control characters taken away, and warnings."""
     warnings: list[str] = []
+    body = _narrow(body)
     if _is_wide(body):
         return body, warnings
     start = _START.search(body[:JUNK_BYTES])
@@ -67,25 +94,104 @@ def _without_junk(body: bytes) -> tuple[bytes, list[str]]:
     kept = body.translate(None, _CONTROLS)
     if len(kept) < len(body):
         warnings.append("The feed has control characters, which XML does not allow; they were left out.")
-    return mend(kept), warnings
+    return mend(_as_utf8(_without_prolog(kept))), warnings
 
 
-def _root(text: bytes) -> bytes:
-    """The lower-case name of the first element, b"" when there is none. Raises ParseError for entities."""
+def _without_prolog(body: bytes) -> bytes:
+    """Only the XML declaration before the first element: feedparser searches the rest of it for ever."""
+    name, start = _root(body)
+    declaration = _DECLARATION.match(body.lstrip(_BLANK))
+    if not name:
+        # Whatever stands there is no declaration: not at the beginning, it is not taken for one.
+        return b"\n" + body
+    return (declaration.group() if declaration else b"") + b"\n" + body[start:]
+
+
+def _narrow(body: bytes) -> bytes:
+    """UTF-16 and UTF-32 as UTF-8; what cannot be decoded stays."""
+    if not _is_wide(body):
+        return body
+    try:
+        # Of JSON or XML, an encoding shows in where the zeros are.
+        text = body.decode(json.detect_encoding(body)).lstrip("\ufeff").encode("utf-8")
+    except (UnicodeError, LookupError):
+        return body
+    declared = _DECLARED.search(text[:1000])
+    return text[: declared.start(1)] + b"utf-8" + text[declared.end(1) :] if declared else text
+
+
+def charset_header(body: bytes, content_type: str) -> str:
+    """The Content-Type to parse with. What the bytes say goes before what the server says of them.
+
+    Raises ParseError for an encoding that is none for documents.
+    """
+    if not _is_wide(body) and not body.isascii() and _is_utf8(body):
+        return "application/xml; charset=utf-8"
+    declared = _DECLARED.search(_ascii(body[:1000]))
+    said = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", content_type, re.IGNORECASE)
+    charset = declared.group(1).decode("ascii") if declared else said.group(1) if said else ""
+    known = _codec(charset)
+    if known in _HIDING_CODECS:
+        raise ParseError(HIDING.format(charset))
+    # WHATWG Encoding §4.2: that label means windows-1252 on the web.
+    if known in ("iso8859-1", "ascii"):
+        return "application/xml; charset=windows-1252"
+    return "application/xml" if declared or not known else f"application/xml; charset={charset}"
+
+
+def _codec(charset: str) -> str:
+    """The name of a codec; "" for none."""
+    try:
+        return codecs.lookup(charset).name.replace("_", "-") if charset else ""
+    except (LookupError, ValueError):
+        return ""
+
+
+def _as_utf8(body: bytes) -> bytes:
+    """A document in UTF-8 but for a few bytes, with those taken for Windows-1252."""
+    declared = _DECLARED.search(body[:1000])
+    if (
+        _is_wide(body)
+        or body.isascii()
+        or _is_utf8(body)
+        or (declared and _codec(declared.group(1).decode()) != "utf-8")
+    ):
+        return body
+    strange = sum(char == "\ufffd" for char in body.decode("utf-8", "replace"))
+    high = len(body.translate(None, bytes(range(128))))
+    if strange * FEW > high:
+        return body
+    return body.decode("utf-8", "feedletter-windows").encode("utf-8")
+
+
+def _windows(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error("feedletter-windows", _windows)
+
+
+def _root(text: bytes) -> tuple[bytes, int]:
+    """The lower-case name of the first element and its place; b"" and 0 when there is none.
+
+    Raises ParseError for entities.
+    """
     position = 0
     for _ in range(MAX_PROLOG_STEPS):
         position = text.find(b"<", position)
         if position < 0:
-            return b""
+            return b"", 0
         if text[position : position + 8].upper() == b"<!ENTITY":
             raise ParseError(ENTITIES)
         if name := _ROOT_NAME.match(text, position):
-            return name.group(1).lower()
+            return name.group(1).lower(), position
         ends = {b"<!--": b"-->", b"<?": b"?>"}
         end = next((end for start, end in ends.items() if text.startswith(start, position)), b"<")
         position = text.find(end, position + 1)
         if position < 0:
-            return b""
+            return b"", 0
     raise ParseError(NOT_A_FEED)
 
 

@@ -9,6 +9,9 @@ from common.html import plain
 from common.text import shortened, without_controls
 from feeds.parsing.entry import Media
 
+# WHATWG URL §3.5: what no host may contain.
+_HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
+
 MAX_URL = 10_000
 MAX_ALT = 2_000
 MAX_MEDIA = 50
@@ -16,23 +19,30 @@ MAX_MEDIA = 50
 
 def absolute(url: object, base: str) -> str:
     """The http(s) address that `url` means on a page at `base`; "" when it is none or too long."""
-    text = without_controls(str(url or "")).strip().replace("\n", "").replace("\r", "").replace("\t", "")
+    if not url:
+        return ""
+    text = without_controls(str(url)).strip().replace("\n", "").replace("\r", "").replace("\t", "")
+    text = text.replace(" ", "%20")
     if not text or len(text) > MAX_URL:
         return ""
     try:
-        joined = urljoin(base, text)
+        joined = text if text.startswith(("https://", "http://")) else urljoin(base, text)
         parts = urlsplit(joined)
-        return joined if parts.scheme in ("http", "https") and parts.hostname else ""
+        # (Asking for the port raises ValueError for one that is none.)
+        sound = (
+            parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port != 0
+        )
+        return joined if sound else ""
     except ValueError:
         return ""
 
 
-def media_of(raw: Mapping[str, Any], base: str) -> Iterator[Media]:
+def media_of(raw: dict[str, Any], base: str) -> Iterator[Media]:
     """media:content first, then enclosures; each address once, at most fifty."""
     contents = (_content(one, base) for one in raw.get("media_content") or ())
-    links = (one for one in raw.get("links") or () if one.get("rel") == "enclosure")
+    links = (one for one in raw.get("links") or () if dict.get(one, "rel") == "enclosure")
     enclosures = (
-        Media(absolute(one.get("href"), base), _type(one.get("type")), _length(one.get("length")))
+        Media(absolute(one.get("href"), base), type_of(one.get("type")), length_of(one.get("length")))
         for one in links
     )
     found: dict[str, Media] = {}
@@ -49,23 +59,26 @@ def is_image(one: Mapping[str, Any]) -> bool:
 
 def _content(one: Mapping[str, Any], base: str) -> Media:
     alt = shortened(plain(str(one.get("description") or "")), MAX_ALT)
-    type_ = _type(one.get("type")) or _type(one.get("medium"))
-    return Media(absolute(one.get("url"), base), type_, _length(one.get("filesize")), alt)
+    type_ = type_of(one.get("type")) or type_of(one.get("medium"))
+    return Media(absolute(one.get("url"), base), type_, length_of(one.get("filesize")), alt)
 
 
-def _type(value: object) -> str:
+def type_of(value: object) -> str:
+    """A media type, or a word such as "image"; "" for what cannot be one."""
     text = str(value or "").strip().lower()
     return text if re.fullmatch(r"[a-z0-9][a-z0-9!#$&^_.+/;= -]{0,99}", text) else ""
 
 
-def _length(value: object) -> int | None:
-    text = str(value or "").strip()
-    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) and int(text) else None
+def length_of(value: object) -> int | None:
+    """A positive number of bytes, or None."""
+    # JSON writers that know floats only say 1024.0.
+    match = re.fullmatch(r"([0-9]{1,15})(?:\.0{0,15})?", str(value or "").strip())
+    return int(match.group(1)) or None if match else None
 
 
-def image_of(raw: Mapping[str, Any], base: str) -> str:
+def image_of(raw: dict[str, Any], base: str) -> str:
     """The picture that stands for the post: its thumbnail, or the episode's image."""
     thumbnails = raw.get("media_thumbnail") or [{}]
     image = raw.get("image") or {}
-    href = image.get("href") if isinstance(image, dict) else ""
+    href = dict.get(image, "href") if isinstance(image, dict) else ""
     return absolute(thumbnails[0].get("url"), base) or absolute(href, base)

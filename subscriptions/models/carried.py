@@ -1,4 +1,4 @@
-"""What a newsletter over several feeds has carried, so that a post that comes by two of them goes out once."""
+"""What a newsletter over several feeds has carried: a post that comes by two of them goes out once."""
 
 from django.db import models
 

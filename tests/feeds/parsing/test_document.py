@@ -216,8 +216,45 @@ def test_what_is_neither_rss_nor_atom_is_refused(body: bytes) -> None:
     assert "neither RSS nor Atom" in refusal(body)
 
 
-def test_json_is_refused_by_name() -> None:
-    assert "JSON" in refusal(b'{"version": "https://jsonfeed.org/version/1.1"}')
+@pytest.mark.parametrize("before", ["", "\ufeff", "  \n"])
+@pytest.mark.parametrize("content_type", ["text/html", "application/rss+xml", ""])
+def test_the_bytes_say_what_a_document_is_and_not_the_server(before: str, content_type: str) -> None:
+    bodies = {
+        "xml": rss([{"guid": "1", "content": "<p>{} [] h-entry</p>"}]).decode(),
+        "json": '{"version": "https://jsonfeed.org/version/1", "items": [{"id": 1, "content_html": "<p>"}]}',
+        "page": '<!doctype html><div class="h-entry"><a class="u-url" href="/1">One</a></div>',
+    }
+    guids = {"xml": "1", "json": "1", "page": "https://blog.example.org/1"}
+    for name, text in bodies.items():
+        assert read((before + text).encode(), content_type=content_type).guids == (guids[name],)
+
+
+def test_xml_behind_something_in_braces_is_still_xml() -> None:
+    feed = read(b"[debug] {x}\n" + rss([{"guid": "1"}]))
+    assert feed.guids == ("1",)
+    assert "before the beginning" in feed.warnings[0]
+
+
+def test_relative_links_are_resolved_against_xml_base() -> None:
+    head = b'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://b.example/blog/"><title>x</title>'
+    entry = (
+        b'<entry xml:base="2026/"><id>1</id><link href="one"/><content type="html">&lt;a></content>'
+        b'<link rel="enclosure" href="one.mp3"/></entry>'
+    )
+    (found,) = read(head + entry + b"</feed>").entries
+    assert (found.base, found.link) == ("https://b.example/blog/2026/", "https://b.example/blog/2026/one")
+    assert found.media == (Media("https://b.example/blog/2026/one.mp3"),)
+
+
+def test_a_relative_xml_base_means_the_documents_own_place() -> None:
+    item = b"<item><guid>1</guid><description>x</description></item>"
+    body = b'<rss version="2.0" xml:base="/deep/"><channel>' + item + b"</channel></rss>"
+    (found,) = read(body).entries
+    assert found.base == "https://blog.example.org/deep/"
+
+
+def test_without_xml_base_there_is_none() -> None:
+    assert read(rss([{"guid": "1", "content": "x"}])).entries[0].base == ""
 
 
 def test_an_empty_feed_is_a_feed() -> None:

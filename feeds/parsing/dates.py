@@ -1,0 +1,104 @@
+"""Dates as feeds write them → aware datetimes in UTC."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+
+MAX_DATE = 100
+
+# RFC 3339 and what comes near it: other separators, no seconds, no time, a zone of any form or none.
+_ISO = re.compile(
+    r"(\d{4})([-/.]?)(\d\d)\2(\d\d)"
+    r"(?:[T\s]\s*(\d\d?):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,6})\d*)?)?\s*(?:(Z|UTC|GMT)|([+-])(\d\d)(?::?(\d\d))?)?"
+    r"(?:\[[^\]]*\])?)?",
+    re.IGNORECASE | re.ASCII,
+)
+# RFC 5322 §3.3, as most feeds have it: quicker than what reads all of its forms.
+_MAIL = re.compile(
+    r"[A-Z][a-z]{2}, (\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):([0-5]\d)"
+    r" (?:(GMT|UTC?|Z)|([+-])(\d\d):?(\d\d))",
+    re.ASCII,
+)
+_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
+_ISO_START = re.compile(r"\d{4}[-/.]?\d\d", re.ASCII)
+_YEAR = re.compile(r"(?<!\d)(?:19|20|21)\d\d(?!\d)", re.ASCII)
+_COLON_IN_ZONE = re.compile(r"([+-]\d\d):(\d\d)$", re.ASCII)
+_STRANGE_ZONE = re.compile(
+    r"\d\s+(?!(?:UTC?|GMT|Z|[ECMP][SD]T)$)[A-Za-z]{1,5}$|\d\s+[A-Za-z]{1,5}[+-]\d", re.ASCII | re.IGNORECASE
+)
+# After the month: what a computer without a clock writes.
+_NO_YEAR = re.compile(r"[A-Za-z]{3}\.?[\s-]+(?:0\d{3}|\d{3}|\d{5,})(?!\d)", re.ASCII)
+# RFC 5322 §3.3 allows a leap second; datetime has none.
+_LEAP = re.compile(r"(\d\d:\d\d:)60", re.ASCII)
+
+
+def moment_of(text: object) -> datetime | None:
+    """What an RFC 3339 or RFC 5322 date means, or one that comes near it; None when it is neither.
+
+    Without a zone it is taken for UTC.
+    """
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_DATE:
+        return None
+    written = text.strip()
+    try:
+        if mail := _MAIL.fullmatch(written):
+            found: datetime | None = _of_usual_mail(mail)
+        else:
+            iso = _ISO.fullmatch(written)
+            found = _of_iso(iso) if iso else _of_mail(written)
+        return found.astimezone(UTC) if found else None
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def is_zone_unknown(text: str) -> bool:
+    """Whether it ends in a zone that RFC 5322 does not name ("GMT+2", a letter), which UTC stands in for."""
+    return bool(_STRANGE_ZONE.search(text.strip()))
+
+
+def is_guess(text: str, year: int) -> bool:
+    """Whether a year that someone read from the text does not stand there, or the text is no date."""
+    if _ISO_START.match(text.strip()) and not re.fullmatch(r"\d{4}-\d\d", text.strip(), re.ASCII):
+        return True
+    stand = {int(found) for found in _YEAR.findall(text)}
+    return not stand & {year - 1, year, year + 1}
+
+
+def _of_iso(match: re.Match[str]) -> datetime:
+    year, _, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
+    leap, midnight = second == "60", hour == "24" and not int(minute) and not int(second or 0)
+    found = datetime(
+        int(year),
+        int(month),
+        int(day),
+        0 if midnight else int(hour or 0),
+        int(minute or 0),
+        59 if leap else int(second or 0),
+        int((fraction or "").ljust(6, "0")),
+        tzinfo=_zone(sign, hours, minutes),
+    )
+    return found + timedelta(days=midnight, seconds=leap)
+
+
+def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
+    if not sign:
+        return UTC
+    away = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    return timezone(-away if sign == "-" else away)
+
+
+def _of_usual_mail(match: re.Match[str]) -> datetime | None:
+    day, month, year, hour, minute, second, _, sign, hours, minutes = match.groups()
+    if month not in _MONTHS or year < "1900":
+        return None
+    zone = _zone(sign, hours, minutes)
+    return datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=zone)
+
+
+def _of_mail(text: str) -> datetime | None:
+    if _ISO_START.match(text) or _NO_YEAR.search(text):
+        return None
+    leap = bool(_LEAP.search(text))
+    found = parsedate_to_datetime(_LEAP.sub(r"\g<1>59", _COLON_IN_ZONE.sub(r"\1\2", text)))
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)) + timedelta(seconds=leap)

@@ -1,0 +1,208 @@
+"""Elements that feedparser does not know, or takes for something else, taught to its two parsers.
+
+Its handlers are methods named after the elements: `_start_` or `_end_`, the namespace's prefix, the name.
+"""
+
+import re
+from typing import Any
+from xml.sax.xmlreader import AttributesNSImpl
+
+import feedparser.api
+import feedparser.util
+
+from feeds.parsing.hints import NAMESPACE
+
+MAX_HINTS = 10
+MAX_SKIPPED = 200
+MAX_PERSON = 1_000
+MAX_TAGS = 200
+MAX_ATTRIBUTES = 100
+MAX_BASE = 2_000
+RELATIONS = "http://www.iana.org/assignments/relation/"
+_ADDRESS = re.compile(r"[^\s@<>(),;:\"]{1,100}@[^\s@<>(),;:\"]{1,250}")
+_IFFY = {f"{scheme}://{NAMESPACE}{slash}": "iffy" for scheme in ("http", "https") for slash in ("", "/")}
+
+
+class _MediaDescriptions:
+    """feedparser takes a media:description for the post's own content; here it describes its picture."""
+
+    def _start_media_description(self: Any, attrs: dict[str, str]) -> None:
+        self.push("media_description", 1)
+
+    def _end_media_description(self: Any) -> None:
+        text = self.pop("media_description")
+        media = self._get_context().get("media_content")
+        if text and media:
+            media[-1].setdefault("description", text)
+
+
+class _Skipped:
+    """RSS 2.0 skipHours and skipDays: of several values feedparser keeps the last. Here: two lists."""
+
+    def _start_hour(self: Any, attrs: dict[str, str]) -> None:
+        self.push("hour", 0)
+
+    def _start_day(self: Any, attrs: dict[str, str]) -> None:
+        self.push("day", 0)
+
+    def _end_hour(self: Any) -> None:
+        self._skip("hour")
+
+    def _end_day(self: Any) -> None:
+        self._skip("day")
+
+    def _skip(self: Any, name: str) -> None:
+        text = self.pop(name)
+        known = self.feeddata.setdefault(f"skipped_{name}s", [])
+        if text and not self.inentry and len(known) < MAX_SKIPPED:
+            known.append(text)
+
+
+class _Hints:
+    """iffy:hint-announce: nested elements, which feedparser would mix into the post."""
+
+    _hint: dict[str, Any] | None = None
+
+    def track_namespace(self: Any, prefix: str | None, uri: str) -> None:
+        super().track_namespace(prefix, uri)  # type: ignore[misc]
+        if prefix and NAMESPACE in uri.lower():
+            self.namespacemap[prefix] = "iffy"
+
+    def _start_hint(self: Any, attrs: dict[str, str]) -> None:
+        self._hint = {"policy": "", "restricted": False}
+        self.push("iffy_hint-announce", 0)
+
+    def _end_hint(self: Any) -> None:
+        self.pop("iffy_hint-announce")
+        hint, self._hint = self._hint, None
+        if hint is not None and self.inentry and not self.insource:
+            hints = self.entries[-1].setdefault("iffy_hints", [])
+            if len(hints) < MAX_HINTS:
+                hints.append(hint)
+
+    def _start_iffy_policy(self: Any, attrs: dict[str, str]) -> None:
+        self.push("iffy_policy", 0)
+
+    def _end_iffy_policy(self: Any) -> None:
+        text = self.pop("iffy_policy")
+        if self._hint is not None and not self._hint["policy"]:
+            self._hint["policy"] = text or ""
+
+    def _start_iffy_restriction(self: Any, attrs: dict[str, str]) -> None:
+        self.push("iffy_restriction", 0)
+        if self._hint is not None:
+            self._hint["restricted"] = True
+
+    def _end_iffy_restriction(self: Any) -> None:
+        self.pop("iffy_restriction")
+
+
+class _Names:
+    """What feedparser misreads: relations by full names, isPermaLink in capitals, names with addresses."""
+
+    def _start_link(self: Any, attrs: dict[str, str]) -> None:
+        # RFC 4287 §4.2.7.2: the IRI of a registered relation means the same as its name.
+        rel = attrs.get("rel", "").removeprefix(RELATIONS)
+        if rel == "enclosure":
+            # It would be called a web page.
+            attrs.setdefault("type", "")
+        super()._start_link({**attrs, "rel": rel} if rel else attrs)  # type: ignore[misc]
+
+    def _start_guid(self: Any, attrs: dict[str, str]) -> None:
+        said = attrs.get("ispermalink", "true").strip().lower()
+        super()._start_guid({**attrs, "ispermalink": said})  # type: ignore[misc]
+
+    def _sync_author_detail(self: Any, key: str = "author") -> None:
+        """RSS has an address with a name in one text. (For feedparser addresses end after four letters.)"""
+        context = self._get_context()
+        text, people = context.get(key), context.get(f"{key}s") or [feedparser.util.FeedParserDict()]
+        if people[-1]:
+            super()._sync_author_detail(key)  # type: ignore[misc]
+        elif isinstance(text, str) and text:
+            name, address = parted(text)
+            people[-1].update({"name": name} if name else {}, **({"email": address} if address else {}))
+            context.setdefault(f"{key}_detail", people[-1])
+
+
+class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
+    """What is said of a text (its type, language, base): no synonyms to look for, nothing deep to copy."""
+
+    get = dict.get
+    __getitem__ = dict.__getitem__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return feedparser.util.FeedParserDict(self)
+
+
+class _Savings:
+    """What feedparser does at length and we do not need done."""
+
+    def push_content(self: Any, *arguments: Any) -> None:
+        super().push_content(*arguments)  # type: ignore[misc]
+        self.contentparams = _Params(self.contentparams)
+
+    # Dates are kept as they are written: `feeds.parsing.fields.moment` reads them, those that it needs.
+    def _end_date(self: Any) -> None:
+        self.pop("published")
+
+    def _end_change(self: Any) -> None:
+        self.pop("updated")
+
+    _end_published = _end_issued = _end_pubdate = _end_date
+    _end_updated = _end_modified = _end_lastbuilddate = _end_change
+
+
+class _Bounds:
+    """What feedparser does in the square of the length, kept short."""
+
+    def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
+        if len(self._get_context().get("tags") or ()) < MAX_TAGS:
+            super()._add_tag(term, scheme, label)  # type: ignore[misc]
+
+    def startElementNS(self: Any, name: Any, qname: Any, attrs: Any) -> None:
+        kept = AttributesNSImpl({}, {}) if len(attrs) > MAX_ATTRIBUTES else attrs
+        super().startElementNS(name, qname, kept)  # type: ignore[misc]
+
+    def unknown_starttag(self: Any, tag: str, attrs: list[tuple[str, str]]) -> None:
+        if attrs and (len(self.baseuri) > MAX_BASE or any(len(value) > MAX_BASE for _, value in attrs)):
+            attrs = [(name, value) for name, value in attrs if name.lower() not in ("xml:base", "base")]
+        super().unknown_starttag(tag, attrs)  # type: ignore[misc]
+
+
+def parted(text: str) -> tuple[str, str]:
+    """The name and the mail address of `ada@e.org (Ada)` or `Ada <ada@e.org>`."""
+    found = _ADDRESS.search(text[:MAX_PERSON])
+    if found is None:
+        return text[:MAX_PERSON].strip(), ""
+    rest = (
+        text[:MAX_PERSON]
+        .replace(found.group(), "", 1)
+        .replace("mailto:", "")
+        .replace("<>", "")
+        .replace("()", "")
+        .strip()
+    )
+    name = rest[1:-1] if rest.startswith("(") and rest.endswith(")") else rest
+    return name.strip(' \t\r\n"'), found.group()
+
+
+def install() -> None:
+    """feedparser offers no way to name a parser, so its two classes are extended. Safe to call again."""
+    for name in ("StrictFeedParser", "LooseFeedParser"):
+        known = getattr(feedparser.api, name)
+        if not issubclass(known, _Hints):
+            setattr(feedparser.api, name, _extended(name, known))
+
+
+def _extended(name: str, known: Any) -> type:
+    more = {
+        "namespaces": {**known.namespaces, **_IFFY},
+        # Built from `namespaces` when first needed.
+        "_matchnamespaces": {},
+        # RFC 4287 §4.2.6.1: ids are compared as they stand, so they are not resolved.
+        "can_be_relative_uri": known.can_be_relative_uri - {"id"},
+        # These names are none for a `def`.
+        "_start_iffy_hint-announce": _Hints._start_hint,
+        "_end_iffy_hint-announce": _Hints._end_hint,
+    }
+    return type(name, (_MediaDescriptions, _Skipped, _Hints, _Names, _Savings, _Bounds, known), more)

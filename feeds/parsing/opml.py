@@ -1,0 +1,354 @@
+"""OPML 2.0: lists of feeds from other programs, read as they are, and ours, written as the spec says.
+
+http://opml.org/spec2.opml. What expat refuses (bare ampersands, wrong encodings, half a file) is read by
+taking its tags one by one.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import format_datetime
+from html import unescape
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from common.text import one_line, without_controls
+
+MAX_BYTES = 5_000_000
+MAX_FEEDS = 10_000
+MAX_OUTLINES = 50_000
+MAX_TAGS = 20
+MAX_TAG = 100
+MAX_TITLE = 1000
+MAX_ATTRIBUTES = 50
+
+EMPTY = "The file is empty."
+TOO_LARGE = "The file is larger than 5 MB. Divide it into smaller ones."
+TOO_MANY = f"The file lists more than {MAX_FEEDS:,} feeds. Divide it into smaller ones."
+NOT_OPML = (
+    "This is not an OPML file: there is no outline in it. Let the other program export its feeds again."
+)
+NO_FEEDS = "There are no feeds in this file: none of its outlines has an xmlUrl."
+ENTITIES = "The file declares entities in a DOCTYPE, which can be an attack. Take that out of it."
+
+FEED_TYPES = frozenset({"", "rss", "rss1", "atom", "feed", "podcast", "json", "jsonfeed"})
+_ATTRIBUTE = re.compile(r"""([A-Za-z_][\w:.-]{0,40})\s{0,100}=\s{0,100}(?:"([^"]*)"|'([^']*)')""")
+_TAG = re.compile(
+    r"<(?:(?P<skipped>!--|!\[CDATA\[|\?)|(?P<entity>!ENTITY)"
+    r"|(?P<end>/)?(?P<name>(?:\w{1,20}:)?(?:outline|opml|head|title|body))(?=[\s/>]))",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_DECLARED = re.compile(rb"""<\?xml[^>]{0,200}\sencoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
+_SKIPPED = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+class OpmlError(ValueError):
+    """The file cannot be taken. The message is one sentence that says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A feed of the list; `tags` are the names of its folders and categories, `line` is counted from 1."""
+
+    line: int
+    url: str
+    title: str = ""
+    site_url: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """An outline that is no feed although it looks like one."""
+
+    line: int
+    title: str
+    reason: str
+
+
+@dataclass
+class Opml:
+    title: str = ""
+    outlines: list[Outline] = field(default_factory=list)
+    passed: list[Passed] = field(default_factory=list)
+    # Not well-formed: read all the same, as far as it goes.
+    is_broken: bool = False
+
+
+def parse_opml(body: bytes) -> Opml:
+    """The feeds of an OPML file, in order. Raises OpmlError."""
+    if len(body) > MAX_BYTES:
+        raise OpmlError(TOO_LARGE)
+    if not body.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"):
+        raise OpmlError(EMPTY)
+    builder = _read(body)
+    if not builder.outlines:
+        raise OpmlError(NOT_OPML)
+    if not builder.found.outlines and not builder.found.passed:
+        raise OpmlError(NO_FEEDS)
+    return builder.found
+
+
+def _read(body: bytes) -> "_Builder":
+    strict = _Builder()
+    try:
+        _read_strictly(body, strict)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        if isinstance(error, OpmlError):
+            raise
+        lenient = _Builder()
+        _read_tags(_text(body), lenient)
+        lenient.found.is_broken = True
+        return lenient
+    return strict
+
+
+def _read_strictly(body: bytes, builder: "_Builder") -> None:
+    # An XML declaration may follow nothing, but in many files it follows a line end.
+    stripped = body.lstrip(b" \t\r\n")
+    skipped = body[: len(body) - len(stripped)].count(b"\n")
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise OpmlError(ENTITIES)
+
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda name, attributes: builder.start(
+        name, attributes, parser.CurrentLineNumber + skipped
+    )
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.text
+    parser.Parse(stripped, True)
+
+
+def _text(body: bytes) -> str:
+    """The text of a file whose encoding may be another than it says."""
+    for bom, encoding in _BOMS.items():
+        if body.startswith(bom):
+            return body[len(bom) :].decode(encoding, "replace")
+    if b"\0" in body[:4]:
+        return body.decode("utf-16-be" if body[:1] == b"\0" else "utf-16-le", "replace")
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        declared = _DECLARED.search(body[:1000])
+        return body.decode(_known(declared.group(1).decode() if declared else ""), "replace")
+
+
+def _known(encoding: str) -> str:
+    """The encoding if there is such a one for texts; cp1252 otherwise, as browsers guess."""
+    try:
+        codec = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        return "cp1252"
+    usable = codec._is_text_encoding and codec.name not in ("utf-8", "ascii", "idna", "punycode")
+    return codec.name if usable else "cp1252"
+
+
+def _read_tags(text: str, builder: "_Builder") -> None:
+    """Tag by tag, each bounded by the next one: what stands between is text, even if it has a stray <."""
+    line, counted, position = 1, 0, 0
+    while tag := _TAG.search(text, position):
+        start = tag.start()
+        line, counted = line + text.count("\n", counted, start), start
+        builder.text(_decoded(text[position:start]))
+        if tag["entity"]:
+            raise OpmlError(ENTITIES)
+        if mark := tag["skipped"]:
+            end = text.find(_SKIPPED[mark.upper()], tag.end())
+            position = len(text) if end < 0 else end + len(_SKIPPED[mark.upper()])
+        else:
+            following = _TAG.search(text, tag.end())
+            position = _read_tag(text, tag, following.start() if following else len(text), line, builder)
+    builder.close()
+
+
+def _read_tag(text: str, tag: re.Match[str], end: int, line: int, builder: "_Builder") -> int:
+    """Reads a tag that ends before `end`; returns where the text after it begins."""
+    attributes: dict[str, str] = {}
+    position = tag.end()
+    for found in () if tag["end"] else _ATTRIBUTE.finditer(text, tag.end(), end):
+        attributes.setdefault(found[1], _decoded(found[2] or found[3] or ""))
+        position = found.end()
+    close = text.find(">", position, end)
+    if not tag["end"]:
+        builder.start(tag["name"], attributes, line)
+    if tag["end"] or (close > 0 and text[close - 1] == "/"):
+        builder.end(tag["name"])
+    return end if close < 0 else close + 1
+
+
+def _decoded(text: str) -> str:
+    """References that end as they should: the &copy of a bare ?a=1&copy=2 is none."""
+    return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
+
+
+class _Builder:
+    """Takes elements in order and keeps the folders that are open."""
+
+    def __init__(self) -> None:
+        self.found = Opml()
+        self.outlines = 0
+        self._folders: list[str] = []
+        self._title: list[str] | None = None
+        self._seen_body = False
+
+    def start(self, name: str, attributes: Mapping[str, str], line: int) -> None:
+        match _local(name):
+            case "outline":
+                self.outlines += 1
+                if self.outlines > MAX_OUTLINES:
+                    raise OpmlError(TOO_MANY)
+                self._folders.append(self._outline(_lowered(attributes), line))
+            case "body":
+                self._seen_body = True
+            case "title" if not self._seen_body and not self.found.title:
+                self._title = []
+
+    def end(self, name: str) -> None:
+        local = _local(name)
+        if local == "outline" and self._folders:
+            self._folders.pop()
+        elif local == "title":
+            self.close()
+
+    def text(self, text: str) -> None:
+        if self._title is not None and len(self._title) < MAX_TITLE:
+            self._title.append(text[:MAX_TITLE])
+
+    def close(self) -> None:
+        if self._title is not None:
+            self.found.title = one_line("".join(self._title))[:MAX_TITLE]
+            self._title = None
+
+    def _outline(self, given: Mapping[str, str], line: int) -> str:
+        """Notes a feed; returns the name of the folder that the outline is, "" when it is none."""
+        title = _title(given)
+        url = _address(given)
+        if url:
+            self._add(Outline(line, url, "" if title == url else title, _site(given), self._tags(given)))
+            return ""
+        if reason := _why_not(given):
+            self._note(Passed(line, title, reason))
+            return ""
+        return _tag(title)
+
+    def _add(self, outline: Outline) -> None:
+        if len(self.found.outlines) >= MAX_FEEDS:
+            raise OpmlError(TOO_MANY)
+        self.found.outlines.append(outline)
+
+    def _note(self, passed: Passed) -> None:
+        if len(self.found.passed) >= MAX_FEEDS:
+            raise OpmlError(TOO_MANY)
+        self.found.passed.append(passed)
+
+    def _tags(self, given: Mapping[str, str]) -> tuple[str, ...]:
+        # A file may be as deep as it is long; the folders nearest to the feed say the most.
+        names = (*self._folders[-MAX_TAGS:], *_categories(given.get("category", "")))
+        found: dict[str, str] = {}
+        for name in filter(None, names):
+            found.setdefault(name.casefold(), name)
+        return tuple(found.values())[:MAX_TAGS]
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2].lower()
+
+
+def _lowered(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Programs write xmlUrl, xmlurl and XMLURL."""
+    return {name.lower(): value for name, value in list(attributes.items())[:MAX_ATTRIBUTES]}
+
+
+def _title(given: Mapping[str, str]) -> str:
+    return (one_line(given.get("title", "")) or one_line(given.get("text", "")))[:MAX_TITLE].strip()
+
+
+def _address(given: Mapping[str, str]) -> str:
+    """The feed's address; `url` counts where the type does not say it is something else."""
+    if address := given.get("xmlurl", "").strip():
+        return address
+    is_feed = given.get("type", "").strip().lower() in FEED_TYPES
+    return given.get("url", "").strip() if is_feed else ""
+
+
+def _site(given: Mapping[str, str]) -> str:
+    site = without_controls(given.get("htmlurl", "").strip())
+    return site if re.match(r"https?://\S+\Z", site, re.IGNORECASE) and len(site) <= 4000 else ""
+
+
+def _why_not(given: Mapping[str, str]) -> str:
+    match given.get("type", "").strip().lower():
+        case "include":
+            return "It points to another list: import that one by itself."
+        case "link" if given.get("url"):
+            return "It is a link to a web page, not a feed."
+        case "" | "link":
+            return "It has no address." if "xmlurl" in given else ""
+        case kind:
+            return "It has no address." if kind in FEED_TYPES else ""
+
+
+def _categories(text: str) -> Iterator[str]:
+    """OPML 2.0: comma-separated; one that begins with a slash is a path (RSS 2.0), another one a tag."""
+    for part in text.split(",")[:MAX_TAGS]:
+        name = part.strip()
+        yield from map(_tag, name.split("/")[:MAX_TAGS] if name.startswith("/") else [name])
+
+
+def _tag(name: str) -> str:
+    """A name as tags are: without commas, which separate them, and not longer than they may be."""
+    return one_line(name.replace(",", " ")).strip("/ ")[:MAX_TAG].strip("/ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A feed to be written. It stands in the folder of its first tag; all of them are its categories."""
+
+    url: str
+    title: str = ""
+    site_url: str = ""
+    language: str = ""
+    tags: tuple[str, ...] = ()
+
+
+def write_opml(feeds: Iterable[Listed], *, title: str, created: datetime) -> Iterator[str]:
+    """The lines of an OPML 2.0 file, in UTF-8. `created` is aware."""
+    folders: dict[str, list[Listed]] = {}
+    for feed in feeds:
+        folders.setdefault(feed.tags[0] if feed.tags else "", []).append(feed)
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n  <head>\n'
+    yield f"    <title>{escape(without_controls(title))}</title>\n"
+    yield f"    <dateCreated>{format_datetime(created)}</dateCreated>\n"
+    yield "    <docs>http://opml.org/spec2.opml</docs>\n  </head>\n  <body>\n"
+    for name in sorted(folders, key=lambda name: (name == "", name.casefold(), name)):
+        indent = "    " if not name else "      "
+        if name:
+            yield f"    <outline{_attributes(text=name, title=name)}>\n"
+        yield from (f"{indent}<outline{_attributes(**_facts(feed))}/>\n" for feed in folders[name])
+        if name:
+            yield "    </outline>\n"
+    yield "  </body>\n</opml>\n"
+
+
+def _facts(feed: Listed) -> dict[str, str]:
+    name = feed.title or feed.url
+    return {
+        "type": "rss",
+        "text": name,
+        "title": name,
+        "xmlUrl": feed.url,
+        "htmlUrl": feed.site_url,
+        "language": feed.language,
+        "category": ",".join(feed.tags),
+    }
+
+
+def _attributes(**values: str) -> str:
+    given = ((name, without_controls(value)) for name, value in values.items() if value)
+    return "".join(f" {name}={quoteattr(value)}" for name, value in given)

@@ -1,0 +1,104 @@
+"""A document's posts, in whatever format → entries: each once, the newest in full, bad ones left out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from feeds.parsing.entry import Entry, ParseError
+
+T = TypeVar("T")
+
+BROKEN = "The feed is too broken to be read. Ask its publisher to check it with a validator."
+# What reading a post that is not what it should be may raise.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader(Generic[T]):
+    """How to read a post of a format: its guid ("" without any), its date, and all of it."""
+
+    guid: Callable[[T], str]
+    date: Callable[[T], datetime | None]
+    entry: Callable[[T, str], Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    guids: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    warnings: tuple[str, ...]
+
+
+def read_posts(raw: Sequence[T], reader: Reader[T], *, limit: int) -> Posts:
+    """All guids in order, the newest `limit` entries in full, warnings. Raises ParseError if none is left."""
+    found, warnings = _identified(raw, reader)
+    if raw and not found:
+        raise ParseError(BROKEN)
+    posts = list(found.items())
+    chosen = newest(posts, reader, limit)
+    if len(chosen) < len(posts):
+        warnings.append(f"The feed has {len(posts)} posts; the newest {len(chosen)} are read in full.")
+    entries, bad = _entries([posts[place] for place in chosen], reader)
+    if bad:
+        warnings.append(f"{counted(bad)} could not be read and {'was' if bad == 1 else 'were'} passed over.")
+    if posts and not entries:
+        raise ParseError(BROKEN)
+    return Posts(tuple(found), tuple(entries), tuple(warnings))
+
+
+def newest(posts: Sequence[tuple[str, T]], reader: Reader[T], limit: int) -> list[int]:
+    """The places of the newest entries, in order: by date; undated ones from either end."""
+    if len(posts) <= limit:
+        return list(range(len(posts)))
+    dates = [_date(one, reader) for _, one in posts]
+    undated = [place for place, date in enumerate(dates) if date is None]
+    dated = sorted(((date, place) for place, date in enumerate(dates) if date is not None), reverse=True)
+    # Newest first or oldest first: without dates nobody knows, so both ends count.
+    ends = [place for pair in zip(undated, reversed(undated), strict=True) for place in pair]
+    outermost = list(dict.fromkeys(ends))
+    shares = outermost[: limit // 2] if dated else outermost
+    chosen = dict.fromkeys([*shares, *(place for _, place in dated)])
+    return sorted(list(chosen)[:limit])
+
+
+def counted(count: int) -> str:
+    return f"{count} post" if count == 1 else f"{count} posts"
+
+
+def _date(one: T, reader: Reader[T]) -> datetime | None:
+    try:
+        return reader.date(one)
+    except UNREADABLE:
+        return None
+
+
+def _identified(posts: Sequence[T], reader: Reader[T]) -> tuple[dict[str, T], list[str]]:
+    """Each post under its guid, the first one where there are several; and warnings about the others."""
+    found: dict[str, T] = {}
+    twice, nameless = 0, 0
+    for one in posts:
+        try:
+            guid = reader.guid(one)
+        except UNREADABLE:
+            guid = ""
+        twice += bool(guid) and guid in found
+        nameless += not guid
+        if guid:
+            found.setdefault(guid, one)
+    warnings = []
+    if twice:
+        warnings.append(f"{counted(twice)} with the guid of an earlier one; the first one counts.")
+    if nameless:
+        warnings.append(f"{counted(nameless)} without guid, link, title and date passed over.")
+    return found, warnings
+
+
+def _entries(posts: Sequence[tuple[str, T]], reader: Reader[T]) -> tuple[list[Entry], int]:
+    entries, bad = [], 0
+    for guid, one in posts:
+        try:
+            entries.append(reader.entry(one, guid))
+        except UNREADABLE:
+            bad += 1
+    return entries, bad

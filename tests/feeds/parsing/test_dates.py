@@ -1,0 +1,75 @@
+"""Dates, however they are written. (Those that feeds really have are in tests/fixtures/feeds/odd/dates.)"""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feeds.parsing.dates import moment_of
+
+NINE = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-05-04T09:00:00Z",
+        "2026-05-04t09:00:00z",
+        "2026-05-04T11:00:00.000000000+02:00",
+        "2026-05-04T11:00:00,0+0200",
+        "2026-05-04 11:00 +02",
+        "20260504T090000Z",
+        "2026/05/04 09:00:00 UTC",
+        "2026-05-04T11:00+02:00[Europe/Berlin]",
+        "Mon, 04 May 2026 09:00:00 GMT",
+        "Mon, 4 May 2026 11:00:00 +02:00",
+        " 04 May 26 05:00 EDT ",
+        "Mon May  4 09:00:00 2026",
+    ],
+)
+def test_it_is_nine_oclock(text: str) -> None:
+    assert moment_of(text) == NINE
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-05-04", datetime(2026, 5, 4, tzinfo=UTC)),
+        ("2016-12-31T23:59:60Z", datetime(2017, 1, 1, tzinfo=UTC)),
+        ("Sat, 31 Dec 2016 23:59:60 GMT", datetime(2017, 1, 1, tzinfo=UTC)),
+        ("2026-05-03T24:00:00Z", datetime(2026, 5, 4, tzinfo=UTC)),
+        ("2026-05-04T09:00:00.1234567Z", NINE.replace(microsecond=123456)),
+    ],
+)
+def test_it_is_that_moment(text: str, moment: datetime) -> None:
+    assert moment_of(text) == moment
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        "",
+        None,
+        7,
+        ["2026-05-04"],
+        "yesterday",
+        "2026-02-31T09:00:00Z",
+        "0000-00-00 00:00:00",
+        "Wed, 30 Nov -0001 00:00:00 +0000",
+        "Mon, 01 Jan 0001 00:00:00 GMT",
+        "1746349200",
+        "9999-12-31T23:59:59-12:00",
+        "2026-05-04T25:00:00Z",
+        "2026-05-04T24:00:01Z",
+        "2026-05-04" * 50,
+    ],
+)
+def test_it_is_no_date(nothing: object) -> None:
+    assert moment_of(nothing) is None
+
+
+@given(st.text(max_size=40) | st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{0,20}[Z+-][0-9:]{0,5}"))
+def test_any_text_is_a_moment_in_utc_or_none(text: str) -> None:
+    found = moment_of(text)
+    assert found is None or found.tzinfo is UTC

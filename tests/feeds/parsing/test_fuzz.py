@@ -1,0 +1,202 @@
+"""Any bytes are a feed or ParseError, and what comes out of them is bounded, harmless and the same each time.
+
+`pytest --slow` goes on for a minute with fresh seeds (FUZZ_SECONDS changes that). A failure names its seed;
+FUZZ_SEED=<seed> runs that one again.
+"""
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable
+from datetime import datetime
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import HealthCheck, example, given, seed, settings
+from hypothesis import strategies as st
+
+from common.html import clean
+from feeds.parsing.content_hash import content_hash
+from feeds.parsing.document import parse
+from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
+from feeds.parsing.fields import MAX_CONTENT, MAX_GUID, MAX_LISTED, MAX_NAME, MAX_TITLE, SYNTHETIC
+from feeds.parsing.media import MAX_ALT, MAX_MEDIA, MAX_URL
+from tests.feeds.corpus.mutations import ENCODINGS, mutations
+from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
+
+# Processor time for any document here; they have at most 60,000 bytes.
+SECONDS_EACH = 2.0
+EXAMPLES_EACH_SEED = 100
+# Escaping makes five characters of one at most, and a break or a paragraph of an empty line.
+LONGEST_CONTENT = 8 * MAX_CONTENT
+
+bodies = st.one_of(st.binary(max_size=500), mutations(), xml_feeds(), json_feeds(), pages())
+content_types = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from(ENCODINGS).map("application/xml; charset={}".format),
+    st.sampled_from(["text/xml", "application/json", "text/html", "image/png", ""]),
+)
+urls = st.one_of(
+    st.sampled_from(
+        ["https://u.example/x/feed", "http://[", "", "feed", "//u.example", "file:///etc/passwd"]
+    ),
+    st.text(max_size=40),
+)
+
+few = settings(
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+
+def read(body: bytes, content_type: str, url: str) -> ParsedFeed | str:
+    """The feed, or the sentence of ParseError. Anything else that is raised is a fault."""
+    try:
+        return parse(body, content_type=content_type, url=url, limit=20)
+    except ParseError as error:
+        return str(error)
+
+
+def examine(body: bytes, content_type: str, url: str) -> None:
+    before = time.thread_time()
+    found = read(body, content_type, url)
+    spent = time.thread_time() - before
+    assert spent < SECONDS_EACH, f"{len(body)} bytes took {spent:.1f} s"
+    assert read(body, content_type, url) == found
+    if isinstance(found, str):
+        assert 20 < len(found) < 500
+        return
+    examine_feed(found)
+    for entry in found.entries:
+        examine_entry(entry)
+
+
+def examine_feed(feed: ParsedFeed) -> None:
+    guids = [entry.guid for entry in feed.entries]
+    assert len(set(feed.guids)) == len(feed.guids)
+    assert guids == [guid for guid in feed.guids if guid in set(guids)]
+    assert len(feed.guids) >= len(guids)
+    assert len(guids) <= 20
+    assert len(feed.title) <= MAX_TITLE
+    assert len(feed.warnings) <= 10
+    assert all(0 < len(text) < 500 for text in feed.warnings)
+    assert is_address(feed.link)
+    assert is_storable([feed.title, feed.link, feed.language, *feed.guids, *feed.warnings])
+    examine_channel(feed.channel)
+
+
+def examine_channel(channel: Channel) -> None:
+    assert channel.ttl is None or 0 < channel.ttl < 2**31
+    assert set(channel.skip_hours) <= set(range(24))
+    assert set(channel.skip_days) <= set(range(7))
+    assert len(channel.hubs) <= 50
+    assert all(hub and is_address(hub) for hub in channel.hubs)
+    assert is_address(channel.topic)
+    assert is_address(channel.image)
+    assert Channel.from_json(json.loads(json.dumps(channel.to_json()))) == channel
+
+
+def examine_entry(entry: Entry) -> None:
+    assert 0 < len(entry.guid) <= MAX_GUID + len(SYNTHETIC)
+    assert len(entry.title) <= MAX_TITLE
+    assert max(len(entry.content), len(entry.summary)) <= LONGEST_CONTENT
+    for names in (entry.authors, entry.categories):
+        assert len(names) <= MAX_LISTED
+        assert all(0 < len(name) <= MAX_NAME for name in names)
+    assert len(entry.media) <= MAX_MEDIA
+    for medium in entry.media:
+        assert medium.url
+        assert len(medium.type) <= 100
+        assert len(medium.alt) <= MAX_ALT
+        assert medium.length is None or 0 < medium.length < 2**63
+    assert len(entry.language) <= 35
+    assert entry.announce in ("", "never", "piggyback")
+    addresses = [entry.link, entry.image, entry.base, *(medium.url for medium in entry.media)]
+    assert all(map(is_address, addresses))
+    assert all(date is None or is_aware(date) for date in (entry.published, entry.updated))
+    examine_use(entry)
+
+
+def examine_use(entry: Entry) -> None:
+    """Everything that is done with an entry later on."""
+    written = json.dumps(entry.to_json())
+    assert Entry.from_json(json.loads(written)) == entry
+    assert is_storable([written, json.dumps(entry.to_json(), ensure_ascii=False)])
+    assert len(content_hash(entry)) == 66
+    cleaned = clean(entry.html, base=entry.base or entry.link)
+    assert "<script" not in cleaned.lower()
+
+
+def is_address(text: str) -> bool:
+    """An address of the web, of bounded length, or none at all."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return text == "" or (
+        parts.scheme in ("http", "https") and bool(parts.hostname) and len(text) <= 3 * MAX_URL
+    )
+
+
+def is_storable(texts: list[str]) -> bool:
+    """PostgreSQL takes neither NUL nor halves of surrogate pairs."""
+    return all("\0" not in text and text.encode() is not None for text in texts)
+
+
+def is_aware(date: datetime) -> bool:
+    return date.utcoffset() is not None
+
+
+@settings(few, max_examples=150)
+@given(st.binary(max_size=500), content_types, urls)
+@example(b"<html><div class='h-feed'></div></html>", "", "feed")
+@example(
+    b"<rss><item><link>https://a:99999/</link><description>&lt;a href='b'></description></item></rss>", "", ""
+)
+def test_any_bytes(body: bytes, content_type: str, url: str) -> None:
+    examine(body, content_type, url)
+
+
+@settings(few, max_examples=200)
+@given(mutations(), content_types, urls)
+def test_spoilt_documents(body: bytes, content_type: str, url: str) -> None:
+    examine(body, content_type, url)
+
+
+@pytest.mark.parametrize("feeds", [xml_feeds(), json_feeds(), pages()], ids=["xml", "json", "page"])
+def test_feeds_out_of_thin_air(feeds: st.SearchStrategy[bytes]) -> None:
+    @settings(few, max_examples=60)
+    @given(feeds, content_types, urls)
+    def each(body: bytes, content_type: str, url: str) -> None:
+        examine(body, content_type, url)
+
+    each()
+
+
+@pytest.mark.slow
+def test_for_a_minute() -> None:
+    if replayed := os.environ.get("FUZZ_SEED"):
+        return sown(int(replayed))()
+    end = time.monotonic() + float(os.environ.get("FUZZ_SECONDS", "60"))
+    while time.monotonic() < end:
+        number = secrets.randbits(64)
+        try:
+            sown(number)()
+        except BaseException as error:
+            error.add_note(f"Again: FUZZ_SEED={number} pytest --slow {__file__} -k for_a_minute")
+            raise
+
+
+def sown(number: int) -> Callable[[], None]:
+    """A hundred documents, the same ones for the same seed."""
+
+    @seed(number)
+    @settings(few, max_examples=EXAMPLES_EACH_SEED, database=None)
+    @given(bodies, content_types, urls)
+    def each(body: bytes, content_type: str, url: str) -> None:
+        examine(body, content_type, url)
+
+    return each
