@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from feeds.models import Feed, FeedDocument, Item
-from feeds.services import reading
+from feeds.parsing.document import parse
+from feeds.services import reading, storing
 from feeds.services.polling import poll_feed
 from tests.feeds.services.watched import Blog, at, post
+from tests.servers.documents import rss
 
 
 class Cleaning:
@@ -107,6 +109,34 @@ def test_a_poll_asks_no_more_when_the_feed_has_a_long_past(blog: Blog) -> None:
     assert queries(blog, 30) == few
 
 
+def statements(blog: Blog, *posts: dict[str, Any] | str, minutes: float) -> list[str]:
+    """What storing a document asks of the database."""
+    body = rss([post(one) if isinstance(one, str) else one for one in posts])
+    parsed = parse(body, content_type="", url=blog.feed.url)
+    brought = reading.Reading(body, sha256=str(minutes), headers={}, url=blog.feed.url, parsed=parsed)
+    with CaptureQueriesContext(connection) as caught, transaction.atomic():
+        storing.store(blog.feed, brought, at(minutes), storing.prepare(blog.feed, brought, at(minutes)))
+    return [query["sql"] for query in caught if not query["sql"].startswith(("BEGIN", "SAVE", "RELEASE"))]
+
+
+def test_a_new_post_costs_few_statements(blog: Blog) -> None:
+    blog.show("b", "a")
+    blog.watch()
+    blog.read(0)
+    assert len(statements(blog, "c", "b", "a", minutes=10)) == 9
+    dated = [post(name, published=at(0)) for name in ("c", "b", "a")]
+    more = statements(blog, post("d", published=at(10)), *dated, minutes=20)
+    assert len(more) == 11, "two for what waits, and to confirm it; but no dates to ask for"
+
+
+def test_new_posts_cost_as_many_statements_as_one(blog: Blog) -> None:
+    blog.show("b", "a")
+    blog.watch()
+    blog.read(0)
+    names = [f"new {n}" for n in range(10)]
+    assert len(statements(blog, *names, "b", "a", minutes=10)) == 9
+
+
 def test_an_unchanged_body_costs_as_much_however_many_posts_wait(blog: Blog) -> None:
     blog.show("a")
     blog.watch(start="all")
@@ -122,7 +152,7 @@ def test_a_poll_that_fails_in_its_transaction_stores_nothing_of_it(
 ) -> None:
     blog.show("a")
     blog.watch(start="all")
-    monkeypatch.setattr(FeedDocument.objects, "update_or_create", None)
+    monkeypatch.setattr(storing, "describe", None)
     result = poll_feed(feed_id=blog.feed.pk, now=at(0))
     assert result is not None
     assert result.error == (
