@@ -1,7 +1,8 @@
 """The one way out: a client for addresses that strangers chose (feeds, redirects, images, instances)."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
@@ -24,6 +25,8 @@ MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
 SECONDS = 20.0
 CHUNK = 64 * 1024
+# Redirects that want the same method and body.
+SAME_REQUEST = (307, 308)
 # What may go along to another host: nothing that was meant for the first one.
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
 
@@ -98,13 +101,24 @@ class SafeClient:
         `timeout` in seconds is for everything together, `max_bytes` for the body after decompression.
         Raises FetchError.
         """
-        with budget(timeout, max_bytes):
-            try:
-                return self._follow(url, dict(headers or {}))
-            except FetchError:
-                raise
-            except (requests.RequestException, OSError, ValueError) as error:
-                raise FetchError(explanation(error, host_of(url), timeout)) from error
+        with _explained(url, timeout), budget(timeout, max_bytes):
+            return self._follow(url, dict(headers or {}))
+
+    def post(
+        self,
+        url: str,
+        *,
+        data: Mapping[str, str],
+        timeout: float = SECONDS,
+        max_bytes: int = MAX_BYTES,
+    ) -> Fetched:
+        """The answer to a form (UTF-8, urlencoded), whatever its status.
+
+        Followed are 307 and 308, which ask for the same request elsewhere (RFC 9110, 15.4.8 and 15.4.9),
+        but not from https to http: a form may hold secrets. Raises FetchError.
+        """
+        with _explained(url, timeout), budget(timeout, max_bytes):
+            return self._pass_on(url, dict(data))
 
     def session(self) -> SafeSession:
         """A session of the caller's own, for libraries that want one."""
@@ -117,15 +131,22 @@ class SafeClient:
             response = self._session().get(_checked(url), headers=headers, allow_redirects=False)
             target = target_of(response)
             if target is None:
-                names = {name.lower(): value for name, value in response.headers.items()}
-                return Fetched(response.status_code, response.url, names, response.content, tuple(redirects))
-            redirects.append((response.status_code, target))
-            if len(redirects) > MAX_REDIRECTS:
-                raise FetchError(
-                    f"{host_of(url)} redirects more than {MAX_REDIRECTS} times. Check the address."
-                )
+                return _fetched(response, redirects)
+            _count(redirects, response, target)
             if not keeps_secrets(url, target):
                 headers = {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
+            url = target
+
+    def _pass_on(self, url: str, data: dict[str, str]) -> Fetched:
+        redirects: list[tuple[int, str]] = []
+        while True:
+            response = self._session().post(_checked(url), data=data, allow_redirects=False)
+            target = target_of(response) if response.status_code in SAME_REQUEST else None
+            if target is None:
+                return _fetched(response, redirects)
+            _count(redirects, response, target)
+            if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
+                raise FetchError(f"{host_of(url)} wants it sent on without encryption, which is not done.")
             url = target
 
     def _session(self) -> SafeSession:
@@ -133,6 +154,30 @@ class SafeClient:
             self._local.session = self.session()
         session: SafeSession = self._local.session
         return session
+
+
+@contextmanager
+def _explained(url: str, timeout: float) -> Iterator[None]:
+    """Turns every error of the network into a FetchError."""
+    try:
+        yield
+    except FetchError:
+        raise
+    except (requests.RequestException, OSError, ValueError) as error:
+        raise FetchError(explanation(error, host_of(url), timeout)) from error
+
+
+def _fetched(response: requests.Response, redirects: list[tuple[int, str]]) -> Fetched:
+    names = {name.lower(): value for name, value in response.headers.items()}
+    return Fetched(response.status_code, response.url, names, response.content, tuple(redirects))
+
+
+def _count(redirects: list[tuple[int, str]], response: requests.Response, target: str) -> None:
+    redirects.append((response.status_code, target))
+    if len(redirects) > MAX_REDIRECTS:
+        raise FetchError(
+            f"{host_of(response.url)} redirects more than {MAX_REDIRECTS} times. Check the address."
+        )
 
 
 def client() -> SafeClient:

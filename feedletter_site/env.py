@@ -118,3 +118,19 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def positive(value: str) -> int:
+    """A whole number from 1 to 1,000. Raises ValueError."""
+    number = int(value)
+    if not 1 <= number <= 1000:
+        raise ValueError(value)
+    return number
+
+
+def seconds(value: str) -> float:
+    """From 0 to 3,600. Raises ValueError."""
+    number = float(value)
+    if not 0 <= number <= 3600:
+        raise ValueError(value)
+    return number

@@ -54,6 +54,10 @@ TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 ALLOW_PRIVATE_NETWORKS = env.networks("ALLOW_PRIVATE_NETWORKS")
 METRICS_TOKEN = env.text("METRICS_TOKEN")
 LOG_FORMAT = env.one_of("LOG_FORMAT", "console" if EMBEDDED else "json", {"console", "json"})
+# Reading feeds: requests at a time in each worker, and of one host; seconds between two to one host.
+POLL_THREADS = int(env.checked("POLL_THREADS", "8", "a whole number, 1 or more", env.positive))
+POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number, 1 or more", env.positive))
+POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours", int))
 
 # Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
@@ -187,6 +191,11 @@ CELERY_TASK_ROUTES = {
         ("delivery", "send"),
         ("delivery", "reap"),
     )
+} | {
+    # Seldom and short, beside the stage they serve.
+    "feeds.hubs": {"queue": "poll"},
+    "feeds.prune": {"queue": "poll"},
+    "delivery.alert": {"queue": "reap"},
 }
 if EMBEDDED:
     CELERY_BROKER_URL = "memory://localhost"
@@ -258,6 +267,7 @@ UNFOLD = {
                 "items": [
                     _page("Feeds", "rss_feed", "feeds_feed_changelist"),
                     _page("Posts", "article", "feeds_item_changelist"),
+                    _page("Tags", "sell", "feeds_tag_changelist"),
                 ],
             },
             {

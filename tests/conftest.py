@@ -97,6 +97,12 @@ def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
     assert not loopback_guard.tried, f"Tests stay on loopback, but this one called {loopback_guard.tried}"
 
 
+@pytest.fixture(autouse=True)
+def no_gap_between_requests(settings: Any) -> None:
+    """All servers of a test stand on one host."""
+    settings.POLL_HOST_GAP = 0.0
+
+
 @pytest.fixture
 def loopback_allowed(settings: Any) -> None:
     """Lets the safe client reach servers that the test runs on 127.0.0.1."""

@@ -27,6 +27,8 @@ NOT_OURS = (
     "BOUNCE_DOMAIN",
     "TRUSTED_PROXIES",
     "ALLOW_PRIVATE_NETWORKS",
+    "POLL_THREADS",
+    "POLL_HOST_REQUESTS",
 )
 PORTS = 50
 LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive")
@@ -62,6 +64,7 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         "EMAIL_URL": "mailbox:",
         # The sample blog is on this machine.
         "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+        "POLL_HOST_GAP": "0",
         "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
     }
 

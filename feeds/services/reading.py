@@ -1,23 +1,32 @@
-"""From a feed's address to its document: network and parsing, no transaction."""
+"""From a feed's address to its document: network and parsing, no transaction and no database.
+
+An `Ask` says what to fetch for which feeds; `fetch` answers it, in whatever thread; `reading_of` says what
+the answer means for one of the feeds.
+"""
 
 import hashlib
+import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 
 from common.html import clean
-from common.http import FetchError, SafeClient
+from common.http import Fetched, FetchError, SafeClient
 from common.text import one_line, without_controls
-from feeds.models import Feed, FeedDocument
+from feeds.parsing.canonical import link_hash
 from feeds.parsing.content_hash import content_hash
 from feeds.parsing.document import parse
-from feeds.parsing.entry import Entry, ParsedFeed, ParseError
+from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.rules.plan import Document, Seen
 
-ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.5"
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.8,"
+    " */*;q=0.5"
+)
 MAX_HEADER = 200
-
+MAX_LINK = 2_000
 
 # RFC 9110, 13.1: what the server said of its answer → how to ask whether it still holds.
 CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
@@ -28,12 +37,63 @@ GONE = 410
 class ReadingFailed(Exception):
     """The feed could not be read. The message is one sentence for the admin.
 
-    `status` and `retry_after` are the server's, when it answered.
+    `status`, `headers` and `redirects` are the server's, when it answered.
     """
 
-    def __init__(self, message: str, *, status: int | None = None, retry_after: str = "") -> None:
+    def __init__(self, message: str, *, fetched: Fetched | None = None) -> None:
         super().__init__(message)
-        self.status, self.retry_after = status, retry_after
+        self.status = fetched.status if fetched else None
+        self.retry_after = fetched.headers.get("retry-after", "") if fetched else ""
+        self.bytes = len(fetched.body) if fetched else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What we know of a feed's last document."""
+
+    sha256: str
+    headers: Mapping[str, str]
+    channel: Channel = field(default_factory=Channel)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request, for all feeds that share its address and credentials: each with what is kept of it.
+
+    `refused`: why it cannot even be made.
+    """
+
+    url: str
+    feeds: Mapping[int, Kept | None]
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    refused: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Accept": ACCEPT, **self.credentials, **self.conditions()}
+
+    def conditions(self) -> dict[str, str]:
+        """The headers that ask for the document only if it is another than the one that all of them keep."""
+        every = list(self.feeds.values())
+        first = every[0] if every else None
+        if first is None or any(one is None or one.sha256 != first.sha256 for one in every):
+            return {}
+        return {asked: first.headers[name] for name, asked in CONDITIONS.items() if first.headers.get(name)}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of an ask. `moment` is the instant before the request: no other clock judges finality.
+
+    `parsed` is there when the body is new to one of the feeds.
+    """
+
+    moment: datetime
+    seconds: float
+    fetched: Fetched | None = None
+    sha256: str = ""
+    parsed: ParsedFeed | None = None
+    failure: ReadingFailed | None = None
 
 
 def digest(guid: str) -> str:
@@ -45,7 +105,8 @@ def digest(guid: str) -> str:
 class Reading:
     """A fetched body. `unchanged`: a 304, or the same bytes as last time, so nothing was parsed.
 
-    `headers` are those that the next reading needs: the content type and the validators.
+    `headers` are those that the next reading needs: the content type and the validators. A `partial`
+    document was pushed by a hub and may hold only what is new.
     """
 
     body: bytes
@@ -53,6 +114,10 @@ class Reading:
     headers: dict[str, str]
     url: str
     parsed: ParsedFeed | None = None
+    channel: Channel = field(default_factory=Channel)
+    fetched: Fetched | None = None
+    seconds: float = 0.0
+    partial: bool = False
     _cleaned: dict[str, Entry] = field(default_factory=dict)
 
     @property
@@ -71,7 +136,7 @@ class Reading:
     @cached_property
     def document(self) -> Document:
         entries = {
-            id_: Seen(content_hash=content_hash(entry), published=entry.published)
+            id_: Seen(content_hash(entry), published=entry.published, link=link_hash(entry.link))
             for id_, entry in self.entries.items()
         }
         return Document(order=tuple(self.guids), entries=entries)
@@ -88,38 +153,89 @@ class Reading:
 
 
 def clean_entry(entry: Entry, url: str) -> Entry:
-    base = entry.link or url
+    base = entry.base or entry.link or url
     return replace(entry, content=clean(entry.content, base=base), summary=clean(entry.summary, base=base))
 
 
-def read(feed: Feed, http: SafeClient) -> Reading:
-    """Fetches and, unless nothing has changed since last time, parses. Raises ReadingFailed."""
-    kept = _kept(feed)
+def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> Answer:
+    """Fetches and, where the body is new to a feed, parses. Raises nothing that a server can cause."""
+    moment, started = clock(), time.monotonic()
+    fetched: Fetched | None = None
     try:
-        fetched = http.get(feed.url, headers={"Accept": ACCEPT, **conditions(kept)})
+        if ask.refused:
+            raise ReadingFailed(ask.refused)
+        fetched = http.get(ask.url, headers=ask.headers)
+        seconds = time.monotonic() - started
+        refuse(fetched, conditional=bool(ask.conditions()))
+        if fetched.status == NOT_MODIFIED:
+            return Answer(moment, seconds, fetched)
+        sha256 = hashlib.sha256(fetched.body).hexdigest()
+        known = all(kept is not None and kept.sha256 == sha256 for kept in ask.feeds.values())
+        document = None if known else parsed(fetched)
+        return Answer(moment, seconds, fetched, sha256, document)
     except FetchError as error:
-        raise ReadingFailed(str(error)) from error
+        failure = ReadingFailed(str(error))
+    except ReadingFailed as error:
+        failure = error
+    return Answer(moment, time.monotonic() - started, fetched, failure=failure)
+
+
+def refuse(fetched: Fetched, *, conditional: bool) -> None:
+    """Raises ReadingFailed unless the answer is a document, or the 304 that we asked for."""
+    if 200 <= fetched.status < 300 or (fetched.status == NOT_MODIFIED and conditional):
+        return
+    raise ReadingFailed(refusal(fetched.status), fetched=fetched)
+
+
+def parsed(fetched: Fetched) -> ParsedFeed:
+    """The parsed document. Raises ReadingFailed."""
+    try:
+        return parse(fetched.body, content_type=content_type(fetched), url=without_controls(fetched.url))
+    except ParseError as error:
+        raise ReadingFailed(str(error), fetched=fetched) from error
+
+
+def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
+    """What a hub sent of the feed at `url`. Raises ReadingFailed."""
+    fetched = Fetched(200, url, {name.lower(): value for name, value in headers.items()}, body)
+    document = parsed(fetched)
+    kept = {"content-type": content_type(fetched), "url": url}
+    return Reading(
+        body, hashlib.sha256(body).hexdigest(), kept, url, document, document.channel, partial=True
+    )
+
+
+def reading_of(kept: Kept | None, answer: Answer) -> Reading:
+    """What an answer without failure means for a feed of which `kept` is kept. Raises its failure."""
+    if answer.failure is not None:
+        raise answer.failure
+    fetched = answer.fetched
+    assert fetched is not None  # noqa: S101 - there is a failure or an answer
     if fetched.status == NOT_MODIFIED and kept is not None:
         headers = {**kept.headers, **validators(fetched.headers)}
-        return Reading(body=b"", sha256=kept.sha256, headers=headers, url=kept.headers.get("url", feed.url))
-    if not 200 <= fetched.status < 300:
-        said = fetched.headers.get("retry-after", "")
-        raise ReadingFailed(refusal(fetched.status), status=fetched.status, retry_after=said)
-    reading = Reading(
+        return Reading(
+            b"",
+            kept.sha256,
+            headers,
+            kept.headers.get("url", ""),
+            None,
+            kept.channel,
+            fetched,
+            answer.seconds,
+        )
+    headers = {"content-type": content_type(fetched), "link": link(fetched), **validators(fetched.headers)}
+    same = kept is not None and kept.sha256 == answer.sha256
+    document = None if same else answer.parsed
+    return Reading(
         body=fetched.body,
-        sha256=hashlib.sha256(fetched.body).hexdigest(),
-        headers={"content-type": _header(fetched.headers, "content-type"), **validators(fetched.headers)},
+        sha256=answer.sha256,
+        headers={**headers, "url": without_controls(fetched.url)},
         url=without_controls(fetched.url),
+        parsed=document,
+        channel=document.channel if document else kept.channel if kept else Channel(),
+        fetched=fetched,
+        seconds=answer.seconds,
     )
-    if kept is None or kept.sha256 != reading.sha256:
-        reading.parsed = parsed(reading.body, reading.headers["content-type"], reading.url)
-    return reading
-
-
-def conditions(kept: FeedDocument | None) -> dict[str, str]:
-    """The headers that ask for the document only if it is another than the one we keep."""
-    headers = kept.headers if kept is not None else {}
-    return {asked: headers[name] for name, asked in CONDITIONS.items() if headers.get(name)}
 
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
@@ -128,16 +244,13 @@ def validators(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in found.items() if text and text == one_line(text)[:MAX_HEADER]}
 
 
-def _header(headers: Mapping[str, str], name: str) -> str:
-    return one_line(headers.get(name, ""))[:MAX_HEADER]
+def content_type(fetched: Fetched) -> str:
+    return one_line(fetched.headers.get("content-type", ""))[:MAX_HEADER]
 
 
-def parsed(body: bytes, content_type: str, url: str) -> ParsedFeed:
-    """The parsed document. Raises ReadingFailed."""
-    try:
-        return parse(body, content_type=content_type, url=url)
-    except ParseError as error:
-        raise ReadingFailed(str(error)) from error
+def link(fetched: Fetched) -> str:
+    """The Link header (RFC 8288), for WebSub."""
+    return one_line(fetched.headers.get("link", ""))[:MAX_LINK]
 
 
 def refusal(status: int) -> str:
@@ -151,10 +264,3 @@ def refusal(status: int) -> str:
     if status == 429:
         return "The server says we ask too often (HTTP 429). It is tried again later."
     return f"The server answered with an error (HTTP {status}). It is tried again later."
-
-
-def _kept(feed: Feed) -> FeedDocument | None:
-    """What we know of the last document. After a change of address the first one is read in full."""
-    if feed.first_polled_at is None:
-        return None
-    return FeedDocument.objects.filter(feed=feed).only("sha256", "headers").first()

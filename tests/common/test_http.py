@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
 
+import brotli
 import pytest
 import requests
 from django.db import transaction
@@ -194,7 +195,9 @@ def test_a_body_of_ten_megabytes_is_not_read(server: FeedServer, http: SafeClien
     assert http.get(server.serve("/small", b"x" * 5_000_000)).status == 200
 
 
-@pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress)]
+)
 def test_the_limit_counts_after_decompression(
     server: FeedServer, http: SafeClient, encoding: str, pack: type[bytes]
 ) -> None:
@@ -327,6 +330,70 @@ def test_the_client_of_the_settings_allows_what_they_name(server: FeedServer, se
     settings.ALLOW_PRIVATE_NETWORKS = []  # type: ignore[attr-defined]
     with pytest.raises(AddressRefused):
         client().get(url)
+
+
+class TestPost:
+    """A form goes where get would go, and no further."""
+
+    def test_a_form_arrives_and_its_answer_comes_whole(self, server: FeedServer, http: SafeClient) -> None:
+        url = server.serve("/hub", "taken", status=202)
+        fetched = http.post(url, data={"hub.topic": "https://e.org/ü?a=b&c"})
+        assert (fetched.status, fetched.body) == (202, b"taken")
+        (asked,) = server.requests
+        assert asked.method == "POST"
+        assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
+        assert asked.body == b"hub.topic=https%3A%2F%2Fe.org%2F%C3%BC%3Fa%3Db%26c"
+
+    @pytest.mark.parametrize("status", [307, 308])
+    def test_the_same_form_goes_where_307_and_308_lead(
+        self, server: FeedServer, http: SafeClient, status: int
+    ) -> None:
+        end = server.serve("/end", status=202)
+        fetched = http.post(server.redirect("/hub", end, status), data={"a": "b"})
+        assert (fetched.status, fetched.redirects) == (202, ((status, end),))
+        assert [(asked.method, asked.body) for asked in server.asked("/end")] == [("POST", b"a=b")]
+
+    @pytest.mark.parametrize("status", [301, 302, 303])
+    def test_other_redirects_are_the_callers_to_judge(
+        self, server: FeedServer, http: SafeClient, status: int
+    ) -> None:
+        assert http.post(server.redirect("/hub", "/end", status), data={"a": "b"}).status == status
+        assert server.asked("/end") == []
+
+    def test_five_redirects_are_followed_and_no_sixth(self, server: FeedServer, http: SafeClient) -> None:
+        for number in range(6):
+            server.redirect(f"/{number}", f"/{number + 1}", 307)
+        server.serve("/6", "hello")
+        assert http.post(server.url("/1"), data={}).body == b"hello"
+        with pytest.raises(FetchError, match="redirects more than 5 times"):
+            http.post(server.url("/0"), data={})
+
+    def test_a_private_address_is_refused_behind_a_redirect_too(self, server: FeedServer) -> None:
+        with pytest.raises(AddressRefused):
+            SafeClient().post(server.url("/hub"), data={"a": "b"})
+        assert server.connections == 0
+        with pytest.raises(AddressRefused):
+            SafeClient(allow=LOOPBACK).post(server.redirect("/hub", "http://10.0.0.1/", 307), data={})
+
+    def test_what_came_encrypted_is_not_sent_on_without(self, server: FeedServer, tmp_path: Path) -> None:
+        certificate = self_signed(tmp_path, "localhost")
+        with FeedServer(tls=server_context(certificate)) as secure:
+            secure.redirect("/hub", server.url("/end"), 307)
+            url = f"https://localhost:{secure.port}/hub"
+            client = SafeClient(allow=LOOPBACK, verify=str(certificate), resolve=lambda *_: ["127.0.0.1"])
+            with pytest.raises(FetchError, match="without encryption"):
+                client.post(url, data={"hub.secret": "x"})
+        assert server.asked("/end") == []
+
+    def test_a_time_out_and_a_large_answer_are_told_in_a_sentence(
+        self, server: FeedServer, http: SafeClient
+    ) -> None:
+        with pytest.raises(FetchError, match=r"within 0\.3 seconds"):
+            http.post(server.serve("/slow", b"x" * 1000, drip=0.02), data={}, timeout=0.3)
+        with pytest.raises(TooLarge):
+            http.post(server.serve("/big", b"x" * 2000), data={}, max_bytes=1000)
+        with pytest.raises(FetchError, match="not an address of the web"):
+            http.post("ftp://e.org/x", data={})
 
 
 class TestSession:

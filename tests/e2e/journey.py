@@ -39,7 +39,10 @@ def set_up(blog: Blog, environment: Mapping[str, str]) -> None:
 
 def ping(environment: Mapping[str, str]) -> None:
     """Makes the feed due now, so that the poll worker need not wait for its minute to pass."""
-    code = "from feeds.services.polling import *; print(request_poll(feed_ids=[1], now=utcnow()))"
+    code = (
+        "from common.clock import utcnow; from feeds.services.polling import request_poll; "
+        "print(request_poll(feed_ids=[1], now=utcnow()))"
+    )
     command = [sys.executable, "manage.py", "shell", "--no-imports", "--command", code]
     environment = clean_environment(environment)
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, timeout=60, check=True)

@@ -75,7 +75,12 @@ def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_pa
     places["0.0.0.0:8000"] = f"127.0.0.1:{port}"
     with ExitStack() as stack:
         mail, blog = stack.enter_context(SmtpServer()), stack.enter_context(Blog())
-        variables = {**VARIABLES, "EMAIL_URL": mail.url, "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8"}
+        variables = {
+            **VARIABLES,
+            "EMAIL_URL": mail.url,
+            "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+            "POLL_HOST_GAP": "0",
+        }
         services = compose.load(variables)
         command, environment = start_of(services.pop("migrate"), places)
         subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=True, timeout=120)

@@ -57,6 +57,7 @@ def up(folder: Path, mail: SmtpServer) -> Iterator[Site]:
         "DATABASE_URL": f"sqlite:///{folder}/data/feedletter.db",
         "EMAIL_URL": mail.url,
         "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+        "POLL_HOST_GAP": "0",
     }
     command = [sys.executable, "manage.py", "up", "--bind", f"127.0.0.1:{port}"]
     url = f"http://127.0.0.1:{port}"

@@ -31,6 +31,7 @@ class Installation:
             "DATA_DIR": str(folder),
             "DATABASE_URL": database_url,
             "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+            "POLL_HOST_GAP": "0",
             "SECRET_KEY": "a key for tests only, long enough to be one",
             "C_FORCE_ROOT": "1",
             **environment,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.rules.pace import LONGEST_WAIT, first_pause, retry_at
+from feeds.rules.pace import LONGEST_WAIT, first_pause, host_rests_until, retry_at
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -37,3 +37,11 @@ def test_no_header_raises_or_leaves_its_bounds(header: str) -> None:
 def test_who_keeps_us_away_is_left_alone_for_an_hour_at_the_least(status: int | None, pause: int) -> None:
     assert first_pause(status, timedelta(minutes=10)) == timedelta(minutes=pause)
     assert first_pause(status, timedelta(hours=5)) == timedelta(hours=5)
+
+
+def test_a_host_that_says_we_ask_too_often_rests_a_minute_or_as_it_wishes_up_to_an_hour() -> None:
+    assert host_rests_until(429, "", NOW) == NOW + timedelta(minutes=1)
+    assert host_rests_until(429, "300", NOW) == NOW + timedelta(minutes=5)
+    assert host_rests_until(429, "86400", NOW) == NOW + timedelta(hours=1)
+    assert host_rests_until(503, "300", NOW) is None
+    assert host_rests_until(None, "", NOW) is None

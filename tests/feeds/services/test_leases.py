@@ -10,7 +10,8 @@ from django.db import connection
 
 from feeds.models import Feed, Item
 from feeds.services.editing import alter_feed
-from feeds.services.polling import TAKEN_OVER, PollResult, poll_due, poll_feed
+from feeds.services.polling import PollResult, poll_due, poll_feed
+from feeds.services.recording import TAKEN_OVER
 from tests.factories import FeedFactory
 from tests.feeds.services.watched import Blog, at, post
 from tests.races import beside
