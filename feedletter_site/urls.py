@@ -17,6 +17,7 @@ urlpatterns = [
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     path("setup/<str:token>/", setup, name="setup"),
+    path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
 ]

@@ -150,6 +150,8 @@ def test_nginx_logs_no_tokens(proxy: Proxy) -> None:
         "/v0/subscription/confirm?subscriptionId=1&secret=x",
     ):
         proxy.get(path)
+    # nginx writes a line after it has answered.
+    assert wait_until(lambda: '"GET /v0/subscription/confirm"' in proxy.log.read_text())
     log = proxy.log.read_text()
     assert '"GET /confirm/..."' in log
     assert '"GET /v0/subscription/confirm"' in log

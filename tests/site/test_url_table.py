@@ -14,6 +14,7 @@ PUBLIC = {
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",
     "setup": "its authority is a one-time token",
+    "feeds:websub": "its authority is a token that only the hub knows",
     "api-schema": "describes the API, shows no data",
     "api-subscribe": "the sign-up, neutral and throttled",
     "subscriptions:newsletters": "the public list",

@@ -1,0 +1,95 @@
+"""A feed's hub on its page: whether new posts are pushed to us, and what is in the way."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from common.admin_html import ago, facts, paragraph, when
+from common.clock import utcnow
+from common.text import counted
+from feeds.models import Feed, HubSubscription
+from feeds.rules.websub import SILENT_AFTER, hub_is_live
+from feeds.services.hub_wishes import is_reachable, offered
+from feeds.services.hubs import ask_again
+
+SWITCHED_OFF = "{} could push its new posts, but “let its hub tell us” is switched off. The feed is polled."
+UNREACHABLE = (
+    "{} could push its new posts, but SITE_URL is {}, which it cannot call. The feed is polled. To have posts"
+    " pushed, set SITE_URL to the public address of this installation."
+)
+SOON = "{} offers to push its new posts. It is asked after the feed’s next reading at the latest."
+State = HubSubscription.State
+
+
+def hub(feed: Feed) -> SafeString | str:
+    """The panel; nothing for a feed that names no hub."""
+    row = subscription_of(feed)
+    if row is not None:
+        return facts(_rows(row, utcnow()))
+    offer = offered(feed) if feed.status == Feed.Status.ACTIVE else None
+    return paragraph(_why_not(feed, _host(offer.hub))) if offer else ""
+
+
+def _why_not(feed: Feed, host: str) -> str:
+    if not feed.use_hub:
+        return SWITCHED_OFF.format(host)
+    return SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL)
+
+
+def _rows(row: HubSubscription, now: datetime) -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = [("Hub", row.hub), ("Pushes", standing(row, now))]
+    if row.last_error and row.state != State.DENIED:
+        rows.append(("What was wrong", row.last_error))
+    if row.state == State.ACTIVE:
+        rows.append(("Agreed until", f"{when(row.expires_at)}. It is renewed before."))
+    rows.append(("Last push", when(row.last_push_at, "None so far.")))
+    if row.refused:
+        rows.append(("Ignored", f"{counted(row.refused, 'push', 'pushes')} with a wrong or no signature"))
+    return rows
+
+
+def standing(row: HubSubscription, now: datetime) -> str:
+    """One or two sentences: whether new posts are pushed; if not, why, and what happens next."""
+    if not is_reachable():
+        return f"They cannot arrive: SITE_URL is {settings.SITE_URL}, which the hub cannot call."
+    if hub_is_live(row.state, row.expires_at, row.missed, now):
+        return "New posts are pushed as they come out. Meanwhile the feed is polled less often."
+    if row.state in (State.ACTIVE, State.PENDING) and row.missed >= SILENT_AFTER:
+        return (
+            "The hub did not tell of the latest posts. Until it does, the feed is polled as if it had no hub."
+        )
+    again = f"It is asked again {_in(row, now)}."
+    if row.state == State.DENIED:
+        said = f": “{row.last_error.rstrip('.')}”." if row.last_error else "."
+        return f"The hub refuses to push this feed{said} {again}"
+    if row.state == State.PENDING and not row.last_error:
+        return f"The hub was asked {counted(row.failures, 'time')} and has not called back yet. {again}"
+    return f"Not yet. {again}"
+
+
+def _in(row: HubSubscription, now: datetime) -> str:
+    wait = row.next_at - now
+    return f"in {ago(wait)}" if wait.total_seconds() > 0 else "within a minute"
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or url
+
+
+def subscription_of(feed: Feed) -> HubSubscription | None:
+    return HubSubscription.objects.filter(feed=feed).first()
+
+
+def can_ask(feed: Feed) -> bool:
+    return feed.status == Feed.Status.ACTIVE and is_reachable() and subscription_of(feed) is not None
+
+
+def ask_hub(request: HttpRequest, keys: list[int]) -> str:
+    asked = ask_again(feeds=keys, now=utcnow())
+    if not asked:
+        return "There is no hub to ask: these feeds name none, or are not watched."
+    return f"{counted(asked, 'hub')} will be asked within a minute."

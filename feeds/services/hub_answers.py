@@ -1,0 +1,53 @@
+"""What hubs say at our callback: a subscription verified, ended or denied (W3C WebSub, 5.2 and 5.3)."""
+
+import hmac
+import re
+from datetime import datetime
+
+from common.text import one_line, shortened
+from feeds.models import HubSubscription
+from feeds.rules.websub import DENIED_FOR, TAKES_PUSHES, is_expected, lease_of, renew_at
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{20,64}", re.ASCII)
+MAX_REASON = 300
+State = HubSubscription.State
+
+
+def find(token: str) -> HubSubscription | None:
+    """The subscription of a callback's address."""
+    if not TOKEN.fullmatch(token):
+        return None
+    row = HubSubscription.objects.filter(token=token).first()
+    return row if row is not None and hmac.compare_digest(row.token, token) else None
+
+
+def takes_pushes(row: HubSubscription) -> bool:
+    """Whether it is one that we asked for and have not given up."""
+    return row.feed_id is not None and row.state in TAKES_PUSHES
+
+
+def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = "", reason: str = "") -> bool:
+    """Takes note of what the hub says, if it is about something we asked for. False: it is not."""
+    row = find(token)
+    if row is None or topic != row.topic or not is_expected(mode, row.state):
+        return False
+    same = HubSubscription.objects.filter(pk=row.pk, state=row.state)
+    if row.state == State.LEAVING:
+        return bool(same.delete()[0])
+    if mode == "denied":
+        denied = shortened(one_line(reason), MAX_REASON)
+        return bool(
+            same.update(
+                state=State.DENIED, expires_at=None, next_at=now + DENIED_FOR, failures=0, last_error=denied
+            )
+        )
+    granted = lease_of(lease)
+    return bool(
+        same.update(
+            state=State.ACTIVE,
+            expires_at=now + granted,
+            next_at=renew_at(now, granted),
+            failures=0,
+            last_error="",
+        )
+    )

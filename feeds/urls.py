@@ -1,0 +1,9 @@
+"""Where hubs reach us."""
+
+from django.urls import path
+
+from feeds.views.websub import websub
+
+app_name = "feeds"
+
+urlpatterns = [path("websub/<str:token>/", websub, name="websub")]

@@ -1,0 +1,59 @@
+"""The whole program in its own processes, a blog and its hub: pushed in chunks, stored, left on removal."""
+
+import http.client
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.e2e.journey import SECRET
+from tests.e2e.processes import answers, manage, running, until
+from tests.feeds.services.watched import post
+from tests.servers.documents import rss
+from tests.servers.feed_server import FeedServer
+from tests.servers.hub import Hub, signature
+from tests.services import free_port
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> None:
+    port = free_port()
+    site = f"http://127.0.0.1:{port}"
+    environment = {
+        "SECRET_KEY": SECRET,
+        "DATA_DIR": str(tmp_path / "data"),
+        "DATABASE_URL": f"sqlite:///{tmp_path}/data/feedletter.db",
+        "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+        "POLL_HOST_GAP": "0",
+        "BIND": f"127.0.0.1:{port}",
+        "SITE_URL": site,
+    }
+    command = [sys.executable, "manage.py", "up"]
+    with Hub() as hub, FeedServer() as blog, running("up", command, environment, tmp_path):
+        until(lambda: answers(f"{site}/readyz"), "the start", 60)
+        links = f'<{hub.url}>; rel="hub", <{blog.url("/feed.xml")}>; rel="self"'
+        blog.serve("/feed.xml", rss([post("old")]), headers={"Link": links})
+        feed = manage("add_feed", blog.url("/feed.xml"), environment=environment)["id"]
+        (subscriber,) = until(lambda: list(hub.subscribers.values()), "the subscription", 75)
+
+        assert send_chunked(subscriber.callback, rss([post("new")]), subscriber.secret) == 202
+        items = manage("list_items", "--feed", str(feed), "--state", "unassigned", environment=environment)
+        assert [item["guid"] for item in items] == ["new"]
+
+        manage("drop_feed", str(feed), "--force", environment=environment)
+        until(lambda: "unsubscribe" in hub.modes(), "the end of the subscription", 75)
+        until(lambda: not hub.subscribers, "its verification")
+
+
+def send_chunked(callback: str, body: bytes, secret: str) -> int:
+    """The status. As hubs send that do not know the length beforehand."""
+    parts = urlsplit(callback)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    headers = {"X-Hub-Signature": signature(body, secret), "Content-Type": "application/rss+xml"}
+    pieces = (body[start : start + 100] for start in range(0, len(body), 100))
+    connection.request(
+        "POST", parts.path, pieces, {**headers, "Transfer-Encoding": "chunked"}, encode_chunked=True
+    )
+    return connection.getresponse().status

@@ -1,0 +1,88 @@
+"""What a feed's page says of its hub."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from feeds.admin.hub import can_ask, hub
+from feeds.models import Feed, HubSubscription
+from tests.factories import FeedDocumentFactory, FeedFactory
+
+pytestmark = pytest.mark.django_db
+HUB = "https://hub.example/<b>"
+
+
+@pytest.fixture(autouse=True)
+def public(settings: Any) -> None:
+    settings.SITE_URL = "https://letters.example.org"
+
+
+@pytest.fixture
+def feed() -> Any:
+    """It names a hub, which was not asked yet."""
+    feed = FeedFactory()
+    FeedDocumentFactory(feed=feed, channel={"hubs": [HUB], "topic": feed.url})
+    return feed
+
+
+def subscribed(feed: Feed, **changes: Any) -> HubSubscription:
+    now = timezone.now()
+    facts = {"state": "active", "expires_at": now + timedelta(days=9), "next_at": now + timedelta(hours=2)}
+    return HubSubscription.objects.create(
+        feed=feed, hub=HUB, topic=feed.url, token="t" * 43, **{**facts, **changes}
+    )
+
+
+def test_a_feed_without_a_hub_has_no_panel() -> None:
+    assert hub(FeedFactory()) == ""
+
+
+def test_before_it_is_asked_the_page_says_when_and_why_not(feed: Feed, settings: Any) -> None:
+    assert "after the feed’s next reading" in hub(feed)
+    feed.use_hub = False
+    assert "is switched off" in hub(feed)
+    feed.use_hub, settings.SITE_URL = True, "http://127.0.0.1:8000"
+    assert "SITE_URL is http://127.0.0.1:8000, which it cannot call" in hub(feed)
+    feed.status = "paused"
+    assert hub(feed) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "New posts are pushed as they come out"),
+        ({"missed": 2}, "Until it does, the feed is polled as if it had no hub"),
+        (
+            {"state": "denied", "last_error": "We <i>know</i> you."},
+            "“We &lt;i&gt;know&lt;/i&gt; you”. It is asked",
+        ),
+        ({"state": "denied"}, "The hub refuses to push this feed. It is asked again in 1 hour"),
+        ({"state": "pending", "expires_at": None, "failures": 2}, "asked 2 times and has not called back"),
+        ({"state": "pending", "expires_at": None, "last_error": "HTTP 500"}, "HTTP 500"),
+        ({"refused": 1}, "1 push with a wrong or no signature"),
+        ({"state": "wanted", "expires_at": None, "next_at": timezone.now()}, "within a minute"),
+    ],
+)
+def test_how_it_stands_is_said_in_a_sentence(feed: Feed, changes: dict[str, Any], said: str) -> None:
+    subscribed(feed, **changes)
+    assert said in hub(feed)
+    assert "<b>" not in hub(feed)
+
+
+def test_the_hub_is_asked_again_by_a_button(feed: Feed, admin_client: Client) -> None:
+    assert not can_ask(feed)
+    row = subscribed(feed, state="denied", failures=0)
+    assert can_ask(feed)
+    page = f"/admin/feeds/feed/{feed.pk}/change/"
+    assert "Ask the hub again" in admin_client.get(page).content.decode()
+    answer = admin_client.post(
+        "/admin/feeds/feed/",
+        {"action": "ask_hub", "_selected_action": [feed.pk], "_on_page": feed.pk},
+        follow=True,
+    )
+    assert "1 hub will be asked within a minute." in answer.content.decode()
+    row.refresh_from_db()
+    assert row.next_at <= timezone.now()
