@@ -55,9 +55,13 @@ def button(url: str, text: str) -> SafeString:
 
 def link_to(obj: Model, text: object = "") -> SafeString:
     """A link to an object's admin page."""
+    return format_html(LINK, object_url(obj), text or obj)
+
+
+def object_url(obj: Model) -> str:
+    """The address of an object's admin page."""
     meta = obj._meta
-    url = reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[obj.pk])
-    return format_html(LINK, url, text or obj)
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[obj.pk])
 
 
 def web_link(url: str, text: str = "") -> SafeString | str:

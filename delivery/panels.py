@@ -1,8 +1,9 @@
 """What delivery adds to the admin pages of the apps before it."""
 
+from collections import defaultdict
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -36,14 +37,30 @@ def install() -> None:
 
 def item_issues(item: Item) -> SafeString:
     rows = item.issue_items.select_related("issue__subscribable").defer("issue__html", "issue__text", "entry")
+    shown = list(rows.order_by("pk"))
+    delivered = how_delivered([row.issue_id for row in shown])
     return table(
-        ("issue", "newsletter", "published"),
+        ("issue", "newsletter", "published", "letters"),
         (
-            (link_to(row.issue), row.issue.subscribable, when(row.issue.published_at, "not yet"))
-            for row in rows
+            (
+                link_to(row.issue),
+                row.issue.subscribable,
+                when(row.issue.published_at, "not yet"),
+                delivered.get(row.issue_id, "none"),
+            )
+            for row in shown
         ),
         "It is in no issue so far.",
     )
+
+
+def how_delivered(issue_ids: list[int]) -> dict[int, str]:
+    """ "12 sent, 1 failed" for each issue that has deliveries. One question."""
+    rows = Delivery.objects.filter(issue__in=issue_ids).order_by("issue", "state")
+    words: dict[int, list[str]] = defaultdict(list)
+    for issue, state, count in rows.values_list("issue", "state").annotate(Count("pk")):
+        words[issue].append(f"{count:,} {Delivery.State(state).label.lower()}")
+    return {issue: ", ".join(said) for issue, said in words.items()}
 
 
 def recent_issues(subscribable: Subscribable) -> SafeString:

@@ -4,6 +4,7 @@ from celery.signals import worker_shutting_down
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, single_pass
 from delivery.services import reaping
+from delivery.services.alerting import tell_admins
 from delivery.services.completing import complete_due
 from delivery.services.sending import send_due
 from delivery.services.stopping import stop
@@ -27,3 +28,9 @@ def send() -> None:
 @single_pass
 def reap() -> None:
     reaping.reap(now=utcnow())
+
+
+@shared_task(name="delivery.alert")
+@single_pass
+def alert() -> None:
+    tell_admins(now=utcnow())

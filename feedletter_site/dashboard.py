@@ -15,6 +15,7 @@ from common.admin_html import add_url, list_url
 from common.clock import utcnow
 from common.text import counted
 from delivery.models import Delivery, Lane
+from feedletter_site.feed_health import feed_health
 from feeds.models import Feed
 from subscriptions.admin_words import waits_for
 from subscriptions.models import Assignable, Subscribable, Subscription
@@ -52,6 +53,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context.update(
             tiles=tiles(), bars=bars, letters=sum(bar.count for bar in bars), coming=coming(), days=DAYS
         )
+        context.update(feed_health=feed_health(utcnow()))
     return context
 
 

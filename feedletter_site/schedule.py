@@ -9,10 +9,13 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 # task: (seconds when embedded, seconds when distributed, what the admin reads)
 STAGES = {
     "feeds.poll": (1, 5, "Read the feeds that are due."),
+    "feeds.hubs": (30, 30, "Subscribe to hubs that push new posts, and keep those subscriptions."),
+    "feeds.prune": (3600, 3600, "Forget readings that are a month old."),
     "subscriptions.assign": (1, 2, "Put settled posts into collections."),
     "delivery.complete": (1, 2, "Make issues of the collections that are complete."),
     "delivery.send": (1, 2, "Send what is due."),
     "delivery.reap": (15, 15, "Take back what a dead worker was sending."),
+    "delivery.alert": (60, 60, "Tell the admins of feeds that fail, are gone, or can be read again."),
 }
 
 

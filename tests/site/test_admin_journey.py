@@ -58,9 +58,7 @@ def act(client: Client, model: str, action: str, *rows: Any) -> Any:
 def test_a_feed_is_read_as_it_is_added(admin_client: Client) -> None:
     with FeedServer() as server:
         url = server.serve("/feed.xml", rss([{"guid": "1", "title": "A first post"}], title="A blog"))
-        answer = submit(
-            admin_client, "feeds_feed_add", {"url": url, "start": "all", "start_count": "0", **TIMING}
-        )
+        answer = submit(admin_client, "feeds_feed_add", {"step": "add", "url": url, "start": "all", **TIMING})
     assert answer.status_code == 200
     assert Feed.objects.get().title == "A blog"
     assert Item.objects.get().state == "unassigned"
@@ -70,7 +68,7 @@ def test_a_feed_that_cannot_be_read_is_kept_and_says_why(admin_client: Client) -
     with FeedServer() as server:
         url = server.serve("/page", b"<html><body>Hello</body></html>", headers={"Content-Type": "text/html"})
         answer = submit(
-            admin_client, "feeds_feed_add", {"url": url, "start": "from_now", "start_count": "0", **TIMING}
+            admin_client, "feeds_feed_add", {"step": "add", "url": url, "start": "from_now", **TIMING}
         )
     assert Feed.objects.get().failures == 1
     assert "web page" in text(answer)
@@ -145,7 +143,7 @@ def test_send_me_a_test_needs_an_address_and_posts_and_then_queues_one(
 ) -> None:
     with FeedServer() as server:
         url = server.serve("/feed.xml", rss([{"guid": "1", "title": "A first post"}]))
-        submit(admin_client, "feeds_feed_add", {"url": url, "start": "all", "start_count": "0", **TIMING})
+        submit(admin_client, "feeds_feed_add", {"step": "add", "url": url, "start": "all", **TIMING})
     letters = [SubscribableFactory(feeds=[Feed.objects.get()]), SubscribableFactory()]
     for address, letter in (("", letters[0]), ("admin@example.org", letters[1])):
         admin_user.email = address

@@ -1,0 +1,196 @@
+"""A feed's page: how often it publishes, how its server answers, and reading after reading."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from http import HTTPStatus
+from statistics import median
+
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from common.admin_html import ago, table, when
+from common.clock import utcnow
+from common.sparkline import Bar, sparkline
+from common.text import counted, shortened
+from feeds.models import Feed, Poll
+from feeds.rules.why import in_short
+from feeds.services.history import LATEST, Stretch, brought_nothing, folded, posts_per_week, readings
+
+# Lines in the open, and folded away below them.
+LINES, MORE_LINES = 8, 60
+LONGEST_NOTE = 300
+KEPT = "Readings are kept for 30 days, at most 500 of a feed."
+HEAD = ("when", "what came", "answer", "size", "took", "read again")
+TONES = {Poll.Outcome.FAILED: "bad", Poll.Outcome.UNCHANGED: "still", Poll.Outcome.READ: "good"}
+
+
+def at_a_glance(feed: Feed) -> SafeString:
+    """The two plots, with their numbers in words beside them."""
+    polls = readings(feed, limit=LATEST)
+    return format_html(
+        '<div class="fl-plots">{}{}</div>', publishing(posts_per_week(feed, now=utcnow())), answering(polls)
+    )
+
+
+def publishing(weeks: Sequence[tuple[date, int]]) -> SafeString:
+    bars = [Bar(count, f"Week of {_day(week)}: {counted(count, 'post')}") for week, count in weeks]
+    counts = [count for _, count in weeks]
+    busiest = max(counts)
+    words = f"{counted(sum(counts), 'post')} in {len(weeks)} weeks"
+    if busiest:
+        words += f", at most {busiest:,} in one; {counts[-1] or 'none'} so far this week"
+    return _plot("Posts a week", bars, f"{words}.", _day(weeks[0][0]), "this week")
+
+
+def answering(polls: Sequence[Poll]) -> SafeString:
+    """The time that requests took, oldest first; failures stand out."""
+    if not polls:
+        return _figure("Time to answer", SafeString(""), "It has not been read so far.")
+    bars = [_bar(poll) for poll in reversed(polls)]
+    since = f"{ago(utcnow() - polls[-1].at)} ago"
+    return _plot("Time to answer", bars, latency_words(polls), since, f"{ago(utcnow() - polls[0].at)} ago")
+
+
+def latency_words(polls: Sequence[Poll]) -> str:
+    failed = sum(poll.outcome == Poll.Outcome.FAILED for poll in polls)
+    took = [poll.duration_ms for poll in polls if poll.outcome != Poll.Outcome.FAILED]
+    trouble = f"{failed:,} failed" if failed else "none failed"
+    number = counted(len(polls), "reading")
+    if not took:
+        return f"{number}, and all failed." if len(polls) > 1 else "One reading, and it failed."
+    return f"{number}, {trouble}; {_ms(round(median(took)))} usually, {_ms(max(took))} at most."
+
+
+def _bar(poll: Poll) -> Bar:
+    failed = poll.outcome == Poll.Outcome.FAILED
+    words = f"{when(poll.at)}: {'failed' if failed else _ms(poll.duration_ms)}"
+    return Bar(poll.duration_ms, words, bad=failed)
+
+
+def _plot(title: str, bars: Sequence[Bar], words: str, start: str, end: str) -> SafeString:
+    name = f"fl-{title.split()[0].lower()}"
+    axis = format_html('<p class="fl-axis"><span>{}</span><span>{}</span></p>', start, end)
+    drawn = sparkline(bars, name=name, title=title, description=words)
+    return _figure(title, format_html("{}{}", drawn, axis), words)
+
+
+def _figure(title: str, drawn: SafeString, words: str) -> SafeString:
+    return format_html(
+        '<figure class="fl-plot"><figcaption><b>{}</b> {}</figcaption>{}</figure>', title, words, drawn
+    )
+
+
+def timeline(feed: Feed) -> SafeString:
+    """The latest readings, those that brought nothing in one line."""
+    stretches = folded(readings(feed))
+    shown = table(HEAD, map(_row, stretches[:LINES]), "It has not been read so far.")
+    return format_html('<div class="fl-timeline">{}{}</div>', shown, _older(stretches[LINES:]))
+
+
+def _older(stretches: Sequence[Stretch]) -> SafeString | str:
+    """Unfolded on demand, without a script."""
+    if not stretches:
+        return ""
+    shown, hidden = stretches[:MORE_LINES], stretches[MORE_LINES:]
+    words = KEPT
+    if hidden:
+        words = f"{counted(sum(len(each.polls) for each in hidden), 'reading')} before that not shown. {KEPT}"
+    number = counted(sum(len(each.polls) for each in stretches), "older reading")
+    return format_html(
+        '<details class="fl-older"><summary>{}</summary>{}<p class="fl-quiet">{}</p></details>',
+        number,
+        table(HEAD, map(_row, shown)),
+        words,
+    )
+
+
+def _row(stretch: Stretch) -> tuple[SafeString | str, ...]:
+    poll = stretch.newest
+    return (
+        _moment(stretch),
+        _what(stretch),
+        answer(poll),
+        filesizeformat(stretch.bytes) if stretch.bytes else "",
+        f"{'about ' if len(stretch.polls) > 1 else ''}{_ms(stretch.milliseconds)}",
+        read_again(poll),
+    )
+
+
+def _moment(stretch: Stretch) -> str:
+    newest, oldest = timezone.localtime(stretch.newest.at), timezone.localtime(stretch.oldest.at)
+    if stretch.newest is stretch.oldest:
+        return when(newest)
+    if newest.date() == oldest.date():
+        return f"{when(oldest)} to {newest:%H:%M}"
+    return f"{when(oldest)} to {when(newest)}"
+
+
+def _what(stretch: Stretch) -> SafeString:
+    """A dot and words; the colour says nothing that the words do not."""
+    poll = stretch.newest
+    note = format_html('<span class="fl-note">{}</span>', shortened(poll.note, LONGEST_NOTE))
+    return format_html(
+        '<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>{}{}',
+        "still" if brought_nothing(poll) else TONES[Poll.Outcome(poll.outcome)],
+        stretch_words(stretch),
+        note if poll.note else "",
+    )
+
+
+def stretch_words(stretch: Stretch) -> str:
+    """ "23 readings, nothing new", "3 new posts, 1 changed", "failed"."""
+    words = poll_words(stretch.newest)
+    number = len(stretch.polls)
+    if number > 1:
+        return f"{counted(number, 'reading')}, {'all ' if words == 'failed' else ''}{words}"
+    return words[0].upper() + words[1:]
+
+
+def poll_words(poll: Poll) -> str:
+    """What a reading brought, or that it failed."""
+    if poll.outcome == Poll.Outcome.FAILED:
+        return "failed"
+    counts = (
+        (counted(poll.new, "new post"), poll.new),
+        (f"{poll.changed:,} changed", poll.changed),
+        (f"{poll.vanished:,} withdrawn", poll.vanished),
+        (f"{poll.held:,} held for you", poll.held),
+        (f"{poll.excluded:,} not to be sent", poll.excluded),
+        (f"{poll.final:,} settled", poll.final),
+    )
+    words = ", ".join(said for said, count in counts if count) or "nothing new"
+    return f"told by its hub: {words}" if poll.origin == Poll.Origin.PUSH else words
+
+
+def answer(poll: Poll) -> str:
+    """ "200 OK", "304 Not Modified"; a push is no answer."""
+    if poll.origin == Poll.Origin.PUSH:
+        return "a push"
+    if poll.status is None:
+        return "no answer"
+    try:
+        return f"{poll.status} {HTTPStatus(poll.status).phrase}"
+    except ValueError:
+        return str(poll.status)
+
+
+def read_again(poll: Poll) -> str:
+    """How much later the next reading was planned, and why then."""
+    wait = poll.next_poll_at - poll.at
+    why = in_short(poll.next_poll_why)
+    after = f"after {ago(wait)}" if wait > timedelta(0) else "at once"
+    return f"{after}: {why}" if why else after
+
+
+def _ms(milliseconds: int) -> str:
+    return (
+        f"{milliseconds:,}\N{NO-BREAK SPACE}ms"
+        if milliseconds < 1000
+        else f"{milliseconds / 1000:.1f}\N{NO-BREAK SPACE}s"
+    )
+
+
+def _day(moment: date | datetime) -> str:
+    return f"{moment.day} {moment:%b}"

@@ -1,0 +1,126 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feeds.rules.alerts import (
+    A_DAY,
+    ALONG,
+    GAP,
+    Trouble,
+    due,
+    is_nearly_due,
+    is_our_own_network,
+    may_tell,
+)
+
+NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+def a_feed(**changes: Any) -> Trouble:
+    """Failing for exactly a day, untold, its next reading an hour off."""
+    usual: dict[str, Any] = {
+        "status": "active",
+        "failures": 9,
+        "failing_since": NOW - A_DAY,
+        "alerted_at": None,
+        "last_polled_at": NOW - HOUR,
+        "next_poll_at": NOW + HOUR,
+        "read_at": NOW - A_DAY - HOUR,
+    }
+    return Trouble(**{**usual, **changes})
+
+
+def a_well_feed(**changes: Any) -> Trouble:
+    return a_feed(
+        failures=0, failing_since=None, read_at=NOW - MINUTE, last_polled_at=NOW - MINUTE, **changes
+    )
+
+
+def test_a_feed_is_told_of_once_it_has_failed_for_a_day() -> None:
+    assert due(a_feed(), NOW) == "failing"
+    assert due(a_feed(failing_since=NOW - A_DAY + MINUTE), NOW) is None
+
+
+def test_who_knows_is_not_told_again_however_long_it_lasts() -> None:
+    assert due(a_feed(alerted_at=NOW - MINUTE), NOW) is None
+    assert due(a_feed(alerted_at=NOW - MINUTE), NOW + 100 * A_DAY) is None
+
+
+def test_a_reading_that_is_overdue_comes_first() -> None:
+    """The service stood still for two days: the feed may be well."""
+    assert due(a_feed(failures=1, failing_since=NOW - 2 * A_DAY, next_poll_at=NOW - A_DAY), NOW) is None
+
+
+@pytest.mark.parametrize("status", ["paused", "stopped"])
+def test_a_feed_that_nobody_reads_is_not_failing(status: str) -> None:
+    assert due(a_feed(status=status), NOW) is None
+
+
+def test_a_feed_that_is_read_again_is_told_of_if_its_failing_was() -> None:
+    assert due(a_well_feed(alerted_at=NOW - HOUR), NOW) == "recovered"
+    assert due(a_well_feed(), NOW) is None
+
+
+def test_a_new_address_that_was_not_read_yet_is_no_recovery() -> None:
+    forgotten = a_feed(failures=0, failing_since=None, alerted_at=NOW - HOUR)
+    assert due(forgotten, NOW) is None
+    assert due(replace(forgotten, read_at=NOW), NOW) == "recovered"
+
+
+def test_a_feed_that_is_gone_is_told_of_at_once_even_after_a_mail_that_it_fails() -> None:
+    gone = a_feed(
+        status="stopped", gone=True, failures=1, failing_since=NOW - MINUTE, last_polled_at=NOW - MINUTE
+    )
+    assert due(gone, NOW) == "gone"
+    assert due(replace(gone, alerted_at=NOW - HOUR), NOW) == "gone"
+    assert due(replace(gone, alerted_at=NOW), NOW) is None
+
+
+def test_feeds_that_fail_together_are_told_of_together() -> None:
+    assert is_nearly_due(a_feed(failing_since=NOW - A_DAY + ALONG), NOW)
+    assert not is_nearly_due(a_feed(failing_since=NOW - A_DAY + ALONG + MINUTE), NOW)
+    assert not is_nearly_due(a_feed(alerted_at=NOW), NOW)
+    assert not is_nearly_due(a_well_feed(alerted_at=NOW - HOUR), NOW)
+
+
+def test_mails_of_one_sort_keep_their_distance() -> None:
+    assert may_tell(None, NOW)
+    assert not may_tell(NOW - GAP + MINUTE, NOW)
+    assert may_tell(NOW - GAP, NOW)
+
+
+@pytest.mark.parametrize(
+    ("failing", "watched", "ours"), [(3, 3, True), (2, 3, False), (2, 2, False), (0, 0, False)]
+)
+def test_when_all_of_several_feeds_fail_the_network_is_suspected(
+    failing: int, watched: int, ours: bool
+) -> None:
+    assert is_our_own_network(failing, watched) is ours
+
+
+@given(good=st.lists(st.booleans(), min_size=1, max_size=80), hours=st.integers(1, 30))
+def test_whatever_happens_mails_alternate_and_none_comes_before_a_day(good: list[bool], hours: int) -> None:
+    """Any sequence of readings: failing, recovered, failing, …, each after a whole day of failures."""
+    feed = a_well_feed(alerted_at=None)
+    told = []
+    for number, well in enumerate(good):
+        now = NOW + number * hours * HOUR
+        ahead: dict[str, Any] = {"last_polled_at": now, "next_poll_at": now + HOUR}
+        if well:
+            feed = replace(feed, failures=0, failing_since=None, read_at=now, **ahead)
+        else:
+            feed = replace(feed, failures=feed.failures + 1, failing_since=feed.failing_since or now, **ahead)
+        what = due(feed, now + MINUTE)
+        if what == "failing":
+            assert feed.failing_since is not None
+            assert now + MINUTE - feed.failing_since >= A_DAY
+        if what:
+            told.append(what)
+            feed = replace(feed, alerted_at=None if what == "recovered" else now + MINUTE)
+            assert due(feed, now + MINUTE) is None
+    assert told == ["failing", "recovered"] * (len(told) // 2) + ["failing"] * (len(told) % 2)
