@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 FORM = 50
@@ -36,14 +35,18 @@ class Action:
     A dangerous one has `confirm`: sentences of what it will do to how many, shown before it is done.
     `permission` is "act" (who may change such rows) or "drop" (who may delete them). `fits` says of an
     object whether its page offers the action: nothing that is paused is paused again.
+
+    `form`, called with the keys (and Django's `data` and `prefix`), asks for what the action needs; `run`
+    then gets its cleaned data by name, too.
     """
 
     name: str
     title: str
-    run: Callable[[HttpRequest, list[int]], str]
+    run: Callable[..., str]
     confirm: Callable[[list[int]], Sequence[str]] | None = None
     permission: str = "act"
     fits: Callable[[Any], bool] | None = None
+    form: Callable[..., Any] | None = None
 
     @property
     def is_dangerous(self) -> bool:

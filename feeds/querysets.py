@@ -9,11 +9,26 @@ from django.db.models import Q
 if TYPE_CHECKING:
     from feeds.models import Feed, Item  # noqa: F401 - named in strings below
 
+# The words of `Feed.health`.
+HEALTH = ("active", "failing", "held", "paused", "stopped")
+
 
 class FeedQuerySet(models.QuerySet["Feed"]):
     def watched(self) -> Self:
         """Feeds that are polled at all: not paused and not stopped."""
         return self.filter(status="active")
+
+    def in_health(self, word: str) -> Self:
+        """Feeds of which `Feed.health` says this word."""
+        match word:
+            case "failing":
+                return self.watched().filter(failures__gt=0)
+            case "held":
+                return self.watched().filter(failures=0, held_since__isnull=False)
+            case "active":
+                return self.watched().filter(failures=0, held_since=None)
+            case _:
+                return self.filter(status=word)
 
     def unleased(self, now: datetime) -> Self:
         return self.filter(Q(lease_token=None) | Q(lease_until__lt=now))
@@ -36,4 +51,4 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def final(self) -> Self:
         """Settled, and waiting for the assign stage."""
-        return self.unassigned().filter(final_at__isnull=False)
+        return self.unassigned().filter(held_at=None, final_at__isnull=False)

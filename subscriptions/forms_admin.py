@@ -125,6 +125,8 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {_usual_sender()}")
         if self.instance.pk is None:
+            closed = "Over a feed that needs credentials it is private and closed at first."
+            _explain(self, "visibility", closed)
             self.fields["time_zone"].initial = settings.TIME_ZONE
         for kind in kinds.all_kinds():
             for field in kind.option_fields if kind.key == self.instance.channel else ():

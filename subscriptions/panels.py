@@ -9,8 +9,10 @@ from common.clock import utcnow
 from common.panels import Action, Panel, add_action, add_panel
 from common.text import counted
 from feeds.models import Feed, Item
+from feeds.services.credentials import exposure, shown_by
 from subscriptions.admin_words import rhythm, waits_for
 from subscriptions.models import Subscribable
+from subscriptions.services.defining import open_newsletters
 from subscriptions.services.dropping import drop_feed
 from subscriptions.services.excluding import exclude_items
 
@@ -18,6 +20,7 @@ from subscriptions.services.excluding import exclude_items
 def install() -> None:
     """Called once, when the app is ready."""
     add_panel("feeds.Feed", Panel("Newsletters", newsletters, order=20))
+    shown_by.append(open_newsletters)
     add_panel("feeds.Item", Panel("Collections", collections, order=20))
     add_action("feeds.Item", Action("exclude", "Do not send", exclude, fits=_may_be_sent))
     add_action("feeds.Feed", Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"))
@@ -35,7 +38,9 @@ def newsletters(feed: Feed) -> SafeString:
         ((link_to(row), rhythm(row)) for row in rows),
         "No newsletter reads it so far, so nothing of it is sent.",
     )
-    return format_html("{}<p>{}</p>", shown, further)
+    warning = exposure(feed)
+    said = format_html('<p class="fl-alert">{}</p>', warning) if warning else ""
+    return format_html("{}{}<p>{}</p>", said, shown, further)
 
 
 def _may_be_sent(item: Item) -> bool:

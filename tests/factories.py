@@ -8,8 +8,9 @@ import factory as factory_boy
 from factory.django import DjangoModelFactory
 
 from delivery.models import Attempt, Delivery, Issue, IssueItem, Lane, MailboxMessage
-from feeds.models import Feed, FeedDocument, Item
+from feeds.models import Feed, FeedDocument, Item, Poll
 from feeds.parsing.entry import Entry
+from feeds.services.adding import host_of_url
 from subscriptions.models import (
     Assignable,
     Assignment,
@@ -56,6 +57,7 @@ class FeedFactory(Factory):
         model = Feed
 
     url = factory.Sequence(lambda n: f"https://blog.example/{n}/feed.xml")
+    host = factory.LazyAttribute(lambda feed: host_of_url(feed.url))
     title = factory.Sequence(lambda n: f"Blog {n}")
     site_url = "https://blog.example/"
     added_at = NOW - timedelta(days=1)
@@ -71,6 +73,21 @@ class FeedDocumentFactory(Factory):
     sha256 = hashlib.sha256(b"").hexdigest()
     order = b""
     fetched_at = NOW
+
+
+class PollFactory(Factory):
+    """A reading that found nothing new."""
+
+    class Meta:
+        model = Poll
+
+    feed = factory.SubFactory(FeedFactory)
+    at = NOW
+    outcome = "unchanged"
+    status = 304
+    duration_ms = 12
+    next_poll_at = factory.LazyAttribute(lambda o: o.at + timedelta(minutes=10))
+    next_poll_why = "interval"
 
 
 class ItemFactory(Factory):

@@ -5,31 +5,34 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin import ServiceAdmin, count_of
 from common.admin_html import facts, link_to, list_link, listed, moment_of, table, web_link, when
 from common.clock import utcnow
 from common.panels import Action, Panel
-from common.text import counted
+from feeds.admin.adding import AddingPages
+from feeds.admin.bulk import ACTIONS, READ
 from feeds.admin.filters import HealthFilter
-from feeds.admin.words import last_reading, next_reading, standing, tell
+from feeds.admin.forecasting import ForecastPage
+from feeds.admin.form import FeedForm, fieldsets
+from feeds.admin.held import held, is_held, send_all, send_none, what_sending_none_does
+from feeds.admin.hub import ask_hub, can_ask, hub
+from feeds.admin.opml import OpmlPages
+from feeds.admin.tag import TagFilter
+from feeds.admin.timeline import at_a_glance, timeline
+from feeds.admin.words import last_reading, next_reading, standing
 from feeds.models import Feed, Item
-from feeds.services.adding import add_feed
-from feeds.services.editing import EDITABLE, alter_feed
-from feeds.services.polling import poll_feed, request_poll
+from feeds.services.credentials import exposure
+from feeds.services.editing import alter_feed
 
-TIMING = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes", "recheck_every_minutes")
-NAMES = {
-    "min_delay_minutes": "Not before",
-    "await_stabilization_minutes": "Unchanged for",
-    "max_delay_minutes": "At the latest after",
-    "recheck_every_minutes": "Read every",
-}
-READ_AT_ONCE = 5
 NEWEST = 15
+FORGOTTEN = (
+    "The user name and password of the old address are forgotten, because the new one is at another host."
+    " Enter them again if that host is to have them."
+)
 LABELS = {
     "active": "success",
     "failing": "danger",
@@ -71,75 +74,51 @@ def newest(feed: Feed) -> SafeString:
     return table(("post", "published", "is it sent"), rows, "No posts so far.")
 
 
-def read_now(request: HttpRequest, keys: list[int]) -> str:
-    for key in keys[:READ_AT_ONCE]:
-        tell(request, poll_feed(feed_id=key, now=utcnow()))
-    if later := request_poll(feed_ids=keys[READ_AT_ONCE:], now=utcnow()):
-        messages.info(request, f"{counted(later, 'more feed')} will be read within moments.")
-    return ""
-
-
-def pause(request: HttpRequest, keys: list[int]) -> str:
-    paused = _set_status(keys, Feed.Status.PAUSED)
-    return f"{counted(paused, 'feed')} paused: not read, and nothing of them settles, until you resume them."
-
-
-def resume(request: HttpRequest, keys: list[int]) -> str:
-    resumed = _set_status(keys, Feed.Status.ACTIVE)
-    request_poll(feed_ids=keys, now=utcnow())
-    return f"{counted(resumed, 'feed')} resumed."
-
-
-def _set_status(keys: list[int], status: str) -> int:
-    feeds = list(Feed.objects.filter(pk__in=keys, dropping=False).exclude(status=status))
-    for feed in feeds:
-        alter_feed(feed=feed, status=status)
-    return len(feeds)
-
-
 @admin.register(Feed)
-class FeedAdmin(ServiceAdmin):
-    list_display = ("shown_title", "shown_health", "posts", "waiting", "last_read", "next_read")
-    list_filter = (HealthFilter,)
+class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
+    form = FeedForm
+    list_display = ("shown_title", "shown_health", "shown_tags", "posts", "waiting", "last_read", "next_read")
+    list_filter = (HealthFilter, TagFilter)
     search_fields = ("title", "url")
-    conditional_fields = {"start_count": "start == 'last'"}  # noqa: RUF012
-    shown_after_adding = True
-    own_panels = (Panel("How it goes", how_it_goes, order=10), Panel("Newest posts", newest, order=30))
+    own_panels = (
+        Panel("Held for you", held, order=1),
+        Panel("How it goes", how_it_goes, order=10),
+        Panel("At a glance", at_a_glance, order=15),
+        Panel("Its hub", hub, order=20),
+        Panel("Newest posts", newest, order=30),
+        Panel("Readings", timeline, order=40),
+    )
     own_actions = (
-        Action("read_now", "Read now", read_now, fits=lambda feed: feed.status == "active"),
-        Action("pause", "Pause", pause, fits=lambda feed: feed.status == "active"),
-        Action("resume", "Resume", resume, fits=lambda feed: feed.status != "active" and not feed.dropping),
+        Action("send_held", "Send the held posts", send_all, fits=is_held),
+        Action(
+            "drop_held", "Do not send the held posts", send_none, confirm=what_sending_none_does, fits=is_held
+        ),
+        READ,
+        Action("ask_hub", "Ask the hub again", ask_hub, fits=can_ask),
+        *ACTIONS,
     )
     last_read = moment_of("last_polled_at", "last read", "not yet")
     next_read = moment_of("next_poll_at", "next reading")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Feed]":
         every: QuerySet[Feed] = super().get_queryset(request)
-        waiting = Item.objects.unassigned()
+        waiting = Item.objects.settling()
+        every = every.prefetch_related("tags")
         return every.annotate(
             item_count=count_of(Item.objects.all(), "feed"), waiting_count=count_of(waiting, "feed")
         )
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        timing = ("When a post counts as settled (minutes)", {"fields": TIMING, "classes": ("collapse",)})
-        if obj is None:
-            return ((None, {"fields": ("url", "start", "start_count")}), timing)
-        return (("Settings", {"fields": ("url", "title")}), timing)
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        widgets = {"url": UnfoldAdminTextInputWidget(), "title": UnfoldAdminTextInputWidget()}
-        return super().get_form(request, obj, change=change, widgets=widgets, labels=NAMES, **kwargs)
+        return fieldsets(obj) if obj is not None else ()
 
     def save_model(self, request: HttpRequest, obj: Feed, form: Any, change: bool) -> None:
-        data = form.cleaned_data
-        if change:
-            alter_feed(feed=obj, **{name: data[name] for name in form.changed_data if name in EDITABLE})
-            return
-        given = {name: data[name] for name in ("url", "start", "start_count", *TIMING)}
-        obj.pk = add_feed(now=utcnow(), **given).pk
-        messages.success(request, "The feed was added.")
-        tell(request, poll_feed(feed_id=obj.pk, now=utcnow()))
-        obj.refresh_from_db()
+        # (Feeds are added by AddingPages.)
+        had = bool(obj.credentials)
+        feed = alter_feed(feed=obj, **form.changes())
+        if had and not feed.credentials and form.credentials() is None:
+            messages.warning(request, FORGOTTEN)
+        if warning := exposure(feed) if form.credentials() else "":
+            messages.warning(request, warning)
 
     def save_related(self, *args: Any) -> None:
         """There is nothing besides what the services saved."""
@@ -155,6 +134,12 @@ class FeedAdmin(ServiceAdmin):
     @display(description="health", label=LABELS)
     def shown_health(self, feed: Feed) -> str:
         return feed.health
+
+    @display(description="tags")
+    def shown_tags(self, feed: Feed) -> SafeString | str:
+        tags = sorted(feed.tags.all(), key=lambda tag: tag.name.casefold())
+        links = [list_link(Feed, tag.name, tag=tag.pk) for tag in tags]
+        return format_html('<span class="fl-tags">{}</span>', listed(links)) if links else "–"
 
     @display(description="posts", ordering="item_count")
     def posts(self, feed: Any) -> SafeString:

@@ -1,4 +1,4 @@
-"""Filters of the list of feeds."""
+"""Filters of the lists of feeds and posts."""
 
 from typing import Any
 
@@ -30,4 +30,23 @@ class HealthFilter(SimpleListFilter):
                 return queryset.filter(status="active", failures=0, held_since=None)
             case str() as status:
                 return queryset.filter(status=status)
+        return queryset
+
+
+class HeldFilter(SimpleListFilter):
+    """Posts that wait for an admin's word."""
+
+    title = "held for you"
+    parameter_name = "held"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "held"), ("no", "not held")]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        held = Q(state="unassigned", vanished_at=None, held_at__isnull=False)
+        match self.value():
+            case "yes":
+                return queryset.filter(held)
+            case "no":
+                return queryset.exclude(held)
         return queryset

@@ -9,15 +9,20 @@ from common.admin import ReadOnlyAdmin
 from common.admin_html import facts, link_to, moment_of, paragraph, web_link, when
 from common.clock import utcnow
 from common.panels import Action, Panel
+from feeds.admin.filters import HeldFilter
+from feeds.admin.held import dropped, released, what_not_sending_does
 from feeds.admin.words import standing
 from feeds.models import Item
+from feeds.services.deciding import exclude_held, release
 from feeds.services.including import include_item
 
 INCLUDED_AT_ONCE = 50
 WITHDRAWN = "withdrawn"
+HELD = "held for you"
 LABELS = {
     "waiting to settle": "info",
     WITHDRAWN: "warning",
+    HELD: "warning",
     "in a collection": "info",
     "done": "success",
     "excluded": "warning",
@@ -41,6 +46,8 @@ def about(item: Item) -> SafeString:
     ]
     if item.vanished_at:
         rows.append(("Withdrawn", when(item.vanished_at)))
+    if item.held_at:
+        rows.append(("Held since", when(item.held_at)))
     return facts(rows)
 
 
@@ -51,14 +58,41 @@ def include(request: HttpRequest, keys: list[int]) -> str:
     return f"{left} more were left alone: at most {INCLUDED_AT_ONCE} at once." if left > 0 else ""
 
 
+def is_held(item: Item) -> bool:
+    return item.state == Item.State.UNASSIGNED and item.vanished_at is None and item.held_at is not None
+
+
+def send_held(request: HttpRequest, keys: list[int]) -> str:
+    return released(release(item_ids=keys, now=utcnow()), len(keys))
+
+
+def drop_held(request: HttpRequest, keys: list[int]) -> str:
+    return dropped(exclude_held(item_ids=keys, now=utcnow()), len(keys))
+
+
+def what_dropping_held_does(keys: list[int]) -> list[str]:
+    return what_not_sending_does(Item.objects.held().filter(pk__in=keys).count())
+
+
 @admin.register(Item)
 class ItemAdmin(ReadOnlyAdmin):
     list_display = ("shown_title", "feed", "shown_state", "seen", "settled")
-    list_filter = ("state", "feed")
+    list_filter = ("state", HeldFilter, "feed")
     search_fields = ("title", "link", "guid")
     list_select_related = ("feed",)
     own_panels = (Panel("Is it sent", is_it_sent, order=10), Panel("About it", about))
-    own_actions = (Action("include", "Send after all", include, fits=lambda item: item.state == "excluded"),)
+    own_actions = (
+        Action("include", "Send after all", include, fits=lambda item: item.state == "excluded"),
+        Action("release", "Send what is held", send_held, fits=is_held),
+        # On a post's own page, “Do not send” does the same.
+        Action(
+            "drop_held",
+            "Do not send what is held",
+            drop_held,
+            confirm=what_dropping_held_does,
+            fits=lambda item: False,
+        ),
+    )
     seen = moment_of("first_seen", "first seen")
     settled = moment_of("final_at", "settled")
 
@@ -70,4 +104,6 @@ class ItemAdmin(ReadOnlyAdmin):
     def shown_state(self, item: Item) -> str:
         if item.state == Item.State.UNASSIGNED and item.vanished_at:
             return WITHDRAWN
+        if is_held(item):
+            return HELD
         return item.get_state_display()

@@ -9,6 +9,7 @@ from common.admin_html import ago
 from common.text import counted
 from feeds.models import Feed, Item
 from feeds.rules.standing import Standing, explain
+from feeds.rules.why import because
 from feeds.services.polling import PollResult
 from feeds.services.storing import timing_of
 
@@ -26,6 +27,8 @@ def standing(item: Item, now: datetime) -> str:
         vanished=item.vanished_at is not None,
         rolled_off=item.rolled_off_at is not None,
         watched=item.feed.status == Feed.Status.ACTIVE,
+        held=item.held_at is not None,
+        changes=item.changes,
     )
     return explain(facts, timing_of(item.feed), now)
 
@@ -52,10 +55,8 @@ def next_reading(feed: Feed, now: datetime) -> str:
     wait = feed.next_poll_at - now
     if wait <= timedelta(0):
         return "Now, while the service runs."
-    if feed.failures:
-        return f"In {ago(wait)}: after failures it is asked less and less often, at least once a day."
-    every = feed.recheck_every_minutes
-    return f"In {ago(wait)}: it is read every {f'{every} minutes' if every > 1 else 'minute'}."
+    why = because(feed.next_poll_why, every_minutes=feed.recheck_every_minutes, failing=bool(feed.failures))
+    return f"In {ago(wait)}: {why}."
 
 
 def tell(request: HttpRequest, result: PollResult | None) -> None:
@@ -74,6 +75,7 @@ def brought(result: PollResult) -> str:
         (counted(result.new, "new post"), result.new),
         (f"{result.changed:,} changed", result.changed),
         (f"{result.vanished:,} withdrawn", result.vanished),
+        (f"{result.held:,} held for you", result.held),
         (f"{result.excluded:,} not to be sent", result.excluded),
         (f"{result.final:,} settled", result.final),
     )

@@ -6,7 +6,11 @@ from feeds.models import Feed, Item
 
 
 class FeedSerializer(serializers.ModelSerializer[Feed]):
+    """Never with what is needed to read it: `needs_credentials` says whether there is such a thing."""
+
     status = serializers.CharField(source="health", help_text="active, failing, paused, stopped or held")
+    tags = serializers.SlugRelatedField[Feed](slug_field="name", many=True, read_only=True)
+    needs_credentials = serializers.SerializerMethodField()
 
     class Meta:
         model = Feed
@@ -15,17 +19,33 @@ class FeedSerializer(serializers.ModelSerializer[Feed]):
             "url",
             "title",
             "site_url",
+            "language",
+            "tags",
             "status",
             "added_at",
             "last_polled_at",
             "next_poll_at",
+            "next_poll_why",
+            "failing_since",
             "last_error",
+            "warning",
+            "held_since",
             "min_delay_minutes",
             "await_stabilization_minutes",
             "max_delay_minutes",
             "recheck_every_minutes",
+            "pace",
+            "ceiling_minutes",
+            "rhythm_minutes",
+            "hold_floods",
+            "join_reposts",
+            "use_hub",
+            "needs_credentials",
         )
         read_only_fields = fields
+
+    def get_needs_credentials(self, feed: Feed) -> bool:
+        return bool(feed.credentials)
 
 
 class ItemSerializer(serializers.ModelSerializer[Item]):
@@ -45,5 +65,6 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
             "last_checked",
             "final_at",
             "vanished_at",
+            "held_at",
         )
         read_only_fields = fields

@@ -1,83 +1,22 @@
 """What a document means for the items we know: pure, replayable, made under the lock that applies it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime
 
+from feeds.rules.facts import Adding, Document, Insert, Known, Plan, Seen
 from feeds.rules.finality import Timing, is_final
-from feeds.rules.order import newest, newest_first
+from feeds.rules.floods import HELD_AT_MOST, is_flood
+from feeds.rules.order import newest
+from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
+
+__all__ = ["Adding", "Document", "Insert", "Known", "Plan", "Seen", "plan_document", "plan_unchanged"]
 
 OLDER = "older than the feed's adding"
 THERE_BEFORE = "was in the feed when it was added"
 BEYOND = "beyond the newest entries that are read in full"
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """An item as its row stands. `id` is the digest of its guid."""
-
-    pk: int
-    id: str
-    state: str
-    content_hash: str
-    first_seen: datetime
-    stable_since: datetime
-    vanished: bool = False
-    rolled_off: bool = False
-    final: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """An entry of the document that was read in full."""
-
-    content_hash: str
-    published: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """All ids in the document's order; the newest of them in full."""
-
-    order: tuple[str, ...]
-    entries: Mapping[str, Seen]
-
-    @property
-    def published(self) -> dict[str, datetime | None]:
-        return {id_: entry.published for id_, entry in self.entries.items()}
-
-    def newest_first(self) -> list[str]:
-        return newest_first(self.order, self.published)
-
-
-@dataclass(frozen=True, slots=True)
-class Adding:
-    """What the first document of a feed means: `start` is from_now, last (with `count`) or all."""
-
-    start: str
-    count: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    id: str
-    excluded: str = ""
-    final: bool = False
-
-
-@dataclass(slots=True)
-class Plan:
-    """Lists of primary keys (`insert`: of new rows; `rewrite` and `restart`: pk → id, with new content)."""
-
-    insert: list[Insert] = field(default_factory=list)
-    rewrite: dict[int, str] = field(default_factory=dict)
-    unsettle: list[int] = field(default_factory=list)
-    restart: dict[int, str] = field(default_factory=dict)
-    confirm: list[int] = field(default_factory=list)
-    finalise: list[int] = field(default_factory=list)
-    roll_off: list[int] = field(default_factory=list)
-    roll_back: list[int] = field(default_factory=list)
-    vanish: list[int] = field(default_factory=list)
+# One or two posts are easily all new; that of many none is known means something.
+ENOUGH_TO_TELL = 3
 
 
 def plan_document(
@@ -85,37 +24,118 @@ def plan_document(
     known: Iterable[Known],
     *,
     done: Collection[str] = (),
+    reposts: Collection[str] = (),
+    formers: Collection[Former] = (),
     previous: Sequence[str],
     timing: Timing,
     added_at: datetime,
     adding: Adding | None,
     moment: datetime,
+    hold_floods: bool = False,
+    partial: bool = False,
 ) -> Plan:
     """The plan for a document that was requested at `moment`.
 
-    `known` are the items that may change, `done` the ids of those that were sent or excluded. `previous`
-    is the last document's order, newest first; `adding` is given at the first document only.
+    `known` are the items that may change, `done` the ids of those that were sent or excluded, `reposts`
+    those of `done` that were excluded for being one. `formers` are the items at the links of new ids and of
+    reposts, in `known` too where they may change (none: reposts are not recognised). `previous` is the last
+    document's order, newest first; `adding` is given at the first document only. A `partial` document was
+    pushed by a hub and may hold only what is new: nothing is missing for not being in it.
     """
     plan = Plan()
     rows = {row.id: row for row in known}
+    plan.all_unknown = _all_unknown(document, rows, done, previous)
+    twins = {} if adding else _twins(document, rows, done, reposts, formers, previous)
+    if partial:
+        plan.deferred = tuple(twins)
+    else:
+        twins |= _back(document, rows, reposts, formers)
+        _join(plan, rows, document, twins, formers)
     wanted = _wanted(document, adding)
     for id_ in reversed(document.newest_first()):
         row = rows.get(id_)
         if row is not None:
-            _see(plan, row, document.entries.get(id_), timing, moment)
-        elif id_ not in done:
-            plan.insert.append(_insert(id_, document, wanted, added_at, timing))
-    _look_for_missing(plan, rows.values(), document, previous, timing, moment)
+            _see(plan, row, document.entries.get(id_), timing, moment, partial=partial)
+        elif id_ not in done and id_ not in plan.deferred:
+            plan.insert.append(
+                Insert(id_, excluded=REPOST)
+                if id_ in twins
+                else _insert(id_, document, wanted, added_at, timing)
+            )
+    if hold_floods and adding is None:
+        _hold_flood(plan, len(document.order))
+    if partial:
+        plan.calm.clear()
+    else:
+        there = {*document.order, *(former.id for former in twins.values())}
+        _look_for_missing(plan, rows.values(), there, previous, timing, moment)
+    plan.holds = _holds(plan, rows.values())
     return plan
 
 
 def plan_unchanged(known: Iterable[Known], *, timing: Timing, moment: datetime) -> Plan:
     """A 304 or the same body again: every waiting item is confirmed as it is."""
     plan = Plan()
-    for row in known:
-        if row.state == "unassigned" and not row.vanished:
-            _confirm(plan, row, timing, moment, changed=False)
+    rows = [row for row in known if row.waits]
+    for row in rows:
+        _confirm(plan, row, timing, moment, changed=False)
+    plan.holds = _holds(plan, rows)
     return plan
+
+
+def _all_unknown(
+    document: Document, rows: Collection[str], done: Collection[str], previous: Sequence[str]
+) -> bool:
+    if len(document.order) < ENOUGH_TO_TELL or len(previous) < ENOUGH_TO_TELL:
+        return False
+    return not any(id_ in rows or id_ in done for id_ in document.order)
+
+
+def _twins(
+    document: Document,
+    rows: Collection[str],
+    done: Collection[str],
+    reposts: Collection[str],
+    formers: Collection[Former],
+    previous: Sequence[str],
+) -> dict[str, Former]:
+    """New ids, and reposts that are back, each with the item that it is the same post as."""
+    if not formers:
+        return {}
+    candidates = [id_ for id_ in document.order if id_ not in rows and (id_ not in done or id_ in reposts)]
+    return reposted(
+        candidates, formers, links=document.links, there=set(document.order), previous=set(previous)
+    )
+
+
+def _back(
+    document: Document, rows: Mapping[str, Known], reposts: Collection[str], formers: Collection[Former]
+) -> dict[str, Former]:
+    """Ids that were left behind and are back, each with the item, of those that may change, that had it."""
+    candidates = [id_ for id_ in document.order if id_ in reposts and id_ not in rows]
+    if not candidates:
+        return {}
+    waiting = {id_ for id_, row in rows.items() if row.state == "unassigned"}
+    return returning(candidates, formers, links=document.links, there=set(document.order), waiting=waiting)
+
+
+def _join(
+    plan: Plan,
+    rows: dict[str, Known],
+    document: Document,
+    twins: dict[str, Former],
+    formers: Collection[Former],
+) -> None:
+    """What may still change takes over the new id, for nothing may be lost; what is done stays done."""
+    for id_, former in twins.items():
+        row = rows.get(former.id)
+        if row is not None and row.state == "unassigned":
+            plan.rekey[row.pk] = id_
+            rows[id_] = replace(rows.pop(former.id), id=id_)
+    links = {former.link for former in twins.values()}
+    plan.reposts = len(twins)
+    plan.habitual = habitual(formers, links)
+    plan.forget = outdated(formers, links, keep=set(document.order))
 
 
 def _wanted(document: Document, adding: Adding | None) -> set[str] | None:
@@ -144,32 +164,49 @@ def _insert(
     return Insert(id_, final=timing.at_first_sight)
 
 
-def _see(plan: Plan, row: Known, entry: Seen | None, timing: Timing, moment: datetime) -> None:
-    changed = entry is not None and entry.content_hash != row.content_hash
-    if row.state == "assigned":
-        if changed:
-            plan.rewrite[row.pk] = row.id
-        return
-    if row.state != "unassigned":
+def _hold_flood(plan: Plan, shown: int) -> None:
+    if is_flood(sum(not insert.excluded for insert in plan.insert), shown):
+        plan.insert = [
+            insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
+        ]
+
+
+def _see(
+    plan: Plan, row: Known, entry: Seen | None, timing: Timing, moment: datetime, *, partial: bool
+) -> None:
+    if row.state not in ("unassigned", "assigned"):
         return
     if row.vanished:
-        # Withdrawn and back: new again, if there is content to begin with.
-        if entry is not None:
+        # Withdrawn and back: new again, if there is content to begin with. A push may only be late.
+        if entry is not None and not partial:
             plan.restart[row.pk] = row.id
-            if timing.at_first_sight:
+            if timing.at_first_sight and not row.held:
                 plan.finalise.append(row.pk)
+        return
+    changed = entry is not None and entry.content_hash != row.content_hash
+    if changed:
+        plan.rewrite[row.pk] = row.id
+    elif entry is not None:
+        plan.steady += 1
+        if row.changes:
+            plan.calm.append(row.pk)
+    if row.state == "assigned":
         return
     if row.rolled_off:
         plan.roll_back.append(row.pk)
     if changed:
-        plan.rewrite[row.pk] = row.id
         plan.unsettle.append(row.pk)
+    if partial:
+        # Nobody knows how old the hub's copy is: what is known settles at readings only.
+        return
     _confirm(plan, row, timing, moment, changed=changed)
 
 
 def _confirm(plan: Plan, row: Known, timing: Timing, moment: datetime, *, changed: bool) -> None:
     plan.confirm.append(row.pk)
-    if not row.final and is_final(
+    if row.final or row.held:
+        return
+    if is_final(
         timing, first_seen=row.first_seen, stable_since=row.stable_since, moment=moment, changed=changed
     ):
         plan.finalise.append(row.pk)
@@ -178,21 +215,37 @@ def _confirm(plan: Plan, row: Known, timing: Timing, moment: datetime, *, change
 def _look_for_missing(
     plan: Plan,
     rows: Iterable[Known],
-    document: Document,
+    there: Collection[str],
     previous: Sequence[str],
     timing: Timing,
     moment: datetime,
 ) -> None:
     """Withdrawn if an entry that stood after it (older) is still there; else it rolled off the old end."""
-    there = set(document.order)
     place = {id_: number for number, id_ in enumerate(previous)}
     oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
-    for row in rows:
-        if row.state != "unassigned" or row.vanished or row.id in there:
-            continue
-        if place.get(row.id, oldest_there) < oldest_there:
+    missing = [row for row in rows if row.waits and row.id not in there]
+    too_many = _too_many(plan, missing) if there else set()
+    for row in missing:
+        if row.pk in too_many:
+            plan.drop.append(row.pk)
+        elif place.get(row.id, oldest_there) < oldest_there:
             plan.vanish.append(row.pk)
-            continue
-        if there and not row.rolled_off:
-            plan.roll_off.append(row.pk)
-        _confirm(plan, row, timing, moment, changed=False)
+        else:
+            if there and not row.rolled_off:
+                plan.roll_off.append(row.pk)
+            _confirm(plan, row, timing, moment, changed=False)
+
+
+def _too_many(plan: Plan, missing: Iterable[Known]) -> set[int]:
+    """The oldest of the held items that left the feed: one that makes up ids would bring ever more."""
+    held = sorted(row.pk for row in missing if row.held)
+    coming = sum(insert.held for insert in plan.insert)
+    return set(held[: max(0, len(held) + coming - HELD_AT_MOST)])
+
+
+def _holds(plan: Plan, rows: Iterable[Known]) -> bool:
+    gone = {*plan.vanish, *plan.drop}
+    waiting = (row for row in rows if row.held and row.state == "unassigned" and row.pk not in gone)
+    return any(not row.vanished or row.pk in plan.restart for row in waiting) or any(
+        insert.held for insert in plan.insert
+    )

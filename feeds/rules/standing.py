@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from feeds.rules.finality import MINUTE, Timing
+from feeds.rules.floods import FLOOD, LEFT_WHILE_HELD
 from feeds.rules.plan import BEYOND, OLDER, THERE_BEFORE
+from feeds.rules.reposts import REPOST
+from feeds.rules.rhythm import RESTLESS
 
 BY_HAND = "by hand"
 WHY_EXCLUDED = {
@@ -12,12 +15,18 @@ WHY_EXCLUDED = {
     OLDER: "it is older than the adding of the feed",
     BEYOND: "it stood beyond the newest posts, which alone are read in full",
     BY_HAND: "it was excluded by hand",
+    REPOST: "it is the same post as one that was there before, under another id",
+    FLOOD: "it came with many others at once, and they were not to be sent",
+    LEFT_WHILE_HELD: "it left the feed while it was held with more posts than can be kept",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`watched`: its feed is being read, neither paused nor stopped."""
+    """`watched`: its feed is being read, neither paused nor stopped. `changes`: as Item.changes.
+
+    `reason`: why it is excluded, or which newsletters it is not in.
+    """
 
     state: str
     reason: str
@@ -27,6 +36,12 @@ class Standing:
     vanished: bool = False
     rolled_off: bool = False
     watched: bool = True
+    held: bool = False
+    changes: int = 0
+
+    @property
+    def restless(self) -> bool:
+        return self.changes >= RESTLESS
 
 
 def explain(item: Standing, timing: Timing, now: datetime) -> str:
@@ -34,11 +49,13 @@ def explain(item: Standing, timing: Timing, now: datetime) -> str:
     if item.state == "excluded":
         return f"Not sent: {WHY_EXCLUDED.get(item.reason, item.reason) or 'it is excluded'}."
     if item.state == "cleared":
-        return "Done: every collection it was in has gone out, or no newsletter took it."
+        return _but("Done: every collection it was in has gone out, or no newsletter took it.", item.reason)
     if item.state == "assigned":
-        return "Settled, and in a collection: it goes out when that closes."
+        return _but("Settled, and in a collection: it goes out when that closes.", item.reason)
     if item.vanished:
         return "Not sent: it was withdrawn from the feed before it had settled."
+    if item.held:
+        return "Held for you: it came with many others at once. Send it, or say that it is not to be sent."
     if item.final:
         return "Settled: it goes into its collections within moments."
     return _waiting(item, timing, now)
@@ -50,20 +67,30 @@ def settles_at(item: Standing, timing: Timing) -> datetime:
         item.first_seen + (timing.min_delay + 1) * MINUTE,
         item.stable_since + (timing.await_stabilization + 1) * MINUTE,
     )
-    return min(settled, item.first_seen + (timing.max_delay + 1) * MINUTE)
+    latest = item.first_seen + (timing.max_delay + 1) * MINUTE
+    return latest if item.restless else min(settled, latest)
+
+
+def _but(words: str, reason: str) -> str:
+    return f"{words} {reason}" if reason else words
 
 
 def _waiting(item: Standing, timing: Timing, now: datetime) -> str:
     wait = settles_at(item, timing) - now
+    unless = "whatever it says then" if item.restless else "if it stays as it is"
     if not item.watched:
         words = "Waiting: its feed is not read at the moment, and it settles only at a reading."
     elif wait <= timedelta(0):
-        words = "Waiting: it settles at the next reading of its feed, if it stays as it is."
+        words = f"Waiting: it settles at the next reading of its feed, {unless}."
     else:
-        words = f"Waiting: it settles in {_length(wait)}, at the next reading then, if it stays as it is."
-    return (
-        f"{words} It has left the feed at its old end; what was kept is sent." if item.rolled_off else words
-    )
+        words = f"Waiting: it settles in {_length(wait)}, at the next reading then, {unless}."
+    if item.restless:
+        words += (
+            f" It has changed at each of the last {item.changes:,} readings: there is a clock, a counter or "
+            f"an advertisement in it, perhaps. So it is sent after the longest delay, {timing.max_delay} "
+            "minutes."
+        )
+    return _but(words, "It has left the feed at its old end; what was kept is sent." * item.rolled_off)
 
 
 def _length(wait: timedelta) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from feeds.models import Feed, FeedDocument, Item
+from feeds.parsing.canonical import link_hash
 from feeds.parsing.content_hash import content_hash
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Entry, ParseError
@@ -39,7 +40,8 @@ def _include(item: Item, document: FeedDocument, hash_: str, cleaned: Entry, now
         return f"“{item}” is not excluded."
     item.state, item.reason = Item.State.UNASSIGNED, ""
     item.first_seen = item.stable_since = item.last_checked = now
-    item.final_at = item.vanished_at = item.rolled_off_at = None
+    item.final_at = item.vanished_at = item.rolled_off_at = item.held_at = None
+    item.changes, item.link_hash = 0, link_hash(cleaned.link)
     item.content_hash, item.entry = hash_, cleaned.to_json()
     item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published
     item.save()

@@ -5,24 +5,46 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import F
+
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.entry import Entry
+from feeds.rules.facts import Adding, Insert, Plan
 from feeds.rules.finality import Timing
-from feeds.rules.plan import Adding, Insert, Plan, plan_document, plan_unchanged
-from feeds.services.known import Recorded, chunks, known, packed, previous_order, recorded
+from feeds.rules.floods import LEFT_WHILE_HELD
+from feeds.rules.plan import plan_document, plan_unchanged
+from feeds.rules.reposts import REPOST
+from feeds.services.describing import describe, keep_document, keep_order
+from feeds.services.known import Recorded, chunks, known, previous_order, recorded
 from feeds.services.reading import Reading
 
-MAX_WARNINGS = 20
 BATCH = 500
+# What an excluded item loses.
+DROPPED = {
+    "state": Item.State.EXCLUDED,
+    "entry": None,
+    "content_hash": "",
+    "final_at": None,
+    "vanished_at": None,
+    "rolled_off_at": None,
+    "held_at": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PollCounts:
+    """Counts of items. `held` are some of the new ones.
+
+    `deferred` are new posts in a push, perhaps under a second id, that only the next reading can judge.
+    """
+
     new: int = 0
     changed: int = 0
     vanished: int = 0
+    held: int = 0
     excluded: int = 0
     final: int = 0
+    deferred: int = 0
 
 
 def timing_of(feed: Feed) -> Timing:
@@ -36,51 +58,69 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
     """
     if reading.unchanged:
         return None
-    rows = recorded(feed, reading.document.order)
-    plan = _plan(feed, reading, rows, moment, lock=False)
+    rows = recorded(feed, reading.document)
+    plan = plan_of(feed, reading, rows, moment, lock=False)
     written = [insert.id for insert in plan.insert if not insert.excluded]
-    for id_ in (*written, *plan.rewrite.values(), *plan.restart.values()):
+    for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
         reading.cleaned(id_)
-    _ = reading.compressed
+    if not reading.partial:
+        _ = reading.compressed
     return rows
 
 
 def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None = None) -> PollCounts:
     """Plans and applies, within the caller's transaction, which has locked the feed's row.
 
-    `rows` is what `prepare` returned; without it the question is asked here.
+    `rows` is what `prepare` returned; without it the question is asked here. Changes fields of `feed`,
+    unsaved. A push to a feed that was never read is passed over: what it holds tells nothing of the rest.
     """
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=timing_of(feed), moment=moment)
         headers = {**reading.headers, "url": reading.url}
         FeedDocument.objects.filter(feed=feed).update(fetched_at=moment, headers=headers)
         return apply(feed, plan, reading, moment)
-    rows = rows or recorded(feed, reading.document.order)
-    counts = apply(feed, _plan(feed, reading, rows, moment, lock=True), reading, moment)
-    _keep_document(feed, reading, moment)
-    _describe(feed, reading)
+    if reading.partial and feed.first_polled_at is None:
+        return PollCounts()
+    rows = rows or recorded(feed, reading.document)
+    plan = plan_of(feed, reading, rows, moment, lock=True)
+    counts = apply(feed, plan, reading, moment)
+    feed.held_since = (feed.held_since or moment) if plan.holds else None
+    if reading.partial:
+        keep_order(feed, reading, plan)
+    else:
+        keep_document(feed, reading, moment)
+        describe(feed, reading, plan, moment)
     return counts
 
 
-def _plan(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, lock: bool) -> Plan:
+def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, lock: bool) -> Plan:
+    """What the reading means for the feed's items as they stand; with `lock`, under their locks."""
     items = known(feed, rows.open, lock=lock)
+    ids = {former.id for former in rows.formers}.union(reading.document.order, (item.id for item in items))
     return plan_document(
         reading.document,
         items,
         done=rows.done,
-        previous=previous_order(feed, {*reading.document.order, *(item.id for item in items)}),
+        reposts=rows.reposts,
+        formers=rows.formers,
+        previous=previous_order(feed, ids),
         timing=timing_of(feed),
         added_at=feed.added_at,
         adding=Adding(feed.start, feed.start_count) if feed.first_polled_at is None else None,
         moment=moment,
+        hold_floods=feed.hold_floods,
+        partial=reading.partial,
     )
 
 
 def apply(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> PollCounts:
     """Writes the plan: one statement for each kind of change, one row at a time only for new content."""
+    _rekey(feed, plan, reading, moment)
     _insert(feed, plan.insert, reading, moment)
+    # A push tells of what changes only: it says nothing of how often.
+    streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
-        Item.objects.filter(pk=pk).update(**_content(reading, id_), last_checked=moment)
+        Item.objects.filter(pk=pk).update(**_content(reading, id_), **streak, last_checked=moment)
     for pk, id_ in plan.restart.items():
         Item.objects.filter(pk=pk).update(
             **_content(reading, id_),
@@ -90,20 +130,58 @@ def apply(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> PollCou
             final_at=None,
             vanished_at=None,
             rolled_off_at=None,
+            changes=0,
         )
     _update(plan.unsettle, stable_since=moment)
+    _update(plan.calm, changes=0)
     _update(plan.confirm, last_checked=moment)
     _update(plan.roll_back, rolled_off_at=None)
     _update(plan.roll_off, rolled_off_at=moment)
     _update(plan.finalise, final_at=moment)
     _update(plan.vanish, vanished_at=moment, final_at=None)
+    _update(plan.drop, **DROPPED, reason=LEFT_WHILE_HELD)
+    _forget(plan.forget)
     excluded = sum(bool(insert.excluded) for insert in plan.insert)
     return PollCounts(
         new=len(plan.insert) - excluded + len(plan.restart),
         changed=len(plan.rewrite),
         vanished=len(plan.vanish),
-        excluded=excluded,
+        held=sum(insert.held for insert in plan.insert),
+        excluded=excluded + len(plan.drop),
         final=len(plan.finalise) + sum(insert.final for insert in plan.insert),
+        deferred=len(plan.deferred),
+    )
+
+
+def _rekey(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> None:
+    """Gives waiting items their new ids. The old ones stay behind, excluded: they never come new again."""
+    if not plan.rekey:
+        return
+    before = list(Item.objects.filter(pk__in=plan.rekey).order_by("pk").defer("entry"))
+    # An id that it had before: its row gives way.
+    for chunk in chunks(list(plan.rekey.values())):
+        Item.objects.filter(feed=feed, guid_hash__in=chunk, state="excluded", reason=REPOST).delete()
+    for pk, id_ in plan.rekey.items():
+        Item.objects.filter(pk=pk).update(
+            guid=reading.guids[id_], guid_hash=id_, **_content(reading, id_), last_checked=moment
+        )
+    Item.objects.bulk_create(_left_behind(item, moment) for item in before)
+
+
+def _left_behind(item: Item, moment: datetime) -> Item:
+    return Item(
+        feed_id=item.feed_id,
+        guid=item.guid,
+        guid_hash=item.guid_hash,
+        title=item.title,
+        link=item.link,
+        link_hash=item.link_hash,
+        published_at=item.published_at,
+        state=Item.State.EXCLUDED,
+        reason=REPOST,
+        first_seen=item.first_seen,
+        stable_since=item.stable_since,
+        last_checked=moment,
     )
 
 
@@ -122,6 +200,7 @@ def _item(feed: Feed, insert: Insert, reading: Reading, moment: datetime) -> Ite
         stable_since=moment,
         last_checked=moment,
         final_at=moment if insert.final else None,
+        held_at=moment if insert.held else None,
         **(_identity(reading, insert) if insert.excluded else _content(reading, insert.id)),
     )
 
@@ -132,21 +211,26 @@ def _identity(reading: Reading, insert: Insert) -> dict[str, Any]:
     return {
         "state": Item.State.EXCLUDED,
         "reason": insert.excluded,
-        **(_heading(entry) if entry else {}),
+        **(_heading(reading, insert.id, entry) if entry else {}),
     }
 
 
 def _content(reading: Reading, id_: str) -> dict[str, Any]:
     entry = reading.cleaned(id_)
     return {
-        **_heading(entry),
+        **_heading(reading, id_, entry),
         "content_hash": reading.document.entries[id_].content_hash,
         "entry": entry.to_json(),
     }
 
 
-def _heading(entry: Entry) -> dict[str, Any]:
-    return {"title": entry.title, "link": entry.link, "published_at": entry.published}
+def _heading(reading: Reading, id_: str, entry: Entry) -> dict[str, Any]:
+    return {
+        "title": entry.title,
+        "link": entry.link,
+        "link_hash": reading.document.entries[id_].link,
+        "published_at": entry.published,
+    }
 
 
 def _update(pks: Sequence[int], **values: Any) -> None:
@@ -154,23 +238,6 @@ def _update(pks: Sequence[int], **values: Any) -> None:
         Item.objects.filter(pk__in=chunk).update(**values)
 
 
-def _keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
-    document = {
-        "body": reading.compressed,
-        "headers": {**reading.headers, "url": reading.url},
-        "sha256": reading.sha256,
-        "fetched_at": moment,
-    }
-    if reading.guids:  # a document without entries withdraws nothing: the order before it stays
-        document["order"] = packed(reading.document.newest_first())
-    FeedDocument.objects.update_or_create(
-        feed=feed, defaults=document, create_defaults={"order": b"", **document}
-    )
-
-
-def _describe(feed: Feed, reading: Reading) -> None:
-    assert reading.parsed is not None  # noqa: S101 - only for parsed documents
-    feed.title = feed.title or reading.parsed.title
-    feed.site_url = reading.parsed.link or feed.site_url
-    feed.language = reading.parsed.language[:35] or feed.language
-    feed.warning = "\n".join(reading.parsed.warnings[:MAX_WARNINGS])
+def _forget(pks: Sequence[int]) -> None:
+    for chunk in chunks(pks):
+        Item.objects.filter(pk__in=chunk, state=Item.State.EXCLUDED, reason=REPOST).delete()

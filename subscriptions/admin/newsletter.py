@@ -20,9 +20,19 @@ from subscriptions.forms_admin import subscribable_form
 from subscriptions.forms_channels import shown_for
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.services.defining import SCHEDULING, USES, alter_subscribable, define_subscribable
+from subscriptions.services.defining import (
+    SCHEDULING,
+    USES,
+    alter_subscribable,
+    define_subscribable,
+    usual_access,
+)
 from subscriptions.services.dropping import drop_subscribable
 
+CLOSED = (
+    "It is private and only you add subscribers, because a feed of it needs credentials."
+    " Change that below if it is not meant so."
+)
 SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
 
@@ -81,7 +91,9 @@ class SubscribableAdmin(ServiceAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """A newsletter of a feed begins with the feed's title."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
-        feed = Feed.objects.filter(pk__in=_whole(initial.get("feeds", []))).order_by("pk").first()
+        feeds = list(Feed.objects.filter(pk__in=_whole(initial.get("feeds", []))).order_by("pk"))
+        initial = {**usual_access(feeds), **initial}
+        feed = feeds[0] if feeds else None
         if feed is not None and feed.title:
             initial.setdefault("title", feed.title[:200])
             initial.setdefault("name", free_name(feed.title))
@@ -100,10 +112,29 @@ class SubscribableAdmin(ServiceAdmin):
         fields = {name: value for name, value in data.items() if name in own - unused}
         fields["options"] = obj.options
         if change:
+            self._warn(request, set(data["feeds"]) - set(obj.feeds.all()), data)
             alter_subscribable(subscribable=obj, feeds=list(data["feeds"]), **fields)
             return
+        if closed := self._usual_access(request, form):
+            fields.update(closed)
+            messages.warning(request, CLOSED)
         obj.pk = define_subscribable(feeds=list(data["feeds"]), **fields).pk
         messages.success(request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm(obj)}.")
+
+    def _warn(self, request: HttpRequest, added: set[Feed], data: dict[str, Any]) -> None:
+        """A feed that needs credentials may have joined a newsletter that others see."""
+        usual = usual_access(added)
+        if usual and any(data[name] != closed for name, closed in usual.items()):
+            names = ", ".join(f"“{feed}”" for feed in added if feed.credentials)
+            messages.warning(
+                request, f"{names} needs credentials, and others see its posts here from now on."
+            )
+
+    def _usual_access(self, request: HttpRequest, form: Any) -> dict[str, Any]:
+        """What a feed with credentials makes of an access that the admin saw no reason to look at."""
+        if self.get_changeform_initial_data(request).get("visibility") or "visibility" in form.changed_data:
+            return {}
+        return usual_access(form.cleaned_data["feeds"])
 
     def save_related(self, *args: Any) -> None:
         """There is nothing besides what the services saved."""

@@ -16,6 +16,7 @@ from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.querysets import SubscribableQuerySet
 from subscriptions.rules.collecting import OpenCollection, Slot, period_slot
 from subscriptions.rules.within_type_ids import within_type_id_for
+from subscriptions.services.carrying import carry, words_for
 from subscriptions.services.schedules import schedule_of
 
 log = logging.getLogger(__name__)
@@ -52,14 +53,18 @@ def assign(*, item_id: int, now: datetime) -> bool:
     item = _takable(now).select_for_update(of=("self",)).filter(pk=item_id).first()
     if item is None or item.final_at is None:
         return False
+    had = carry(item, takers)
     rows = [
-        Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now) for taker in takers
+        Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now)
+        for taker in takers
+        if taker.pk not in had
     ]
     Assignment.objects.bulk_create(rows)
     # Nobody takes it, so nothing will ever clear it but us.
     state = Item.State.ASSIGNED if rows else Item.State.CLEARED
     changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
-    return bool(Item.objects.final().filter(pk=item.pk).update(**changes))
+    why = {"reason": words_for(takers, had)} if had else {}
+    return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
 
 
 def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribable]:

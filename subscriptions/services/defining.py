@@ -1,10 +1,11 @@
 """Defining and changing newsletters and bridges."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from common import kinds
 from common.text import one_line
@@ -33,8 +34,12 @@ checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
-    """A new newsletter or bridge. Raises ValidationError, naming the field."""
+    """A new newsletter or bridge. Raises ValidationError, naming the field.
+
+    Over a feed that needs credentials it is private and closed, unless `fields` say otherwise.
+    """
     refuse_unknown(fields)
+    fields = {**usual_access(feeds), **fields}
     refuse_unused(str(fields.get("arrangement", "each")), fields)
     subscribable = Subscribable(name=name, **fields)
     check(subscribable)
@@ -42,6 +47,19 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
         _save(subscribable)
         _set_feeds(subscribable, feeds)
     return subscribable
+
+
+def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:
+    """Who may see a newsletter over these feeds and sign up, when nobody says; {} is as for all."""
+    if not any(feed.credentials for feed in feeds):
+        return {}
+    return {"visibility": Subscribable.Visibility.PRIVATE, "sign_up": Subscribable.SignUp.CLOSED}
+
+
+def open_newsletters(feed: Feed) -> list[str]:
+    """The newsletters of a feed that others can see or sign up to."""
+    seen = Q(sign_up=Subscribable.SignUp.OPEN) | ~Q(visibility=Subscribable.Visibility.PRIVATE)
+    return [str(row) for row in feed.subscribables.filter(seen)]
 
 
 def alter_subscribable(

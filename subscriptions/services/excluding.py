@@ -7,7 +7,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from feeds.models import Item
-from subscriptions.models import Assignable, Assignment, Subscribable
+from feeds.services.deciding import note_decided
+from subscriptions.models import Assignable, Assignment, Carried, Subscribable
 from subscriptions.querysets import SubscribableQuerySet
 from subscriptions.services.assigning import lock_for_membership
 
@@ -19,15 +20,25 @@ def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = BY_HA
     return sum(exclude(item_id=pk, reason=reason) for pk in item_ids)
 
 
-@transaction.atomic
 def exclude(*, item_id: int, reason: str) -> bool:
     """Excludes one item, and takes it out of every open collection. False when it is too late."""
+    item = _exclude(item_id, reason)
+    if item is not None and item.held_at is not None:
+        # By itself, for the feed's row is locked before those of its items, never after them.
+        note_decided(feed_id=item.feed_id)
+    return item is not None
+
+
+@transaction.atomic
+def _exclude(item_id: int, reason: str) -> Item | None:
     lock_for_membership(_concerned(item_id))
     item = Item.objects.select_for_update().filter(pk=item_id, state__in=("unassigned", "assigned")).first()
     held = Assignment.objects.filter(item=item_id)
     if item is None or held.filter(assignable__seal_token__isnull=False).exists():
-        return False
+        return None
     collections = list(held.values_list("assignable_id", flat=True))
+    # Not by this item, then: by another feed's copy, if one comes. (Where it went out already, it did.)
+    Carried.objects.filter(item=item, subscribable__assignables__in=collections).delete()
     held.delete()
     # An emptied collection would be an empty issue.
     Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
@@ -39,8 +50,9 @@ def exclude(*, item_id: int, reason: str) -> bool:
         final_at=None,
         vanished_at=None,
         rolled_off_at=None,
+        held_at=None,
     )
-    return True
+    return item
 
 
 def _concerned(item_id: int) -> SubscribableQuerySet:

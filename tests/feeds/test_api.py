@@ -7,6 +7,7 @@ from django.test import Client
 from rest_framework.authtoken.models import Token
 
 from feeds.models import Feed
+from feeds.services.tagging import tag_feeds
 from tests.factories import NOW, FeedFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db
@@ -76,3 +77,59 @@ def test_the_api_only_reads(staff: Client, method: str) -> None:
     feed = FeedFactory()
     assert getattr(staff, method)(f"/api/v1/feeds/{feed.pk}/").status_code == 405
     assert staff.post("/api/v1/feeds/", {"url": "https://x.test/"}).status_code == 405
+
+
+def test_feeds_are_filtered_by_tag_and_status(staff: Client) -> None:
+    one, two, three = FeedFactory(failures=1), FeedFactory(status="paused"), FeedFactory()
+    tag_feeds(feeds=[one.pk, two.pk], names=["News", "Tech"])
+
+    def listed(query: str) -> list[int]:
+        return [row["id"] for row in staff.get(f"/api/v1/feeds/?{query}").json()["results"]]
+
+    assert listed("tag=news") == [one.pk, two.pk]
+    assert listed("tag=unknown") == []
+    assert listed("status=failing") == [one.pk]
+    assert listed("status=paused&tag=Tech") == [two.pk]
+    assert listed("status=active") == [three.pk]
+    assert staff.get("/api/v1/feeds/?status=lost").status_code == 400
+    assert staff.get("/api/v1/feeds/?tag=%00").status_code == 200
+
+
+def test_a_feed_has_its_settings_and_what_is_known_of_its_pace(staff: Client) -> None:
+    feed = FeedFactory(pace="adaptive", rhythm_minutes=90, next_poll_why="rhythm", held_since=NOW)
+    tag_feeds(feeds=[feed.pk], names=["News"])
+    row = staff.get(f"/api/v1/feeds/{feed.pk}/").json()
+    assert (row["tags"], row["pace"], row["ceiling_minutes"], row["rhythm_minutes"]) == (
+        ["News"],
+        "adaptive",
+        60,
+        90,
+    )
+    assert (row["next_poll_why"], row["status"]) == ("rhythm", "held")
+    assert (row["hold_floods"], row["join_reposts"], row["use_hub"]) == (True, True, True)
+    assert datetime.fromisoformat(row["held_since"]) == NOW
+
+
+def test_tags_of_a_page_are_fetched_together(staff: Client, django_assert_max_num_queries: Any) -> None:
+    for feed in FeedFactory.create_batch(20):
+        tag_feeds(feeds=[feed.pk], names=["News", f"tag {feed.pk}"])
+    with django_assert_max_num_queries(6):
+        assert len(staff.get("/api/v1/feeds/").json()["results"]) == 20
+
+
+def test_an_item_says_since_when_it_is_held(staff: Client) -> None:
+    item = ItemFactory(held_at=NOW)
+    assert datetime.fromisoformat(staff.get(f"/api/v1/items/{item.pk}/").json()["held_at"]) == NOW
+
+
+@pytest.mark.parametrize(
+    "secrets", [{"user": "ada-lovelace", "password": "geheim"}, {"header": "X-Key", "value": "geheim"}]
+)
+def test_no_credentials_are_told(staff: Client, secrets: dict[str, str]) -> None:
+    feed = FeedFactory(credentials=secrets)
+    item = ItemFactory(feed=feed)
+    token = Feed.objects.get(pk=feed.pk).credentials.token
+    pages = ["feeds/", f"feeds/{feed.pk}/", "items/", f"items/{item.pk}/", "subscribables/"]
+    told = "".join(staff.get(f"/api/v1/{page}").content.decode() for page in pages)
+    assert not any(text in told for text in ("geheim", "ada-lovelace", "X-Key", token, '"credentials"'))
+    assert staff.get(f"/api/v1/feeds/{feed.pk}/").json()["needs_credentials"] is True

@@ -7,27 +7,53 @@ from django.core.management.base import CommandError, CommandParser
 from common.arguments import positive
 from common.clock import utcnow
 from common.commands import FeedletterCommand, Result
-from feeds.management.options import add_timings, timings
+from common.redirects import keeps_secrets
+from feeds.management.options import (
+    OPTION_NAMES,
+    add_credentials,
+    add_settings,
+    add_timings,
+    credentials,
+    settings,
+    timings,
+)
 from feeds.models import Feed, Item
-from feeds.services.adding import add_feed
+from feeds.services.adding import add_feed, is_address
+from feeds.services.credentials import split_address, without_secrets
+from feeds.services.discovering import Discovery, discover
 from feeds.services.polling import poll_feed
+
+Access = dict[str, str] | None
 
 
 class Command(FeedletterCommand):
     help = "Adds a feed and reads it for the first time."
-    option_names = {"url": "URL", "start_count": "--last"}  # noqa: RUF012
+    option_names = {**OPTION_NAMES, "url": "URL", "start_count": "--last"}  # noqa: RUF012
 
     def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument("url", metavar="URL", help="Such as https://example.org/feed.xml")
+        parser.add_argument(
+            "url", metavar="URL", help="A feed, or a page that has one, such as https://example.org"
+        )
+        parser.add_argument("--title", help="Left out, it is what the feed calls itself.")
+        parser.add_argument(
+            "--tag", action="append", default=[], metavar="TAG", help="May be given several times."
+        )
         add_timings(parser, defaults=True)
+        add_settings(parser)
+        add_credentials(parser)
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--from-now", action="store_true", help="Send new posts only (the usual choice).")
         which.add_argument("--last", type=positive, metavar="N", help="Send the last N posts too.")
         which.add_argument("--all", action="store_true", help="Send everything that is in the feed, too.")
 
     def run(self, **options: Any) -> Result:
-        settings: dict[str, Any] = {**start(options), **timings(options)}
-        feed = add_feed(url=options["url"], now=utcnow(), **settings)
+        chosen: dict[str, Any] = {**start(options), **timings(options), **settings(options)}
+        if options["title"] is not None:
+            chosen["title"] = options["title"]
+        # A user name and a password may stand in the address, too.
+        access = credentials(options) or split_address(options["url"])[1] or None
+        url, access = self.found(options["url"], access)
+        feed = add_feed(url=url, now=utcnow(), tags=options["tag"], credentials=access, **chosen)
         with self.progress("reading the feed"):
             result = poll_feed(feed_id=feed.pk, now=utcnow())
         if result is not None and not result.ok:
@@ -39,6 +65,28 @@ class Command(FeedletterCommand):
         feed.refresh_from_db()
         excluded = feed.items.filter(state=Item.State.EXCLUDED).count()
         return {"id": feed.pk, "url": feed.url, "title": feed.title, "items_excluded": excluded}
+
+    def found(self, url: str, access: Access) -> tuple[str, Access]:
+        """The address to watch: the one given, or that of the one feed of its page; and what opens it."""
+        with self.progress("looking for feeds"):
+            found = discover(url, now=utcnow(), credentials=access)
+        if found.may_be_a_feed or (found.is_feed and is_address(url.strip())):
+            return url, access
+        if found.best is None:
+            raise CommandError(found.problem)
+        if found.only is None and not found.is_feed:
+            raise CommandError(several(found))
+        feed = (found.only or found.best).url
+        if not found.is_feed:
+            self.note(f"{without_secrets(url)} is a page; its feed is {feed}")
+        # What opens the page is not for another host.
+        return feed, access if keeps_secrets(found.asked, feed) else None
+
+
+def several(found: Discovery) -> str:
+    """Which feeds there are to choose from."""
+    listed = "; ".join(f"{one.title}: {one.url}" for one in found.candidates)
+    return f"The page has several feeds. Give the address of one of them: {listed}"
 
 
 def start(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,18 +1,34 @@
-"""`alter_feed ID`: changes a feed's address, title, timings or status."""
+"""`alter_feed ID`: changes a feed's address, title, tags, settings or status."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from common.arguments import whole
 from common.commands import FeedletterCommand, Result, Told
-from feeds.management.options import add_timings, find_feed, timings
+from feeds.management.options import (
+    OPTION_NAMES,
+    add_credentials,
+    add_settings,
+    add_timings,
+    credentials,
+    find_feed,
+    settings,
+    timings,
+)
 from feeds.management.rows import feed_row
+from feeds.models import Feed
+from feeds.services.credentials import exposure, kind_of
 from feeds.services.editing import alter_feed
+from feeds.services.tagging import checked_tag
+
+NAMED = ("url", "title", "status")
 
 
 class Command(FeedletterCommand):
     help = "Changes a feed."
+    option_names = OPTION_NAMES
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
@@ -23,13 +39,53 @@ class Command(FeedletterCommand):
             choices=("active", "paused", "stopped"),
             help="Paused and stopped feeds are not read, and no letter waits for them.",
         )
+        tag: dict[str, Any] = {"action": "append", "default": [], "metavar": "TAG"}
+        parser.add_argument("--tag", **tag, help="Give it a tag. May be given several times.")
+        parser.add_argument("--untag", **tag, help="Take a tag from it. May be given several times.")
         add_timings(parser, defaults=False)
+        add_settings(parser)
+        add_credentials(parser)
+        parser.add_argument("--no-credentials", action="store_true", help="Forget them.")
 
     def run(self, **options: Any) -> Result:
-        named = {name: options[name] for name in ("url", "title", "status") if options[name] is not None}
-        changes = {**named, **timings(options)}
+        feed = find_feed(options["id"])
+        changes = {name: options[name] for name in NAMED if options[name] is not None}
+        changes |= {**timings(options), **settings(options), **tags(feed, options), **access(options)}
         if not changes:
             raise CommandError("There is nothing to change: give at least one option, such as --title.")
-        feed = alter_feed(feed=find_feed(options["id"]), **changes)
-        said = ", ".join(f"{name.replace('_', ' ')} is now {value}" for name, value in changes.items())
-        return Told(f"Feed {feed.pk}: {said}.", feed_row(feed))
+        had = bool(feed.credentials)
+        feed = alter_feed(feed=feed, **changes)
+        said = [f"{name.replace('_', ' ')} is now {shown(feed, name)}" for name in changes]
+        if had and not feed.credentials and "credentials" not in changes:
+            said.append("the credentials of the old address are forgotten, as the new one is at another host")
+        if warning := exposure(feed) if "credentials" in changes else "":
+            self.note(warning)
+        return Told(f"Feed {feed.pk}: {', '.join(said)}.", feed_row(feed))
+
+
+def tags(feed: Feed, options: dict[str, Any]) -> dict[str, list[str]]:
+    """All its tags, with --tag and without --untag."""
+    added, removed = options["tag"], {checked_tag(name).casefold() for name in options["untag"]}
+    if not added and not removed:
+        return {}
+    names: Sequence[str] = [*feed.tags.values_list("name", flat=True), *added]
+    return {"tags": [name for name in names if name.casefold() not in removed]}
+
+
+def access(options: dict[str, Any]) -> dict[str, dict[str, str]]:
+    given = credentials(options)
+    if given is not None and options["no_credentials"]:
+        raise CommandError("--no-credentials: leave it out, or --user and --header.")
+    if given is None and not options["no_credentials"]:
+        return {}
+    return {"credentials": given or {}}
+
+
+def shown(feed: Feed, name: str) -> str:
+    """A setting as it is now; never a secret."""
+    if name == "credentials":
+        return kind_of(feed) or "nothing"
+    if name == "tags":
+        return ", ".join(tag.name for tag in feed.tags.all()) or "none"
+    value = getattr(feed, name)
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

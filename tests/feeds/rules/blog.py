@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from feeds.rules.facts import Adding, Document, Insert, Known, Plan, Seen
 from feeds.rules.finality import Timing
-from feeds.rules.plan import Adding, Document, Known, Plan, Seen, plan_document, plan_unchanged
+from feeds.rules.plan import plan_document, plan_unchanged
+from feeds.rules.reposts import REPOST, Former
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADDED = START - timedelta(minutes=1)
@@ -13,9 +15,16 @@ LONG_AGO = START - timedelta(days=300)
 
 @dataclass
 class Post:
-    id: str
+    """`ids` are those it has had, the present one last."""
+
+    ids: list[str]
+    link: str
     text: int = 0
     published: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        return self.ids[-1]
 
 
 @dataclass
@@ -29,13 +38,26 @@ class Blog:
     drafts: list[Post] = field(default_factory=list)
     made: int = 0
 
-    def publish(self, published: datetime | None) -> None:
+    def publish(self, published: datetime | None, link: str = "") -> None:
+        id_ = self.new_id()
+        self.posts.insert(0, Post([id_], link or f"link of {id_}", published=published))
+
+    def new_id(self) -> str:
         self.made += 1
-        self.posts.insert(0, Post(f"{self.made:04}", published=published))
+        return f"{self.made:04}"
 
     def document(self) -> Document:
-        shown = self.posts[: self.window]
-        entries = {post.id: Seen(f"text {post.text}", post.published) for post in shown[: self.full]}
+        return self._document(self.posts[: self.window])
+
+    def pushed(self, places: set[int]) -> Document:
+        """What a hub sends of it."""
+        shown = [post for place, post in enumerate(self.posts[: self.window]) if place in places]
+        return self._document(shown)
+
+    def _document(self, shown: list[Post]) -> Document:
+        entries = {
+            post.id: Seen(f"text {post.text}", post.published, post.link) for post in shown[: self.full]
+        }
         order = [post.id for post in shown]
         return Document(tuple(reversed(order) if self.appends else order), entries)
 
@@ -46,52 +68,112 @@ class Rows:
 
     timing: Timing
     known: dict[int, Known] = field(default_factory=dict)
+    links: dict[int, str] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
     previous: list[str] = field(default_factory=list)
     polled: bool = False
+    made: int = 0
 
-    def plan(self, document: Document, adding: Adding, moment: datetime) -> Plan:
+    def plan(self, document: Document, adding: Adding, moment: datetime, *, partial: bool = False) -> Plan:
         done = {row.id for row in self.known.values() if row.state in ("cleared", "excluded")}
         return plan_document(
             document,
             [row for row in self.known.values() if row.id not in done],
             done=done,
+            reposts={self.known[pk].id for pk in self.reposts()},
+            formers=[
+                Former(pk, row.id, self.links[pk], pk in self.reposts())
+                for pk, row in self.known.items()
+                if self.links.get(pk)
+            ],
             previous=self.previous,
             timing=self.timing,
             added_at=ADDED,
             adding=None if self.polled else adding,
             moment=moment,
+            hold_floods=True,
+            partial=partial,
         )
 
     def plan_unchanged(self, moment: datetime) -> Plan:
         return plan_unchanged(self.known.values(), timing=self.timing, moment=moment)
 
-    def apply(self, plan: Plan, document: Document, moment: datetime) -> None:
+    def reposts(self) -> set[int]:
+        return {pk for pk, why in self.reasons.items() if why == REPOST}
+
+    def apply(self, plan: Plan, document: Document, moment: datetime, *, partial: bool = False) -> None:
+        for pk, id_ in plan.rekey.items():
+            self._rekey(pk, id_)
         for insert in plan.insert:
-            pk = len(self.known) + 1
-            state = "excluded" if insert.excluded else "unassigned"
-            hash_ = "" if insert.excluded else document.entries[insert.id].content_hash
-            self.known[pk] = Known(pk, insert.id, state, hash_, moment, moment, final=insert.final)
+            self._insert(insert, document, moment)
         for pk, id_ in plan.rewrite.items():
-            self.change(pk, content_hash=document.entries[id_].content_hash)
+            changes = self.known[pk].changes + (not partial)
+            self.change(pk, content_hash=document.entries[id_].content_hash, changes=changes)
         for pk, id_ in plan.restart.items():
             hash_ = document.entries[id_].content_hash
             self.change(pk, content_hash=hash_, first_seen=moment, stable_since=moment)
-            self.change(pk, vanished=False, rolled_off=False, final=False)
-        for pks, changes in (
+            self.change(pk, vanished=False, rolled_off=False, final=False, changes=0)
+        for pks, changed in (
             (plan.unsettle, {"stable_since": moment}),
+            (plan.calm, {"changes": 0}),
             (plan.roll_back, {"rolled_off": False}),
             (plan.roll_off, {"rolled_off": True}),
             (plan.finalise, {"final": True}),
             (plan.vanish, {"vanished": True, "final": False}),
         ):
             for pk in pks:
-                self.change(pk, **changes)
+                self.change(pk, **changed)
+        for pk in plan.drop:
+            self.exclude(pk, "dropped")
+        for pk in plan.forget:
+            self._delete(pk)
+        self._keep_order(plan, document, partial)
         self.polled = True
-        if document.order:
-            self.previous = document.newest_first()
+
+    def _rekey(self, pk: int, id_: str) -> None:
+        (given_way,) = [old for old in self.reposts() if self.known[old].id == id_] or [0]
+        if given_way:
+            self._delete(given_way)
+        row = self.known[pk]
+        self.change(pk, id=id_)
+        self.made += 1
+        self.known[self.made] = replace(row, pk=self.made, state="excluded", final=False, held=False)
+        self.links[self.made], self.reasons[self.made] = self.links[pk], REPOST
+
+    def _insert(self, insert: Insert, document: Document, moment: datetime) -> None:
+        assert insert.id not in {row.id for row in self.known.values()}, "an id has one row"
+        self.made += 1
+        entry = document.entries.get(insert.id)
+        state = "excluded" if insert.excluded else "unassigned"
+        hash_ = "" if insert.excluded or entry is None else entry.content_hash
+        self.known[self.made] = Known(
+            self.made, insert.id, state, hash_, moment, moment, final=insert.final, held=insert.held
+        )
+        self.links[self.made] = entry.link if entry else ""
+        if insert.excluded:
+            self.reasons[self.made] = insert.excluded
+
+    def _keep_order(self, plan: Plan, document: Document, partial: bool) -> None:
+        order = document.newest_first()
+        if partial:
+            brought = {insert.id for insert in plan.insert}.union(plan.restart.values())
+            self.previous = [id_ for id_ in order if id_ in brought] + self.previous
+        elif order:
+            self.previous = order
+
+    def _delete(self, pk: int) -> None:
+        for rows in (self.known, self.links, self.reasons):
+            rows.pop(pk, None)
 
     def change(self, pk: int, **changes: object) -> None:
         self.known[pk] = replace(self.known[pk], **changes)  # type: ignore[arg-type]
 
+    def exclude(self, pk: int, reason: str) -> None:
+        self.change(pk, state="excluded", held=False, final=False, rolled_off=False, content_hash="")
+        self.reasons[pk] = reason
+
     def unassigned(self) -> list[Known]:
-        return [row for row in self.known.values() if row.state == "unassigned" and not row.vanished]
+        return [row for row in self.known.values() if row.waits]
+
+    def held(self) -> list[Known]:
+        return [row for row in self.unassigned() if row.held]

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from feeds.models import Feed
+from feeds.services.editing import alter_feed
 from subscriptions.models import Subscribable
 from subscriptions.services.defining import alter_subscribable, define_subscribable, set_extra_params
 from tests.factories import BridgeFactory, FeedFactory, SubscribableFactory, SubscriptionFactory
@@ -164,3 +165,26 @@ def test_parameters_that_a_later_app_refuses_are_not_saved(monkeypatch: pytest.M
         set_extra_params(subscribable=letter, add={}, remove=["greeting"])
     letter.refresh_from_db()
     assert letter.params == {"greeting": "Hello"}
+
+
+SECRET = {"user": "ada", "password": "geheim"}
+
+
+def test_over_a_feed_that_needs_credentials_it_is_private_and_closed() -> None:
+    made = define(feeds=[FeedFactory(), FeedFactory(credentials=SECRET)])
+    assert (made.visibility, made.sign_up) == ("private", "closed")
+
+
+def test_unless_the_admin_says_otherwise() -> None:
+    feeds = [FeedFactory(credentials=SECRET)]
+    made = define("open", feeds=feeds, visibility="public", sign_up="open")
+    assert (made.visibility, made.sign_up) == ("public", "open")
+    made = define("unlisted", feeds=feeds, visibility="unlisted")
+    assert (made.visibility, made.sign_up) == ("unlisted", "closed")
+
+
+def test_credentials_that_come_later_change_no_newsletter() -> None:
+    feed = FeedFactory()
+    made = define(feeds=[feed])
+    alter_feed(feed=feed, credentials=SECRET)
+    assert alter_subscribable(subscribable=made, title="New").visibility == "public"

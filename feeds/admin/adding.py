@@ -1,0 +1,272 @@
+"""Adding a feed: an address, the feeds found behind it, a preview, and then the feed.
+
+Every step is one POST that carries all it needs; nothing is kept between them, and nothing is added before
+the last.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString
+
+from common.admin_html import ago, when
+from common.admin_refusals import add_refusal
+from common.clock import utcnow
+from common.redirects import keeps_secrets
+from common.text import counted
+from feeds.admin.adding_forms import AddressForm, ChoiceForm, defaults
+from feeds.admin.words import tell
+from feeds.models import Feed
+from feeds.rules.finality import MINUTE, Timing
+from feeds.services.adding import add_feed
+from feeds.services.candidates import Candidate
+from feeds.services.credentials import split_address
+from feeds.services.discovering import Discovery, discover
+from feeds.services.polling import poll_feed
+from feeds.services.previewing import NoPreview, PostPreview, Preview, preview, preview_of
+
+OK = 200
+CARRIED = (IS_POPUP_VAR, TO_FIELD_VAR)
+ANNOUNCE = {
+    "never": "The feed says of this post that it is not to be announced.",
+    "piggyback": "The feed says of this post that it goes out only together with others.",
+}
+
+
+class AddingPages:
+    """For FeedAdmin: its page for a new feed, in three steps."""
+
+    def add_view(
+        self: Any, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return Journey(self, request).answer()
+
+
+class Journey:
+    """One request of the journey."""
+
+    def __init__(self, model_admin: Any, request: HttpRequest) -> None:
+        self.admin, self.request, self.now = model_admin, request, utcnow()
+
+    def answer(self) -> HttpResponse:
+        if self.request.method != "POST":
+            return self.ask(AddressForm(initial={"url": self.request.GET.get("url", "")}))
+        steps = {"preview": self.preview, "add": self.add}
+        return steps.get(self.request.POST.get("step", ""), self.find)()
+
+    def find(self) -> HttpResponse:
+        """The feeds behind the address; a single one is shown at once."""
+        form = AddressForm(self.request.POST)
+        if not form.is_valid():
+            return self.ask(form)
+        # A user name and a password may stand in the address, too.
+        url, pasted = split_address(form.cleaned_data["url"])
+        secrets = form.credentials() or pasted
+        try:
+            found = discover(url, now=self.now, credentials=secrets)
+        except ValidationError as error:
+            add_refusal(form, error)
+            return self.ask(form)
+        if not found.candidates:
+            form.add_error("url", found.problem)
+            return self.ask(form, found, secrets)
+        only = found.only
+        if only is None or only.feed_id or found.unread:
+            return self.offer(found, secrets)
+        choice = defaults(url=only.url, **_for_address(only.url, found.asked, secrets))
+        document = preview_of(only.looked, adding=choice.adding(), timing=choice.timing(), now=self.now)
+        return self.show(choice, document, back=found.asked)
+
+    def preview(self) -> HttpResponse:
+        """The feed that was chosen, or the same once more with other choices."""
+        form = self.choice()
+        if form["url"].errors:
+            return self.ask(AddressForm(self.request.POST))
+        valid = form if form.is_valid() else self.choice(usual=True)
+        try:
+            document = preview(
+                valid.cleaned_data["url"],
+                adding=valid.adding(),
+                timing=valid.timing(),
+                now=self.now,
+                credentials=valid.credentials(),
+            )
+        except (NoPreview, ValidationError) as error:
+            return self.refuse(error)
+        return self.show(form, document, back=self.request.POST.get("back", ""))
+
+    def choice(self, *, usual: bool = False) -> ChoiceForm:
+        """What was chosen; what is usual, as long as nothing was."""
+        data = self.request.POST
+        if "start" in data and not usual:
+            return ChoiceForm(data)
+        url = data.get("url", "")
+        return defaults(url=url, **_for_address(url, data.get("back", url), _secrets(data)))
+
+    def add(self) -> HttpResponse:
+        """Adds the feed and reads it for the first time."""
+        form = self.choice()
+        if not form.is_valid():
+            return self.preview()
+        chosen = form.adding()
+        try:
+            feed = add_feed(
+                url=form.cleaned_data["url"],
+                now=self.now,
+                start=chosen.start,
+                start_count=chosen.count if chosen.start == Feed.Start.LAST else 0,
+                credentials=form.credentials(),
+                tags=form.cleaned_data["tags"],
+                **form.times(),
+            )
+        except ValidationError as error:
+            return self.refuse(error)
+        self.admin.log_addition(self.request, feed, [{"added": {}}])
+        messages.success(self.request, "The feed was added.")
+        tell(self.request, poll_feed(feed_id=feed.pk, now=utcnow()))
+        feed.refresh_from_db()
+        if IS_POPUP_VAR in self.request.POST:
+            answer: HttpResponse = self.admin.response_add(self.request, feed)
+            return answer
+        return HttpResponseRedirect(self.admin.page_url(feed.pk))
+
+    def refuse(self, error: Exception) -> HttpResponse:
+        """Back at the first page, with what was wrong at its field."""
+        form = AddressForm(self.request.POST)
+        form.is_valid()
+        if isinstance(error, ValidationError):
+            add_refusal(form, error)
+            return self.ask(form)
+        form.add_error("url", str(error))
+        status = getattr(error, "status", None)
+        asked = form.data.get("url", "")
+        found = Discovery(asked, may_be_a_feed=status != OK, needs_password=status == 401)
+        return self.ask(form, found, form.credentials())
+
+    def ask(
+        self, form: AddressForm, found: Discovery | None = None, secrets: dict[str, str] | None = None
+    ) -> HttpResponse:
+        return self.page(
+            "add_address.html",
+            "Add a feed",
+            form=form,
+            secrets_open=bool(found and found.needs_password)
+            or any(form[name].errors or form[name].value() for name in ("user", "password")),
+            # What could not be reached may be a feed all the same, and may be back soon.
+            may_insist=bool(found and found.may_be_a_feed and not found.needs_password),
+            insisted=found.asked if found else "",
+            secrets=secrets or {},
+        )
+
+    def offer(self, found: Discovery, secrets: dict[str, str]) -> HttpResponse:
+        cards = [_card(one, number) for number, one in enumerate(found.candidates)]
+        return self.page(
+            "add_candidates.html",
+            "Which feed?",
+            cards=cards,
+            asked=found.asked,
+            secrets=secrets,
+            sentence=_found_words(found),
+        )
+
+    def show(self, form: ChoiceForm, document: Preview, back: str) -> HttpResponse:
+        feed = Feed.objects.filter(url=document.url, dropping=False).order_by("pk").first()
+        valid = form if form.is_valid() else defaults(url=document.url)
+        return self.page(
+            "add_preview.html",
+            "Add this feed?",
+            form=form,
+            preview=document,
+            posts=[_shown(post) for post in document.posts],
+            wait=_wait_words(valid.timing()),
+            sent_words=_sent_words(document),
+            already=feed,
+            already_url=self.admin.page_url(feed.pk) if feed else "",
+            back=back,
+            media=self.admin.media + form.media,
+        )
+
+    def page(self, template: str, title: str, **context: Any) -> HttpResponse:
+        data = self.request.POST or self.request.GET
+        shared = {
+            **self.admin.admin_site.each_context(self.request),
+            "title": title,
+            # Unfold's way to say at the top of the page where one is.
+            "content_title": title,
+            "model_admin": self.admin,
+            "media": self.admin.media,
+            "is_popup": IS_POPUP_VAR in data,
+            "carried": [(name, data[name]) for name in CARRIED if name in data],
+        }
+        return TemplateResponse(self.request, f"admin/feeds/{template}", {**shared, **context})
+
+
+def _secrets(data: Any) -> dict[str, str]:
+    return {name: data[name] for name in ("user", "password") if data.get(name)}
+
+
+def _for_address(url: str, given_for: str, secrets: dict[str, str]) -> dict[str, str]:
+    """The secrets, if the feed is where they were given for; a feed at another host gets none."""
+    return secrets if url == given_for or keeps_secrets(given_for, url) else {}
+
+
+def _card(one: Candidate, number: int) -> dict[str, Any]:
+    return {
+        "one": one,
+        "id": f"candidate-{number}",
+        "latest": [(post.title, when(post.published, "")) for post in one.latest],
+        "posts": counted(one.posts, "post"),
+        "feed_url": one.feed_id,
+        "chosen": number == 0,
+    }
+
+
+def _found_words(found: Discovery) -> str:
+    comments = sum(one.is_comments for one in found.candidates)
+    words = f"{counted(len(found.candidates), 'feed')} found."
+    if comments and comments < len(found.candidates):
+        words += f" {'One' if comments == 1 else comments} of them brings comments, not posts."
+    if found.unread:
+        words += f" The page names {found.unread} more, which were not looked at."
+    return words
+
+
+def _shown(post: PostPreview) -> dict[str, Any]:
+    facts: Iterable[str] = (", ".join(post.authors), when(post.published, ""))
+    return {
+        "post": post,
+        "title": post.title or post.link or "Untitled",
+        "facts": " · ".join(filter(None, facts)),
+        # Made safe by common.html.clean.
+        "excerpt": SafeString(post.excerpt),
+        "note": ANNOUNCE.get(post.announce, ""),
+    }
+
+
+def _sent_words(document: Preview) -> str:
+    # (adding.js says the same when the choice changes.)
+    if not document.total:
+        return "There are no posts in the feed at the moment. What comes from now on is sent."
+    if document.total == 1:
+        return f"Its one post {'would be sent' if document.sent else 'stays as it is'}."
+    if not document.sent:
+        return f"None of its {document.total:,} posts would be sent."
+    return f"{document.sent:,} of its {document.total:,} posts would be sent."
+
+
+def _wait_words(timing: Timing) -> str:
+    if timing.at_first_sight:
+        return "A post is settled as soon as it is seen."
+    shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
+    shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
+    return (
+        f"A post is settled {ago(shortest)} after it was first seen, if it stays unchanged; then its"
+        " newsletters take it."
+    )

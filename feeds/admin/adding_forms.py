@@ -1,0 +1,155 @@
+"""The forms of adding a feed: first an address, then what of it is sent, and when."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from feeds.admin.tagging import TagsField
+from feeds.models import Feed
+from feeds.models.feed import A_MONTH
+from feeds.rules.facts import Adding
+from feeds.rules.finality import Timing
+from feeds.services.adding import MAX_URL
+
+MAX_SECRET = 2000
+LAST = 3
+MOST = 500
+STARTS = (
+    (Feed.Start.FROM_NOW.value, "From now on: what is there already stays as it is"),
+    (Feed.Start.LAST.value, "The last few, and what is new from now on"),
+    (Feed.Start.ALL.value, "Everything that is there, and what is new from now on"),
+)
+TIMING = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes", "recheck_every_minutes")
+NAMES = {
+    "min_delay_minutes": "Not before (minutes)",
+    "await_stabilization_minutes": "Unchanged for (minutes)",
+    "max_delay_minutes": "At the latest after (minutes)",
+    "recheck_every_minutes": "Read every (minutes)",
+}
+
+
+class SecretsForm(forms.Form):
+    """What a feed that is not open to everyone asks for."""
+
+    user = forms.CharField(
+        label="User name",
+        required=False,
+        max_length=MAX_SECRET,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+    password = forms.CharField(
+        label="Password",
+        required=False,
+        max_length=MAX_SECRET,
+        strip=False,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}, render_value=True),
+    )
+
+    def credentials(self) -> dict[str, str]:
+        return {name: text for name in ("user", "password") if (text := self.cleaned_data.get(name))}
+
+
+class AddressForm(SecretsForm):
+    """Any address at all."""
+
+    url = forms.CharField(
+        label="Address",
+        max_length=MAX_URL,
+        error_messages={"required": "Paste an address, such as https://example.org."},
+        help_text="Paste any address: a feed, a blog, a YouTube channel, a Mastodon profile, a GitHub"
+        " repository. Its feeds are looked up, and nothing is added yet.",
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"placeholder": "https://example.org", "inputmode": "url", "autofocus": True}
+        ),
+    )
+
+
+def _timing(name: str) -> forms.IntegerField:
+    field: Any = Feed._meta.get_field(name)
+    return forms.IntegerField(
+        label=NAMES[name],
+        min_value=0,
+        max_value=A_MONTH,
+        initial=field.default,
+        help_text=field.help_text,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"min": 0}),
+    )
+
+
+class ChoiceForm(SecretsForm):
+    """What of a feed is sent, and when a post of it counts as settled. Use `choice_form()`."""
+
+    url = forms.CharField(max_length=MAX_URL, widget=forms.HiddenInput())
+    start = forms.ChoiceField(
+        label="Which posts are sent?",
+        choices=STARTS,
+        initial=Feed.Start.FROM_NOW,
+        widget=UnfoldAdminRadioSelectWidget(),
+    )
+    start_count = forms.IntegerField(
+        label="How many",
+        required=False,
+        min_value=1,
+        max_value=MOST,
+        initial=LAST,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"min": 1, "max": MOST}),
+    )
+    tags = TagsField()
+    ping = forms.BooleanField(
+        label="Ping: send posts as soon as they are seen",
+        required=False,
+        help_text="For feeds whose posts are finished when they appear: nothing is waited for, and the times"
+        " below do not count.",
+        widget=UnfoldBooleanWidget(),
+    )
+    min_delay_minutes = _timing("min_delay_minutes")
+    await_stabilization_minutes = _timing("await_stabilization_minutes")
+    max_delay_minutes = _timing("max_delay_minutes")
+    recheck_every_minutes = _timing("recheck_every_minutes")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("user", "password"):
+            self.fields[name].widget = forms.HiddenInput()
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("start") == Feed.Start.LAST and not data.get("start_count"):
+            self.add_error("start_count", ValidationError("Say how many posts, 1 or more."))
+        if not data.get("ping") and data.get("max_delay_minutes", 0) < data.get("min_delay_minutes", 0):
+            message = "The longest delay must not be shorter than the shortest one."
+            self.add_error("max_delay_minutes", ValidationError(message))
+        return data
+
+    def times(self) -> dict[str, Any]:
+        """The four timings as a feed has them."""
+        return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIMING}
+
+    def timing(self) -> Timing:
+        times = self.times()
+        return Timing(*(times[name] for name in TIMING[:3]))
+
+    def adding(self) -> Adding:
+        return Adding(self.cleaned_data["start"], self.cleaned_data.get("start_count") or 0)
+
+    def time_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("ping", *TIMING)]
+
+    def times_have_errors(self) -> bool:
+        return any(self[name].errors for name in TIMING)
+
+
+def defaults(**given: Any) -> ChoiceForm:
+    """The form as it is shown first, bound to what is usual, so that it can be asked like one sent."""
+    usual = {name: field.initial for name, field in ChoiceForm.base_fields.items() if field.initial}
+    form = ChoiceForm({**usual, **given})
+    form.is_valid()
+    return form

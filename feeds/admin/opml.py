@@ -1,0 +1,233 @@
+"""Import and export of lists of feeds: choose a file, see what it would do, and watch it being done.
+
+What was read of the file waits in the admin's session, encrypted (addresses may hold passwords). Each step
+takes the next part; as a feed that is there is left alone, a step that is lost or done twice does no harm.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from unfold.decorators import action
+from unfold.widgets import UnfoldAdminFileFieldWidget
+
+from common.admin_html import list_url
+from common.clock import utcnow
+from common.secrets import decrypt, encrypt
+from common.text import counted, shortened
+from feeds.admin.tagging import TagsField
+from feeds.models import Feed
+from feeds.parsing.opml import MAX_BYTES, OpmlError, Outline, Passed, parse_opml
+from feeds.services.credentials import without_secrets
+from feeds.services.opml import CHUNK, Plan, Report, export_opml, first_new, import_chunk, look, plan_import
+
+KEY = "opml"
+KEPT_FOR = timedelta(hours=6)
+SHOWN = 200
+FIRST = 10
+NOTHING_NEW = "There is nothing to do: you watch all of these feeds already."
+NOTHING_GOOD = "There is nothing to do: none of what is in the file can be added."
+LOST = "The file is no longer at hand. Choose it again: feeds that were added already are passed over."
+
+
+class FileForm(forms.Form):
+    file = forms.FileField(
+        label="OPML file",
+        help_text="At most 5 MB and 10,000 feeds. Nothing is added before you have seen what it would do.",
+        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
+        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".opml,.xml,text/x-opml,text/xml"}),
+    )
+    tags = TagsField(
+        label="Tags for all of them", help_text="Besides the folders of the file, which become tags."
+    )
+
+    def plan(self) -> Plan | None:
+        """What the file means. None, with the reason at the field, when it cannot be taken."""
+        try:
+            body = self.cleaned_data["file"].read(MAX_BYTES + 1)
+            return plan_import(parse_opml(body), tags=self.cleaned_data["tags"], now=utcnow())
+        except OpmlError as error:
+            self.add_error("file", str(error))
+        except ValidationError as error:
+            self.add_error("tags", error.messages)
+        return None
+
+
+class OpmlPages:
+    """For FeedAdmin: the pages, and the buttons above the list that lead to them."""
+
+    actions_list = ("import_opml", "export_opml")
+
+    def get_urls(self: Any) -> list[URLPattern]:
+        view: Callable[..., Any] = self.admin_site.admin_view
+        own = [
+            path("opml/look/", view(self.opml_look_view), name="feeds_feed_opml_look"),
+            path("opml/run/", view(self.opml_run_view), name="feeds_feed_opml_run"),
+        ]
+        return [*own, *super().get_urls()]  # type: ignore[misc]
+
+    @action(description="Import OPML", url_path="opml", icon="upload", permissions=["add"])
+    def import_opml(self: Any, request: HttpRequest) -> HttpResponse:
+        form = FileForm(request.POST or None, request.FILES or None)
+        plan = form.plan() if request.method == "POST" and form.is_valid() else None
+        if plan is None:
+            return _page(self, request, "opml_file.html", "Import feeds", form=form)
+        keep(request, plan, Report())
+        return HttpResponseRedirect(reverse("admin:feeds_feed_opml_look"))
+
+    @action(description="Export OPML", url_path="export", icon="download", permissions=["view"])
+    def export_opml(self: Any, request: HttpRequest) -> HttpResponse:
+        name = f"feedletter-{timezone.localdate():%Y-%m-%d}.opml"
+        text = "".join(export_opml(Feed.objects.all()))
+        answer = HttpResponse(text, content_type="text/x-opml; charset=utf-8")
+        answer["Content-Disposition"] = f'attachment; filename="{name}"'
+        return answer
+
+    def opml_look_view(self: Any, request: HttpRequest) -> HttpResponse:
+        """What importing would do."""
+        kept = self._kept(request)
+        if isinstance(kept, HttpResponse):
+            return kept
+        plan, done, _ = kept
+        if done != Report():
+            return HttpResponseRedirect(reverse("admin:feeds_feed_opml_run"))
+        report = look(plan)
+        first = first_new(plan, FIRST)
+        return _page(
+            self,
+            request,
+            "opml_look.html",
+            "Import these feeds?",
+            facts=_facts(plan, report, would=True),
+            examples=[(shortened(_name(one), 80), ", ".join(one.tags)) for one in first],
+            more=f"{report.added - FIRST:,}" if report.added > FIRST else "",
+            is_broken=plan.is_broken,
+            button=_button(report),
+            nothing=NOTHING_NEW if plan.outlines else NOTHING_GOOD,
+            **_refused(plan),
+        )
+
+    def opml_run_view(self: Any, request: HttpRequest) -> HttpResponse:
+        """How far it is; a POST does the next part."""
+        kept = self._kept(request)
+        if isinstance(kept, HttpResponse):
+            return kept
+        plan, report, done = kept
+        if request.method == "POST":
+            done = step(request, plan, report, done)
+            if request.headers.get("Accept") != "application/json":
+                return HttpResponseRedirect(request.path)
+        total = len(plan.outlines)
+        if request.method == "POST":
+            return JsonResponse({"done": done, "total": total, "is_over": done == total})
+        return _page(
+            self,
+            request,
+            "opml_run.html",
+            "Importing feeds" if done < total else "Imported",
+            facts=_facts(plan, report),
+            done=done,
+            total=total,
+            words=f"{done:,} of {total:,}",
+            is_over=done == total,
+            every=counted(_interval(), "minute"),
+            **_refused(plan),
+        )
+
+    def _kept(self: Any, request: HttpRequest) -> tuple[Plan, Report, int] | HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        found = kept(request)
+        if found is not None:
+            return found
+        messages.warning(request, LOST)
+        return HttpResponseRedirect(reverse("admin:feeds_feed_import_opml"))
+
+
+def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+    shared = {
+        **model_admin.admin_site.each_context(request),
+        "title": title,
+        "opts": model_admin.opts,
+        "media": model_admin.media,
+        "back": list_url(Feed),
+    }
+    return TemplateResponse(request, f"admin/feeds/{template}", {**shared, **context})
+
+
+def step(request: HttpRequest, plan: Plan, report: Report, begin: int) -> int:
+    """Imports the next part of a plan and remembers it. Returns how many outlines are done then."""
+    total = len(plan.outlines)
+    if begin < total:
+        report += import_chunk(plan, begin=begin, now=utcnow())
+    done = min(begin + CHUNK, total)
+    # What is done is told once more, but need not be carried on.
+    keep(request, plan if done < total else replace(plan, outlines=[]), report, done if done < total else 0)
+    return done
+
+
+def keep(request: HttpRequest, plan: Plan, report: Report, begin: int = 0) -> None:
+    """Puts a plan into the session. (Bounded by the size of the file.)"""
+    text = json.dumps({"plan": asdict(plan), "report": asdict(report), "begin": begin})
+    packed = base64.b64encode(zlib.compress(text.encode())).decode()
+    request.session[KEY] = encrypt({"plan": packed, "until": (utcnow() + KEPT_FOR).isoformat()})
+
+
+def kept(request: HttpRequest) -> tuple[Plan, Report, int] | None:
+    """The plan in the session, what has been done of it, and where to go on."""
+    try:
+        secrets = decrypt(request.session[KEY])
+        if secrets["until"] < utcnow().isoformat():
+            raise KeyError(KEY)
+        data = json.loads(zlib.decompress(base64.b64decode(secrets["plan"])))
+        outlines = [Outline(**{**row, "tags": tuple(row["tags"])}) for row in data["plan"].pop("outlines")]
+        refused = [Passed(**row) for row in data["plan"].pop("refused")]
+    except (KeyError, TypeError, ValueError, zlib.error):
+        request.session.pop(KEY, None)
+        return None
+    plan = Plan(outlines=outlines, refused=refused, **data["plan"])
+    return plan, Report(**data["report"]), int(data["begin"])
+
+
+def _facts(plan: Plan, report: Report, *, would: bool = False) -> list[tuple[str, str]]:
+    rows = [("To be added" if would else "Added", f"{report.added:,}", True)]
+    known = f"{report.known:,}"
+    if report.tagged:
+        known += f", of which {report.tagged:,} {'get' if would else 'got'} tags they had not"
+    rows.append(("There already", known, bool(report.known)))
+    rows.append(("Twice in the file", f"{plan.repeated:,}", bool(plan.repeated)))
+    rows.append(("Refused", f"{len(plan.refused):,}", bool(plan.refused)))
+    return [(name, text) for name, text, is_shown in rows if is_shown]
+
+
+def _refused(plan: Plan) -> dict[str, Any]:
+    return {
+        "refused": [(one.line, shortened(one.title, 120), one.reason) for one in plan.refused[:SHOWN]],
+        "more_refused": max(0, len(plan.refused) - SHOWN),
+    }
+
+
+def _name(outline: Outline) -> str:
+    return outline.title or without_secrets(outline.url)
+
+
+def _button(report: Report) -> str:
+    """What the button does; "" when there is nothing to do."""
+    if report.added:
+        return f"Add {counted(report.added, 'feed')}"
+    return f"Give tags to {counted(report.tagged, 'feed')}" if report.tagged else ""
+
+
+def _interval() -> int:
+    return int(Feed._meta.get_field("recheck_every_minutes").default)

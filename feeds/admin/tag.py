@@ -1,0 +1,96 @@
+"""The pages of tags, and the filter of feeds by them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import SimpleListFilter
+from django.db.models import Count, QuerySet
+from django.db.models.functions import Lower
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.admin import ServiceAdmin
+from common.admin_html import link_to, list_link, table
+from common.panels import Action, Panel
+from common.text import counted
+from feeds.models import Feed, Tag
+from feeds.services.tagging import delete_tags, rename_tag
+
+SHOWN = 100
+OFFERED = 30
+
+
+class TagFilter(SimpleListFilter):
+    """The tags that most feeds have; the others by their own pages."""
+
+    title = "tag"
+    parameter_name = "tag"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        used = Tag.objects.annotate(count=Count("feeds")).filter(count__gt=0)
+        offered = list(used.order_by("-count", "name")[:OFFERED])
+        chosen = str(request.GET.get(self.parameter_name, ""))
+        if chosen.isdecimal() and chosen not in {str(tag.pk) for tag in offered}:
+            offered += used.filter(pk=int(chosen[:18]))
+        return [(str(tag.pk), tag.name) for tag in sorted(offered, key=lambda tag: tag.name.casefold())]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        value = str(self.value() or "")
+        if not value:
+            return queryset
+        return queryset.filter(tags=int(value)) if value.isdecimal() and len(value) < 19 else queryset.none()
+
+
+def its_feeds(tag: Tag) -> SafeString:
+    feeds = tag.feeds.order_by("title", "pk")
+    count = feeds.count()
+    shown = table(
+        ("feed", "health"), ((link_to(feed), feed.health) for feed in feeds[:SHOWN]), "No feed has this tag."
+    )
+    if not count:
+        return shown
+    every = list_link(Feed, f"See {counted(count, 'feed')} in the list", tag=tag.pk)
+    return format_html("{}<p>{}</p>", shown, every)
+
+
+def what_deleting_does(keys: list[int]) -> list[str]:
+    tags = Tag.objects.filter(pk__in=keys).annotate(count=Count("feeds"))
+    return [f"“{tag}” is deleted; {counted(tag.count, 'feed')} that had it stay without it." for tag in tags]
+
+
+def delete(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(delete_tags(tags=keys), 'tag')} deleted."
+
+
+@admin.register(Tag)
+class TagAdmin(ServiceAdmin):
+    """Tags come with feeds; here they are renamed, and deleted."""
+
+    list_display = ("name", "shown_feeds")
+    ordering = (Lower("name"),)
+    search_fields = ("name",)
+    fieldsets = ((None, {"fields": ("name",)}),)
+    own_panels = (Panel("Its feeds", its_feeds),)
+    own_actions = (Action("drop", "Delete", delete, confirm=what_deleting_does, permission="drop"),)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Tag]":
+        every: QuerySet[Tag] = super().get_queryset(request)
+        return every.annotate(count=Count("feeds"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Tag, form: Any, change: bool) -> None:
+        rename_tag(tag=obj, name=form.cleaned_data["name"])
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the services saved."""
+
+    @display(description="feeds", ordering="count")
+    def shown_feeds(self, tag: Any) -> SafeString:
+        return list_link(Feed, f"{tag.count:,}", tag=tag.pk)

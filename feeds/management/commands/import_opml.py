@@ -1,0 +1,76 @@
+"""`import_opml FILE`: takes over the feeds of another program."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from common.text import counted
+from feeds.management.options import OPTION_NAMES
+from feeds.parsing.opml import MAX_BYTES, OpmlError, parse_opml
+from feeds.services.opml import CHUNK, Plan, Report, import_chunk, look, plan_import
+
+
+class Command(FeedletterCommand):
+    help = "Adds the feeds of an OPML file; folders become tags. Feeds that are there already are left alone."
+    option_names = OPTION_NAMES
+    mistakes = (OpmlError,)
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="“-” reads what is piped in.")
+        parser.add_argument(
+            "--tag", action="append", default=[], metavar="TAG", help="Give all of them this tag, too."
+        )
+        parser.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
+
+    def run(self, **options: Any) -> Result:
+        now = utcnow()
+        plan = plan_import(parse_opml(read(options["file"])), tags=options["tag"], now=now)
+        report = look(plan) if options["dry_run"] else self.take_over(plan)
+        facts = {
+            "added": report.added,
+            "known": report.known,
+            "tagged": report.tagged,
+            "repeated": plan.repeated,
+            "refused": [{"line": one.line, "title": one.title, "reason": one.reason} for one in plan.refused],
+            "dry_run": options["dry_run"],
+        }
+        return Told(told(plan, report, dry_run=options["dry_run"]), facts)
+
+    def take_over(self, plan: Plan) -> Report:
+        report = Report()
+        with self.progress("adding feeds", total=len(plan.outlines)) as progress:
+            for begin in range(0, len(plan.outlines), CHUNK):
+                report += import_chunk(plan, begin=begin, now=utcnow())
+                progress.advance(CHUNK)
+        return report
+
+
+def read(name: str) -> bytes:
+    """The file, or a little more than may be read of it. Raises CommandError."""
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        with Path(name).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def told(plan: Plan, report: Report, *, dry_run: bool) -> str:
+    """The report for people: a sentence, then a line for each outline that was refused."""
+    would = "would be " if dry_run else ""
+    parts = [
+        f"{counted(report.added, 'feed')} {would}added",
+        f"{report.known:,} there already" + (f" ({report.tagged:,} {would}tagged)" if report.tagged else ""),
+    ]
+    if plan.repeated:
+        parts.append(f"{plan.repeated:,} twice in the file")
+    lines = [f"{', '.join(parts)}, {len(plan.refused):,} refused."]
+    if plan.is_broken:
+        lines.append("The file is not well-formed XML: it was read as far as it can be.")
+    lines += [f"Line {one.line}: {f'{one.title}: ' if one.title else ''}{one.reason}" for one in plan.refused]
+    return "\n".join(lines)

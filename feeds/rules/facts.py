@@ -1,0 +1,113 @@
+"""What a plan is made from, and what it says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from feeds.rules.order import newest_first
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An item as its row stands. `id` is the digest of its guid; `changes` is Item.changes."""
+
+    pk: int
+    id: str
+    state: str
+    content_hash: str
+    first_seen: datetime
+    stable_since: datetime
+    vanished: bool = False
+    rolled_off: bool = False
+    final: bool = False
+    held: bool = False
+    changes: int = 0
+
+    @property
+    def waits(self) -> bool:
+        return self.state == "unassigned" and not self.vanished
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An entry of the document that was read in full. `link` is the hash of its canonical link, or ""."""
+
+    content_hash: str
+    published: datetime | None = None
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """All ids in the document's order; the newest of them in full."""
+
+    order: tuple[str, ...]
+    entries: Mapping[str, Seen]
+
+    @property
+    def published(self) -> dict[str, datetime | None]:
+        return {id_: entry.published for id_, entry in self.entries.items()}
+
+    @property
+    def links(self) -> dict[str, str]:
+        """The links by which posts are recognised."""
+        return {id_: entry.link for id_, entry in self.entries.items() if entry.link}
+
+    def newest_first(self) -> list[str]:
+        return newest_first(self.order, self.published)
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """What the first document of a feed means: `start` is from_now, last (with `count`) or all."""
+
+    start: str
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    id: str
+    excluded: str = ""
+    final: bool = False
+    held: bool = False
+
+
+@dataclass(slots=True)
+class Plan:
+    """Lists of primary keys (`insert`: of new rows; `rewrite` and `restart`: pk → id, with new content).
+
+    `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `calm` are those that
+    had changed at the last reading and have not at this one; `drop` are held items to exclude; `forget` are
+    rows of reposts to delete.
+    """
+
+    insert: list[Insert] = field(default_factory=list)
+    rekey: dict[int, str] = field(default_factory=dict)
+    rewrite: dict[int, str] = field(default_factory=dict)
+    unsettle: list[int] = field(default_factory=list)
+    restart: dict[int, str] = field(default_factory=dict)
+    calm: list[int] = field(default_factory=list)
+    confirm: list[int] = field(default_factory=list)
+    finalise: list[int] = field(default_factory=list)
+    roll_off: list[int] = field(default_factory=list)
+    roll_back: list[int] = field(default_factory=list)
+    vanish: list[int] = field(default_factory=list)
+    drop: list[int] = field(default_factory=list)
+    forget: list[int] = field(default_factory=list)
+    # Facts besides the changes. Items that may still change, and were seen as they had been:
+    steady: int = field(default=0, compare=False)
+    # New ids in a pushed document that the next reading has to judge.
+    deferred: tuple[str, ...] = field(default=(), compare=False)
+    # How many posts came under a new id, and how many of those not for the first time.
+    reposts: int = field(default=0, compare=False)
+    habitual: int = field(default=0, compare=False)
+    # The document has posts, and none of them has an id that was known.
+    all_unknown: bool = field(default=False, compare=False)
+    # Something waits for an admin's word afterwards.
+    holds: bool = field(default=False, compare=False)
+
+    @property
+    def restless(self) -> bool | None:
+        """Whether every item that may still change had changed. None when none was seen."""
+        return False if self.steady else True if self.rewrite else None

@@ -1,0 +1,156 @@
+"""What a plan would do to each item, and where the item would stand then: a plan in words, not applied."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from feeds.rules.facts import Insert, Known, Plan
+from feeds.rules.finality import Timing
+from feeds.rules.floods import LEFT_WHILE_HELD
+from feeds.rules.reposts import REPOST
+from feeds.rules.standing import Standing, explain, settles_at
+
+EXCLUDED = "excluded"
+
+# Word for programs and lists → what it means.
+EVENTS = {
+    "new": "It is new: it is taken in, and its time to settle begins.",
+    "settled at once": "It is new, and the feed pings: it is settled as soon as it is seen.",
+    "held": "It is new, but far more came with it than usual: it is held.",
+    "not taken": "It is new to us, and it is not to be sent.",
+    "repost": "It is a post that we know, under a new id: it is not sent again.",
+    "renamed": "It has got a new id: it goes on waiting under that.",
+    "changed": "It has changed: the new words are taken over.",
+    "settles": "It has been seen, and unchanged, for long enough: it is settled.",
+    "settles, changed": "It changes and changes; the longest delay is over: it is settled as it is now.",
+    "withdrawn": "It is gone from the feed although older posts are still there: it was withdrawn.",
+    "back": "It had been withdrawn and is back: its time to settle begins anew.",
+    "rolled off": "It has left the feed at its old end: it goes on waiting as it was kept.",
+    "dropped": "It left the feed while it was held, and too many are held: it is dropped.",
+    "unchanged": "Nothing happens to it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What would happen to one item. `id` is the digest of its guid, `pk` None for one that is new.
+
+    `event` is a word of EVENTS; `fate` says whether it would be sent, when, and if not why; `settles` is
+    the first moment at which a reading would find it final, None when it does not wait for that.
+    """
+
+    id: str
+    pk: int | None
+    event: str
+    fate: str
+    settles: datetime | None = None
+
+    @property
+    def why(self) -> str:
+        return EVENTS[self.event]
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.event == "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An item that will not change any more: its state is cleared or excluded."""
+
+    pk: int
+    id: str
+    state: str
+    reason: str
+    first_seen: datetime
+    stable_since: datetime
+
+
+def forecast(
+    plan: Plan,
+    known: Iterable[Known],
+    done: Iterable[Done],
+    *,
+    timing: Timing,
+    moment: datetime,
+    watched: bool = True,
+) -> dict[str, Forecast]:
+    """Id → forecast, for new items, for `known` (the rows that the plan was made from) and for `done`.
+
+    `moment` is the instant before the request that brought the document.
+    """
+    found = {one.id: _of_done(one, timing, moment) for one in done}
+    for insert in plan.insert:
+        found[insert.id] = of_insert(insert, timing=timing, moment=moment, watched=watched)
+    for row in known:
+        id_ = plan.rekey.get(row.pk, row.id)
+        found[id_] = _of_row(plan, row, id_, timing, moment, watched)
+    return found
+
+
+def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool = True) -> Forecast:
+    """The forecast of a new item."""
+    state = EXCLUDED if insert.excluded else "unassigned"
+    standing = Standing(
+        state, insert.excluded, moment, moment, insert.final, watched=watched, held=insert.held
+    )
+    event = "held" if insert.held else "settled at once" if insert.final else "new"
+    if insert.excluded:
+        event = "repost" if insert.excluded == REPOST else "not taken"
+    return _forecast(insert.id, None, event, standing, timing, moment)
+
+
+def _of_done(one: Done, timing: Timing, moment: datetime) -> Forecast:
+    standing = Standing(one.state, one.reason, one.first_seen, one.stable_since, final=False)
+    return _forecast(one.id, one.pk, "unchanged", standing, timing, moment)
+
+
+def _of_row(plan: Plan, row: Known, id_: str, timing: Timing, moment: datetime, watched: bool) -> Forecast:
+    event = _event(plan, row)
+    gone, anew = row.pk in plan.vanish, row.pk in plan.restart
+    standing = Standing(
+        state=EXCLUDED if event == "dropped" else row.state,
+        reason=LEFT_WHILE_HELD if event == "dropped" else "",
+        first_seen=moment if anew else row.first_seen,
+        stable_since=moment if anew or row.pk in plan.unsettle else row.stable_since,
+        final=(row.final or row.pk in plan.finalise) and not gone,
+        vanished=(row.vanished and not anew) or gone,
+        rolled_off=_has_rolled_off(plan, row, anew=anew),
+        watched=watched,
+        held=row.held,
+        changes=_changes(plan, row),
+    )
+    return _forecast(id_, row.pk, event, standing, timing, moment)
+
+
+def _has_rolled_off(plan: Plan, row: Known, *, anew: bool) -> bool:
+    return row.pk in plan.roll_off or (row.rolled_off and row.pk not in plan.roll_back and not anew)
+
+
+def _changes(plan: Plan, row: Known) -> int:
+    if row.pk in plan.restart or row.pk in plan.calm:
+        return 0
+    return row.changes + (row.pk in plan.rewrite)
+
+
+def _event(plan: Plan, row: Known) -> str:
+    settles = row.pk in plan.finalise
+    tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
+        ("dropped", plan.drop),
+        ("withdrawn", plan.vanish),
+        ("back", plan.restart),
+        ("settles, changed" if settles else "changed", plan.rewrite),
+        ("settles", plan.finalise),
+        ("renamed", plan.rekey),
+        ("rolled off", plan.roll_off),
+    )
+    return next((event for event, pks in tests if row.pk in pks), "unchanged")
+
+
+def _forecast(
+    id_: str, pk: int | None, event: str, standing: Standing, timing: Timing, moment: datetime
+) -> Forecast:
+    over = standing.vanished or standing.final or standing.held
+    waits = standing.state == "unassigned" and not over
+    settles = settles_at(standing, timing) if waits else None
+    return Forecast(id_, pk, event, explain(standing, timing, moment), settles)

@@ -1,0 +1,138 @@
+"""What lets us read a feed that is not open to everyone: kept encrypted, sent to its own host only."""
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from django.core.exceptions import ValidationError
+
+from common.secrets import opened
+from common.text import words
+from feeds.models import Feed
+
+MAX_NAME = 100
+MAX_VALUE = 2000
+# RFC 9110, 5.6.2.
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# RFC 9110, 5.5: visible characters with blanks between; no line ends, and we send no other control.
+_FORBIDDEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
+# What the request itself consists of is not for an admin to say.
+_OURS = words(
+    """
+    host content-length content-type transfer-encoding connection keep-alive te trailer upgrade expect
+    accept accept-encoding if-none-match if-modified-since range user-agent
+    proxy-authorization proxy-connection
+    """
+)
+
+
+# Added by later apps: the names of what shows the posts of a feed to others than its admins chose.
+shown_by: list[Callable[[Feed], list[str]]] = []
+
+
+def checked_credentials(given: Mapping[str, str] | None) -> dict[str, str]:
+    """{"user", "password"}, {"header", "value"} or nothing. Raises ValidationError, naming the part."""
+    parts = {name: text for name, text in (given or {}).items() if text}
+    if not parts:
+        return {}
+    if set(parts) <= {"user", "password"}:
+        return _basic(parts)
+    if set(parts) <= {"header", "value"}:
+        return _header(parts)
+    raise ValidationError({"credentials": "Give a user name and password, or a header, not both."})
+
+
+def _basic(parts: Mapping[str, str]) -> dict[str, str]:
+    user, password = parts.get("user", ""), parts.get("password", "")
+    # RFC 7617, 2: the first colon ends the user name, and neither has control characters.
+    if not user or ":" in user or not _is_clean(user):
+        raise ValidationError({"user": "Give a user name of at most 2,000 characters, without a colon."})
+    if not _is_clean(password):
+        raise ValidationError({"password": "Write it on one line, in at most 2,000 characters."})
+    return {"user": user, "password": password}
+
+
+def _header(parts: Mapping[str, str]) -> dict[str, str]:
+    name, value = parts.get("header", "").strip(), parts.get("value", "").strip()
+    if not _TOKEN.fullmatch(name) or len(name) > MAX_NAME:
+        raise ValidationError({"header": "Give the header’s name, such as X-Api-Key, without a colon."})
+    if name.lower() in _OURS:
+        raise ValidationError({"header": f"{name} is part of every request and cannot be set here."})
+    if not value or not _is_clean(value):
+        raise ValidationError({"value": "Write the header’s value on one line, in at most 2,000 characters."})
+    return {"header": name, "value": value}
+
+
+def _is_clean(text: str) -> bool:
+    return len(text) <= MAX_VALUE and not _FORBIDDEN.search(text)
+
+
+def headers_for(feed: Feed) -> dict[str, str]:
+    """The headers that only this feed's own host may get.
+
+    Raises ValueError, with a sentence for the admin, when they can no longer be decrypted.
+    """
+    try:
+        secrets = opened(feed.credentials)
+    except ValueError as error:
+        raise ValueError(
+            "The user name and password of this feed can no longer be decrypted, because SECRET_KEY has"
+            " changed. Enter them again, or add the old key to SECRET_KEY_FALLBACKS."
+        ) from error
+    if "header" in secrets:
+        return {secrets["header"]: _wire(secrets["value"])}
+    if "user" not in secrets:
+        return {}
+    pair = f"{secrets['user']}:{secrets['password']}".encode()  # RFC 7617, 2.1
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+
+def _wire(value: str) -> str:
+    """Header values go out as Latin-1: UTF-8 is given to the client byte by byte."""
+    return value.encode().decode("latin-1")
+
+
+def kind_of(feed: Feed) -> str:
+    """What is stored, in words without the secret; "" when there is nothing."""
+    if not feed.credentials:
+        return ""
+    try:
+        secrets = opened(feed.credentials)
+    except ValueError:
+        return "something that can no longer be decrypted"
+    return f"the header {secrets['header']}" if "header" in secrets else "a user name and password"
+
+
+def exposure(feed: Feed) -> str:
+    """A warning when the feed is not open to everyone and something that shows its posts is; "" otherwise."""
+    names = [name for ask in shown_by for name in ask(feed)] if feed.credentials else []
+    if not names:
+        return ""
+    listed = ", ".join(f"“{name}”" for name in names)
+    return (
+        f"This feed needs credentials, but its posts are open to others through {listed}."
+        " Make that private and closed unless it is meant so."
+    )
+
+
+def split_address(url: str) -> tuple[str, dict[str, str]]:
+    """An address without the user name and password that were pasted with it (RFC 3986, 3.2.1), and those.
+
+    What is no address at all comes back as it was.
+    """
+    try:
+        parts = urlsplit(url)
+        userinfo, at, place = parts.netloc.rpartition("@")
+    except ValueError:
+        return url, {}
+    if not at:
+        return url, {}
+    user, _, password = userinfo.partition(":")
+    bare = urlunsplit(parts._replace(netloc=place))
+    return bare, {"user": unquote(user), "password": unquote(password)} if user else {}
+
+
+def without_secrets(text: str) -> str:
+    """A text that may hold addresses, to be shown: what stands before an @ in them is left out."""
+    return re.sub(r"(?<=://)[^/\s?#]*@", "", text)

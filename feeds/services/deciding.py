@@ -1,0 +1,72 @@
+"""An admin's word on a flood: its posts are sent after all, or they are not."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from feeds.models import Feed, Item
+from feeds.querysets import ItemQuerySet
+from feeds.rules.floods import FLOOD
+from feeds.services.known import chunks
+from feeds.services.storing import DROPPED
+
+
+def release(
+    *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
+) -> int:
+    """Lets held items go: of these feeds, or these items. Returns how many.
+
+    They settle as if they had never been held: at the next reading, when they have waited long enough.
+    """
+    return _decide(_held(feed_ids, item_ids), {"held_at": None})
+
+
+def exclude_held(
+    *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
+) -> int:
+    """Excludes held items: of these feeds, or these items. Each can be taken back. Returns how many."""
+    return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": FLOOD})
+
+
+@transaction.atomic
+def note_decided(*, feed_id: int) -> None:
+    """A feed of which nothing is held any more is not held either."""
+    feed = Feed.objects.select_for_update().filter(pk=feed_id, held_since__isnull=False).first()
+    if feed is not None:
+        _note(feed)
+
+
+def _held(feed_ids: Iterable[int] | None, item_ids: Iterable[int] | None) -> dict[int, list[int]]:
+    """Feed → held items, unlocked, in the order of their keys."""
+    found: dict[int, list[int]] = {}
+    for column, keys in (("feed__in", feed_ids), ("pk__in", item_ids)):
+        for chunk in chunks(sorted(set(keys or ()))):
+            rows = Item.objects.held().filter(**{column: chunk}).order_by("feed_id", "pk")
+            for feed_id, pk in rows.values_list("feed_id", "pk"):
+                found.setdefault(feed_id, []).append(pk)
+    return found
+
+
+def _decide(items: dict[int, list[int]], changes: dict[str, object]) -> int:
+    return sum(_decide_for(feed_id, items[feed_id], changes) for feed_id in sorted(items))
+
+
+@transaction.atomic
+def _decide_for(feed_id: int, pks: list[int], changes: dict[str, object]) -> int:
+    # The feed first, as polls do: none plans with what we are changing.
+    feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
+    if feed is None:
+        return 0
+    done = 0
+    for chunk in chunks(pks):
+        held: ItemQuerySet = Item.objects.held().filter(pk__in=chunk)
+        locked = list(held.order_by("pk").select_for_update().values_list("pk", flat=True))
+        done += Item.objects.held().filter(pk__in=locked).update(**changes)
+    _note(feed)
+    return done
+
+
+def _note(feed: Feed) -> None:
+    if not Item.objects.held().filter(feed=feed).exists():
+        Feed.objects.filter(pk=feed.pk).update(held_since=None)

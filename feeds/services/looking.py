@@ -1,0 +1,114 @@
+"""One look at an address that is not (yet) a feed of ours: fetched and read, nothing stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from common.http import MAX_BYTES, FetchError, SafeClient
+from common.text import one_line, without_controls
+from feeds.parsing.discovery import Page, decoded, is_page, read_page
+from feeds.parsing.document import parse
+from feeds.parsing.entry import ParsedFeed, ParseError
+
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9,"
+    " application/xml;q=0.8, text/xml;q=0.8, text/html;q=0.7, application/xhtml+xml;q=0.7, */*;q=0.5"
+)
+PERMANENT = (301, 308)
+MAX_TYPE = 200
+JSON_STARTS = (b"{", b"[")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What an address answered. `url` is after permanent redirects, `base` after all of them.
+
+    `parsed` is there when it was read as a feed, `page` when it is html (a page with h-entries is both);
+    else `error` says in a sentence what is wrong. `status` is None when nothing answered.
+    """
+
+    url: str
+    base: str
+    status: int | None = None
+    body: bytes = b""
+    content_type: str = ""
+    parsed: ParsedFeed | None = None
+    page: Page | None = None
+    html: str = ""
+    error: str = ""
+
+    @property
+    def is_feed(self) -> bool:
+        """A document that is a feed and nothing else."""
+        return self.parsed is not None and self.page is None
+
+    @property
+    def is_json(self) -> bool:
+        return self.body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in JSON_STARTS
+
+
+def look(
+    url: str,
+    *,
+    http: SafeClient,
+    seconds: float,
+    max_bytes: int = MAX_BYTES,
+    secrets: Mapping[str, str] | None = None,
+) -> Looked:
+    """Fetches and reads, within `seconds`. Raises nothing that a server could cause.
+
+    `secrets` are headers for this address's own host; redirects to another one go without them.
+    """
+    try:
+        headers = {"Accept": ACCEPT, **(secrets or {})}
+        fetched = http.get(url, headers=headers, timeout=seconds, max_bytes=max_bytes)
+    except FetchError as error:
+        return Looked(url, url, error=str(error))
+    place, base = settled(url, fetched.redirects), without_controls(fetched.url)
+    if not 200 <= fetched.status < 300:
+        return Looked(place, base, fetched.status, error=refusal(fetched.status))
+    type_ = one_line(fetched.headers.get("content-type", ""))[:MAX_TYPE]
+    return read_document(Looked(place, base, fetched.status, fetched.body, type_))
+
+
+def read_document(answer: Looked) -> Looked:
+    """The answer with what its body is."""
+    page, html = None, ""
+    if is_page(answer.body, answer.content_type):
+        html = decoded(answer.body, answer.content_type)
+        page = read_page(html, answer.base)
+    parsed, error = None, ""
+    if page is None or page.has_posts:
+        try:
+            parsed = parse(answer.body, content_type=answer.content_type, url=answer.base)
+        except ParseError as failure:
+            error = str(failure)
+    if page is not None and parsed is not None and not parsed.entries:
+        parsed = None
+    return Looked(
+        answer.url, answer.base, answer.status, answer.body, answer.content_type, parsed, page, html, error
+    )
+
+
+def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
+    """Where the address has moved for good: the last of the permanent redirects that come first."""
+    for status, target in redirects:
+        if status not in PERMANENT:
+            break
+        url = target
+    return without_controls(url)
+
+
+def refusal(status: int) -> str:
+    """What a status that is no success means for who wants to add a feed, and what to do."""
+    said = f"(HTTP {status})"
+    if status == 401:
+        return f"This address asks for a user name and a password {said}. Give them and try again."
+    if status == 403:
+        return f"The server does not let us read this address {said}. Ask its publisher to allow Feedletter."
+    if status in (404, 410):
+        return f"There is nothing at this address {said}. Check it for a typing mistake."
+    if status == 429:
+        return f"The server says we ask too often {said}. Try again later."
+    if status >= 500:
+        return f"The server has a problem of its own {said}. Try again later."
+    return f"The server answered with an error {said}. Check the address in a browser."

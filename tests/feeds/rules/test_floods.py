@@ -1,0 +1,109 @@
+"""When new posts are a flood, and what holding them means."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from feeds.rules.facts import Adding, Document, Known, Plan, Seen
+from feeds.rules.finality import Timing
+from feeds.rules.floods import HELD_AT_MOST, is_flood
+from feeds.rules.plan import BEYOND, plan_document, plan_unchanged
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+ADDED = NOW - timedelta(days=1)
+DEFAULT, PING = Timing(30, 15, 180), Timing(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("new", "shown", "flood"),
+    [(11, 21, True), (11, 22, False), (10, 10, False), (11, 11, True), (100, 150, True), (100, 200, False)],
+)
+def test_more_than_ten_and_more_than_half_are_a_flood(new: int, shown: int, flood: bool) -> None:
+    assert is_flood(new, shown) is flood
+
+
+def document(count: int, **entries: Seen | None) -> Document:
+    made: dict[str, Seen | None] = {**{f"post{n}": Seen("h") for n in range(count)}, **entries}
+    return Document(tuple(made), {id_: entry for id_, entry in made.items() if entry is not None})
+
+
+def held(pk: int, **facts: bool) -> Known:
+    long_ago = NOW - timedelta(days=3)
+    return Known(pk, f"held{pk}", "unassigned", "h", long_ago, long_ago, **{"held": True, **facts})
+
+
+def plan(doc: Document, *rows: Known, **given: object) -> Plan:
+    options: dict[str, object] = {"previous": (), "timing": DEFAULT, "adding": None, "hold_floods": True}
+    return plan_document(doc, rows, added_at=ADDED, moment=NOW, **{**options, **given})  # type: ignore[arg-type]
+
+
+def test_a_flood_is_held_as_a_whole() -> None:
+    result = plan(document(11), done=())
+    assert [insert.held for insert in result.insert] == [True] * 11
+    assert result.holds
+
+
+def test_a_flood_is_not_held_at_the_adding_nor_when_the_admin_wants_none_held() -> None:
+    for given in ({"adding": Adding("all")}, {"hold_floods": False}):
+        result = plan(document(11), **given)
+        assert {insert.held for insert in result.insert} == {False}
+        assert not result.holds
+
+
+def test_what_is_excluded_is_neither_counted_nor_held() -> None:
+    old = Seen("h", ADDED - timedelta(days=1))
+    beyond = plan(document(10, old=old, tail=None))
+    assert {insert.held for insert in beyond.insert} == {False}
+    flood = plan(document(11, old=old, tail=None))
+    assert {insert.id for insert in flood.insert if not insert.held} == {"old", "tail"}
+    assert {insert.excluded for insert in flood.insert if insert.id == "tail"} == {BEYOND}
+
+
+def test_a_pushed_flood_is_held_too() -> None:
+    assert all(insert.held for insert in plan(document(11), partial=True).insert)
+
+
+def test_a_held_post_of_a_feed_that_pings_does_not_settle_at_first_sight() -> None:
+    assert {insert.final for insert in plan(document(11), timing=PING).insert} == {False}
+
+
+def test_dates_in_the_future_neither_delay_nor_exclude_nor_hold() -> None:
+    future = Seen("h", NOW + timedelta(days=900))
+    (insert,) = plan(Document(("a",), {"a": future}), timing=PING).insert
+    assert (insert.excluded, insert.held, insert.final) == ("", False, True)
+    since = NOW - timedelta(minutes=31)
+    waiting = Known(1, "a", "unassigned", "h", since, since)
+    assert plan(Document(("a",), {"a": future}), waiting, previous=("a",)).finalise == [1]
+
+
+def test_what_is_held_is_confirmed_rewritten_and_withdrawn_but_never_final() -> None:
+    order = ("held1", "held2", "held3")
+    seen = Document(order, {id_: Seen("edited" if id_ == "held2" else "h") for id_ in order})
+    result = plan(seen, held(1), held(2), held(3), previous=order)
+    assert result == Plan(rewrite={2: "held2"}, unsettle=[2], confirm=[3, 2, 1])
+    gone = plan(Document(("held3",), {"held3": Seen("h")}), held(1), held(3), previous=order)
+    assert (gone.vanish, gone.finalise, gone.holds) == ([1], [], True)
+    rolled = plan(Document(("x",), {"x": Seen("h")}), held(1), previous=("x", "held1"))
+    assert (rolled.roll_off, rolled.finalise) == ([1], [])
+    same = plan_unchanged([held(1)], timing=DEFAULT, moment=NOW)
+    assert (same, same.holds) == (Plan(confirm=[1]), True)
+
+
+def test_a_held_post_that_was_withdrawn_and_is_back_is_held_again() -> None:
+    result = plan(Document(("held1",), {"held1": Seen("h")}), held(1, vanished=True), timing=PING)
+    assert (result.restart, result.finalise, result.holds) == ({1: "held1"}, [], True)
+
+
+def test_nothing_is_held_when_the_last_held_post_was_withdrawn() -> None:
+    result = plan(Document(("old",), {"old": Seen("h")}), held(1), previous=("held1", "old"), done=("old",))
+    assert (result.vanish, result.holds) == ([1], False)
+
+
+def test_of_too_many_held_posts_that_left_the_feed_the_oldest_are_dropped() -> None:
+    rows = [held(pk, rolled_off=True) for pk in range(1, HELD_AT_MOST + 1)]
+    there = Document(("held2",), {"held2": Seen("h")})
+    assert plan(there, *rows).drop == []
+    result = plan(document(12), *rows)
+    assert result.drop == list(range(1, 13))
+    assert not set(result.drop) & {*result.confirm, *result.vanish}
+    assert plan(Document((), {}), *rows, held(0)).drop == [], "an empty document says nothing"
