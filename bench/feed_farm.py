@@ -1,4 +1,4 @@
-"""Feeds on twenty loopback hosts, in a process of their own: 95 % answer 304, 4 % the same body, 1 % a new item."""
+"""Feeds on twenty loopback hosts: 95 % answer 304, 4 % the same body, 1 % have a new item each round."""
 
 import asyncio
 import contextlib

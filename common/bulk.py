@@ -22,9 +22,7 @@ def update_rows(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
     statement = f"UPDATE {quote(meta.db_table)} SET {changes} WHERE {quote(key.column)} = %s"  # noqa: S608
 
     def values(row: models.Model) -> list[Any]:
-        return [
-            field.get_db_prep_save(getattr(row, field.attname), connection) for field in (*columns, key)
-        ]
+        return [field.get_db_prep_save(getattr(row, field.attname), connection) for field in (*columns, key)]
 
     with connection.cursor() as cursor:
         cursor.executemany(statement, [values(row) for row in rows])

@@ -3,6 +3,7 @@
 import zlib
 from datetime import datetime
 
+from delivery.rules.announcing import announced
 from delivery.services.facts import Collected, Post
 from feeds.models import Feed, FeedDocument
 from feeds.parsing.document import parse
@@ -27,6 +28,7 @@ def sample(subscribable: Subscribable, *, now: datetime) -> Collected:
     entries = [entry for feed in subscribable.feeds.all() for entry in _kept_entries(feed, wanted)]
     if not entries:
         raise NothingToShow("There is no post to show yet: its feeds have not been read, or are empty.")
+    entries = announced(entries) or entries
     entries.sort(key=lambda entry: entry.published.timestamp() if entry.published else 0, reverse=True)
     return Collected(
         subscribable=subscribable,
