@@ -22,6 +22,11 @@ class Done:
     answer: Answer | None
     error: Exception | None = None
 
+    @property
+    def bytes(self) -> int:
+        fetched = self.answer.fetched if self.answer else None
+        return len(fetched.body) if fetched else 0
+
 
 class Fetchers:
     """At most `threads` requests at a time. Use as a context manager: leaving waits for what is running."""

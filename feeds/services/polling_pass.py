@@ -43,6 +43,7 @@ AHEAD = 2
 Places = Mapping[int, tuple[str, str]]
 TOGETHER = 64
 UNRECORDED_FOR = 0.2
+UNRECORDED_BYTES = 10_000_000
 
 
 class Candidates(Protocol):
@@ -221,6 +222,7 @@ class PollingPass:
             return False
         return (
             len(self._done) >= TOGETHER
+            or sum(done.bytes for done in self._done) > UNRECORDED_BYTES
             or not fetchers.running
             or time.monotonic() - self._done_since > UNRECORDED_FOR
         )

@@ -114,40 +114,36 @@ def _together(every: Sequence[Answered]) -> list[PollResult]:
 
 def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
     tokens = {one.feed.lease_token for one in every}
-    pks = [one.feed.pk for one in every]
-    rows = Feed.objects.filter(pk__in=pks, lease_token__in=tokens).order_by("pk")
+    rows = Feed.objects.filter(pk__in=[one.feed.pk for one in every], lease_token__in=tokens).order_by("pk")
     feeds = {feed.pk: feed for feed in rows.select_for_update()}
     waiting = set(
-        Item.objects.unassigned()
-        .filter(feed__in=feeds)
-        .order_by()
-        .values_list("feed_id", flat=True)
-        .distinct()
+        Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
     )
-    now = max((one.answer.moment for one in every), default=None)
-    live = live_among(feed_ids=feeds, now=now) if now else set()
+    live = live_among(feed_ids=feeds, now=every[0].answer.moment)
     results, polls = [], []
     for one in every:
         feed = feeds.get(one.feed.pk)
         if feed is None:
             results.append(PollResult(one.feed.pk, ok=False, error=TAKEN_OVER))
             continue
-        reading, moment, counts, waits = (
-            reading_of(one.kept, one.answer),
-            one.answer.moment,
-            PollCounts(),
-            False,
-        )
-        if feed.pk in waiting:
-            counts = store(feed, reading, moment)
-            waits = Item.objects.settling().filter(feed=feed).exists()
-        elif one.kept is not None and reading.headers != one.kept.headers:
-            FeedDocument.objects.filter(feed=feed).update(headers=reading.headers)
-        polls.append(_read(feed, reading, counts, settling=waits, hub_is_live=feed.pk in live, moment=moment))
+        counts, poll = _quiet(feed, one, waits=feed.pk in waiting, hub_is_live=feed.pk in live)
+        polls.append(poll)
         results.append(_result(feed.pk, counts))
     update_rows(list(feeds.values()), READ_FIELDS)
     Poll.objects.bulk_create(polls)
     return results
+
+
+def _quiet(feed: Feed, one: Answered, *, waits: bool, hub_is_live: bool) -> tuple[PollCounts, Poll]:
+    """The feed's row is left unsaved. Without waiting items nothing is asked about them."""
+    reading, moment = reading_of(one.kept, one.answer), one.answer.moment
+    counts = PollCounts()
+    if waits:
+        counts = store(feed, reading, moment)
+        waits = Item.objects.settling().filter(feed=feed).exists()
+    elif one.kept is not None and reading.headers != one.kept.headers:
+        FeedDocument.objects.filter(feed=feed).update(headers=reading.headers)
+    return counts, _read(feed, reading, counts, settling=waits, hub_is_live=hub_is_live, moment=moment)
 
 
 READ_FIELDS = (
