@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 CLAIM_SECONDS = 30
 # Without a rate: what one connection is expected to send in a second at the least.
 EXPECTED_RATE = 1
+# What is left of a token may be less than a clock can tell.
+SHORTEST_WAIT = timedelta(milliseconds=1)
 HEAD_WAITS = timedelta(hours=1)
 
 
@@ -45,7 +47,8 @@ def allowance(lane: LaneState, now: datetime, *, in_flight: int = 0) -> Allowanc
         return Allowance(room, lane.tokens)
     tokens = refilled(lane, now)
     if tokens < 1:
-        return Allowance(0, tokens, again_at=now + timedelta(seconds=(1 - tokens) / lane.rate))
+        wait = timedelta(seconds=(1 - tokens) / lane.rate)
+        return Allowance(0, tokens, again_at=now + max(wait, SHORTEST_WAIT))
     return Allowance(min(room, int(tokens)), tokens)
 
 

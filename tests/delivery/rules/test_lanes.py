@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.rules.lanes import CLAIM_SECONDS, LaneState, allowance, refilled
@@ -61,6 +61,7 @@ def test_a_clock_that_went_back_takes_no_tokens_away() -> None:
     assert refilled(lane(rate=1.0, tokens=3.0), NOW - seconds(60)) == 3.0
 
 
+@example(rate=49.99999999999999, burst=1, pauses=[0.01, 0.01])
 @given(
     rate=st.floats(0.05, 50),
     burst=st.integers(1, 30),
