@@ -195,8 +195,12 @@ def test_a_body_of_ten_megabytes_is_not_read(server: FeedServer, http: SafeClien
     assert http.get(server.serve("/small", b"x" * 5_000_000)).status == 200
 
 
+def brotli_quickly(data: bytes) -> bytes:
+    return bytes(brotli.compress(data, quality=1))
+
+
 @pytest.mark.parametrize(
-    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress)]
+    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli_quickly)]
 )
 def test_the_limit_counts_after_decompression(
     server: FeedServer, http: SafeClient, encoding: str, pack: type[bytes]

@@ -191,6 +191,7 @@ def test_more_feeds_than_anyone_has_are_refused() -> None:
         outlines(one * (MAX_FEEDS + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ['<outline a="', "<outline ", "<outline a='\"", "<!--", "<title>", "&a", '<?xml encoding="', "a=", "x"],

@@ -169,6 +169,7 @@ def names(feed: Feed) -> list[str]:
     return [tag.name for tag in feed.tags.all()]
 
 
+@pytest.mark.slow
 def test_ten_thousand_feeds_are_taken_over_and_given_away() -> None:
     plan = planned(*(row(f"https://{n}.test/", category=f"t{n % 40}") for n in range(10_000)))
     assert take_over(plan) == Report(added=10_000)
