@@ -94,8 +94,8 @@ def test_a_feed_dropped_while_it_is_read_stays_away(server: FeedServer, transact
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_two_workers_claim_different_feeds(server: FeedServer, transactional_db: None) -> None:
-    url = server.serve("/feed.xml", rss([]))
-    one, two = (FeedFactory(url=url, next_poll_at=at(-number)) for number in (2, 1))
+    urls = [server.serve(path, rss([])) for path in ("/one.xml", "/two.xml")]
+    one, two = (FeedFactory(url=url, next_poll_at=at(number)) for number, url in enumerate(urls, -2))
 
     def hold() -> int:
         return Feed.objects.select_for_update().get(pk=one.pk).pk
