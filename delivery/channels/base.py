@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
+from delivery.dkim.keys import Key
 from feeds.parsing.entry import Entry
 
 
@@ -36,6 +37,8 @@ class Letter:
     is_digest: bool = False
     newsletter_title: str = ""
     web_url: str = ""
+    # Those that sign it, where it is mail; the first is the one that everybody can read.
+    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

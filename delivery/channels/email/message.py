@@ -1,7 +1,7 @@
 """Turns a letter and its recipient into the message that goes out. Pure."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import format_datetime
 
@@ -9,6 +9,8 @@ from delivery.channels.base import Letter, Recipient
 from delivery.channels.email import headers
 from delivery.channels.email.address import Address, parse_sender
 from delivery.channels.email.body import body
+from delivery.dkim.keys import Key
+from delivery.dkim.signing import sign
 from delivery.rendering.fields import values_for
 from delivery.rendering.fill import fill_header, fill_html, fill_text
 
@@ -24,6 +26,7 @@ class MailMessage:
     recipient: str
     subject: str
     data: bytes
+    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
 
     @property
     def needs_utf8(self) -> bool:
@@ -31,8 +34,9 @@ class MailMessage:
         return not (self.sender.isascii() and self.recipient.isascii())
 
     def dated(self, now: datetime) -> bytes:
-        """The octets as sent at `now` (aware)."""
-        return f"Date: {format_datetime(now)}\r\n".encode() + self.data
+        """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
+        dated = f"Date: {format_datetime(now)}\r\n".encode() + self.data
+        return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 
 
 def compose(letter: Letter, recipient: Recipient, *, site_host: str) -> MailMessage:
@@ -56,7 +60,7 @@ def compose(letter: Letter, recipient: Recipient, *, site_host: str) -> MailMess
     text = fill_text(letter.text, letter.holes, values)
     html = fill_html(letter.html, letter.holes, values)
     data = "".join(fields).encode() + body(text, html)
-    return MailMessage(sender.email, address, subject, data)
+    return MailMessage(sender.email, address, subject, data, letter.signing_keys)
 
 
 def message_id(token: str, delivery_id: int, domain: str) -> str:
