@@ -286,6 +286,7 @@ UNFOLD = {
                     _page("Issues", "newspaper", "delivery_issue_changelist"),
                     _page("Deliveries", "outgoing_mail", "delivery_delivery_changelist"),
                     _page("Lanes", "alt_route", "delivery_lane_changelist"),
+                    _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
                 ],
             },
             {

@@ -1,7 +1,8 @@
-"""Issues, the ledger and lanes in the admin."""
+"""Issues, the ledger, lanes and keys in the admin."""
 
 from delivery.admin.delivery import DeliveryAdmin
+from delivery.admin.dkim import DkimKeyAdmin
 from delivery.admin.issue import IssueAdmin
 from delivery.admin.lane import LaneAdmin
 
-__all__ = ["DeliveryAdmin", "IssueAdmin", "LaneAdmin"]
+__all__ = ["DeliveryAdmin", "DkimKeyAdmin", "IssueAdmin", "LaneAdmin"]

@@ -1,6 +1,7 @@
 """From rows to what a channel composes: the letter (shared) and the recipient (one delivery's own)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from django.conf import settings
@@ -14,6 +15,7 @@ from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
 from delivery.services.facts import issue_facts
 from delivery.services.samples import sample
+from delivery.services.signing_keys import SigningKeys
 from feeds.parsing.entry import Entry
 from subscriptions.links import manage_url, unsubscribe_url
 from subscriptions.models import Subscribable
@@ -27,9 +29,15 @@ class Letters:
     def __init__(self) -> None:
         # One that cannot be made is not tried for every recipient anew.
         self._issues: dict[int, Letter | Exception] = {}
+        self._keys = SigningKeys()
 
     def letter(self, row: Delivery, *, now: datetime) -> Letter:
-        """The letter of a delivery. Raises what rendering raises."""
+        """The letter of a delivery, with the keys that sign it. Raises what rendering raises."""
+        letter = self._unsigned(row, now=now)
+        keys = self._keys.of(letter.from_email) if row.destination.kind == "email" else ()
+        return replace(letter, signing_keys=keys) if keys else letter
+
+    def _unsigned(self, row: Delivery, *, now: datetime) -> Letter:
         if row.issue_id is None:
             return mail_letter(row, now=now)
         if row.issue_id not in self._issues:

@@ -7,7 +7,9 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 
+from delivery.services.dkim_keys import make_key
 from tests.factories import (
+    NOW,
     AssignmentFactory,
     AttemptFactory,
     DeliveryFactory,
@@ -36,6 +38,8 @@ def rows() -> None:
     MailboxMessageFactory()
     SubscriptionFactory()
     SuppressionFactory()
+    for _ in range(2):
+        make_key(domain="example.org", algorithm="ed25519", now=NOW)
 
 
 def address(model: Any, page: str, *args: Any) -> str:

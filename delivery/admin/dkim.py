@@ -1,0 +1,178 @@
+"""The pages of DKIM keys."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from common.admin import ServiceAdmin
+from common.admin_html import facts, moment_of, when
+from common.clock import utcnow
+from common.kinds import InvalidDestination
+from common.panels import Action, CannotAct, Panel
+from common.text import counted
+from delivery.channels.email.address import parse_address
+from delivery.models import DkimKey
+from delivery.services.dkim_keys import activate_key, delete_retired, make_key, retire_key
+
+STANDING = {
+    "active": "It signs the letters from this domain, and from those below it that have no key of their own.",
+    "waiting": "It waits: publish the record below, then choose “Let it sign”.",
+    "retired": "It signs no more. Leave its record for a week: letters may still be on their way.",
+}
+LABELS = {"active": "success", "waiting": "warning"}
+
+
+def standing(key: DkimKey) -> SafeString:
+    rows: list[tuple[str, Any]] = [
+        ("Domain", key.domain),
+        ("Selector", key.selector),
+        ("Algorithm", key.get_algorithm_display()),
+        ("Made", when(key.created_at)),
+        ("State", STANDING[key.state]),
+    ]
+    if key.retired_at:
+        rows.append(("Retired", when(key.retired_at)))
+    return facts(rows)
+
+
+def dns_record(key: DkimKey) -> SafeString:
+    """The record, in pieces that a click selects."""
+    record = key.record
+    return format_html(
+        "<p>Publish this where the DNS of {} is kept; without it no signature counts. Type: TXT. Name:</p>"
+        '<pre class="fl-copy">{}</pre><p>Value:</p><pre class="fl-copy">{}</pre>'
+        "<p>Or, for a zone file, where a string has 255 characters at most:</p>"
+        '<pre class="fl-copy">{}</pre>',
+        key.domain,
+        record.name,
+        record.value,
+        record.zone_line,
+    )
+
+
+def activate(request: HttpRequest, keys: list[int]) -> str:
+    rows = DkimKey.objects.filter(pk__in=keys).order_by("pk")
+    places = [(row.domain, row.algorithm) for row in rows]
+    if len(set(places)) < len(places):
+        raise CannotAct("Of one domain and algorithm only one key signs: choose that one alone.")
+    for row in rows:
+        activate_key(row, now=utcnow())
+    return f"{counted(len(places), 'key')} will sign within a minute; any that did before has retired."
+
+
+def retire(request: HttpRequest, keys: list[int]) -> str:
+    for row in DkimKey.objects.filter(pk__in=keys):
+        retire_key(row, now=utcnow())
+    return f"{counted(len(keys), 'key')} retired. Leave the records for a week."
+
+
+def asked_to_retire(keys: list[int]) -> list[str]:
+    rows = DkimKey.objects.filter(pk__in=keys, active=True)
+    return [
+        f"Letters from {row.domain} will not be signed by {row.selector} any more; without another "
+        "key, large providers may refuse them."
+        for row in rows
+    ] or ["None of these keys signs letters now."]
+
+
+def delete(request: HttpRequest, keys: list[int]) -> str:
+    deleted = delete_retired(keys)
+    if not deleted:
+        raise CannotAct("Only keys that have retired can be deleted.")
+    return f"{counted(deleted, 'key')} deleted."
+
+
+def asked_to_delete(keys: list[int]) -> list[str]:
+    count = DkimKey.objects.filter(pk__in=keys, retired_at__isnull=False).count()
+    return [f"{counted(count, 'retired key')} will be deleted for good, the private part included."]
+
+
+class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Domain and algorithm; the key itself is made here and never shown."""
+
+    domain = forms.CharField(
+        max_length=253,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="What follows the @ of the sender, such as example.org.",
+    )
+    algorithm = forms.ChoiceField(
+        choices=DkimKey.Algorithm,
+        widget=UnfoldAdminSelectWidget(),
+        help_text="RSA (2048 bits) is read everywhere; a second key of Ed25519 may stand beside it.",
+    )
+    selector = forms.CharField(
+        max_length=100,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="The key's name in the DNS. Leave it empty for “feedletter”, or the next that is free.",
+    )
+
+    class Meta:
+        model = DkimKey
+        fields = ("domain", "algorithm", "selector")
+
+    def _post_clean(self) -> None:
+        """The service checks what is given."""
+
+
+@admin.register(DkimKey)
+class DkimKeyAdmin(ServiceAdmin):
+    list_display = ("selector", "domain", "algorithm", "shown_state", "made")
+    list_filter = ("active", "algorithm")
+    search_fields = ("domain", "selector")
+    shown_after_adding = True
+    own_panels = (Panel("The key", standing, order=10), Panel("The DNS record", dns_record, order=20))
+    own_actions = (
+        Action("activate", "Let it sign", activate, fits=lambda key: not key.active),
+        Action("retire", "Retire", retire, asked_to_retire, fits=lambda key: key.state != "retired"),
+        Action(
+            "delete",
+            "Delete",
+            delete,
+            asked_to_delete,
+            permission="drop",
+            fits=lambda key: key.state == "retired",
+        ),
+    )
+    made = moment_of("created_at", "made")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = {} if obj else {"form": NewKeyForm}
+        return super().get_form(request, obj, change=change, **form, **kwargs)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        return () if obj else ((None, {"fields": ("domain", "algorithm", "selector")}),)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        try:
+            domain = parse_address(settings.DEFAULT_FROM_EMAIL).domain
+        except InvalidDestination:  # a machine without a real name has nowhere to publish a record
+            domain = ""
+        return {"domain": domain, **super().get_changeform_initial_data(request)}
+
+    def save_model(self, request: HttpRequest, obj: DkimKey, form: Any, change: bool) -> None:
+        made = make_key(**form.cleaned_data, now=utcnow())
+        obj.pk = made.pk
+        obj.refresh_from_db()
+        messages.success(request, "The key was made. Now publish its record.")
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the service saved."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # There is nothing to edit: keys are made, take turns and retire.
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @display(description="state", label=LABELS)
+    def shown_state(self, key: DkimKey) -> str:
+        return key.state

@@ -1,0 +1,99 @@
+"""`dkim_key DOMAIN`: the key that signs a domain's letters, made if there is none, and its DNS record."""
+
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from delivery.dkim.keys import ALGORITHMS, MAX_PEM
+from delivery.models import DkimKey
+from delivery.services.dkim_keys import activate_key, find_key, make_key, retire_key
+
+STANDING = {
+    "active": "{} signs the letters from {}.",
+    "waiting": "{} waits. When its record is published, take it into use: "
+    "manage.py dkim_key {} --selector {} --activate",
+    "retired": "{} has retired. Leave its record for a week: letters may still be on their way.",
+}
+
+
+def pem_file(name: str) -> bytes:
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(MAX_PEM + 1)
+    except OSError as error:
+        raise ArgumentTypeError(f"“{name}” cannot be read: {error.strerror}.") from error
+
+
+class Command(FeedletterCommand):
+    help = "Shows the DNS record of the key that signs a domain's letters (DKIM); makes the key if need be."
+
+    option_names = {"domain": "DOMAIN"}  # noqa: RUF012
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("domain", metavar="DOMAIN", help="What follows the @ of the sender.")
+        parser.add_argument("--selector", default="", help="The key's name in the DNS.")
+        parser.add_argument("--algorithm", default="", choices=ALGORITHMS, help="A new key is rsa.")
+        act = parser.add_mutually_exclusive_group()
+        act.add_argument("--show", action="store_true", help="Make none, only show it.")
+        act.add_argument(
+            "--new", action="store_true", help="Make another one, to take the place of the first."
+        )
+        act.add_argument(
+            "--import", type=pem_file, metavar="FILE", dest="pem", help="Take a private key from a PEM file."
+        )
+        act.add_argument("--activate", action="store_true", help="Let this one sign; the other one retires.")
+        act.add_argument("--retire", action="store_true", help="Let this one sign no more.")
+
+    def run(self, **options: Any) -> Result:
+        key = self.key(**options)
+        if options["activate"]:
+            key = activate_key(key, now=utcnow())
+        elif options["retire"]:
+            key = retire_key(key, now=utcnow())
+        return Told(sentence(key), facts(key))
+
+    def key(self, **options: Any) -> DkimKey:
+        named = {name: options[name] for name in ("domain", "selector", "algorithm")}
+        if (options["activate"] or options["retire"]) and not options["selector"]:
+            raise CommandError("--selector: say which key.")
+        is_other = options["new"] or options["pem"] is not None
+        if not is_other and (found := find_key(**named)):
+            return found
+        if options["show"] or options["activate"] or options["retire"]:
+            domain = options["domain"]
+            raise CommandError(f"There is no such key of {domain}; “manage.py dkim_key {domain}” makes one.")
+        if options["pem"] == b"":
+            raise CommandError("--import: the file is empty.")
+        return make_key(**named, pem=options["pem"] or b"", now=utcnow())
+
+
+def facts(key: DkimKey) -> dict[str, Any]:
+    """The key for programs; never its private part."""
+    record = key.record
+    return {
+        "domain": key.domain,
+        "selector": key.selector,
+        "algorithm": key.algorithm,
+        "state": key.state,
+        "created_at": key.created_at,
+        "name": record.name,
+        "type": "TXT",
+        "value": record.value,
+        "strings": list(record.strings),
+    }
+
+
+def sentence(key: DkimKey) -> str:
+    record = key.record
+    standing = STANDING[key.state].format(f"The {key.algorithm} key {key.selector}", key.domain, key.selector)
+    return (
+        f"{standing}\n\n"
+        f"The record for the DNS of {key.domain}, without which no signature counts:\n\n"
+        f"Name   {record.name}\nType   TXT\nValue  {record.value}\n\n"
+        "The same for a zone file, where a string has 255 characters at most:\n\n"
+        f"{record.zone_line}"
+    )

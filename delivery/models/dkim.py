@@ -1,0 +1,58 @@
+"""The keys that letters are signed with (DKIM)."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from common.secrets import SecretsField
+from delivery.dkim.keys import ED25519, RSA
+from delivery.dkim.records import Record, record_of
+
+
+class DkimKey(models.Model):
+    """A domain's key. The active one of each algorithm signs; others wait for their turn or have retired."""
+
+    class Algorithm(models.TextChoices):
+        RSA = RSA, "RSA"
+        ED25519 = ED25519, "Ed25519"
+
+    domain = models.CharField(max_length=253)
+    selector = models.CharField(max_length=100)
+    algorithm = models.CharField(max_length=7, choices=Algorithm, default=Algorithm.RSA)
+    # {"pem": the private key}. It leaves the database only to sign.
+    private = SecretsField()
+    # p= of the DNS record.
+    public = models.TextField(editable=False)
+    active = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("domain", "algorithm", "-active", "-pk")
+        verbose_name = "DKIM key"
+        constraints = (
+            models.UniqueConstraint(name="dkim_key_identity", fields=["domain", "selector"]),
+            models.UniqueConstraint(
+                name="dkim_key_one_active", fields=["domain", "algorithm"], condition=Q(active=True)
+            ),
+            models.CheckConstraint(
+                name="dkim_key_retired_is_not_active", condition=Q(active=False) | Q(retired_at=None)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.selector} of {self.domain}"
+
+    @property
+    def state(self) -> str:
+        """active, waiting (never used so far) or retired."""
+        if self.active:
+            return "active"
+        return "retired" if self.retired_at else "waiting"
+
+    @property
+    def record(self) -> Record:
+        """What the DNS has to say about it."""
+        return record_of(
+            domain=self.domain, selector=self.selector, algorithm=self.algorithm, public=self.public
+        )
