@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from tests import services
 
-FIGURES = ("letters", "parsing", "polls")
+FIGURES = ("letters", "dkim", "parsing", "polls")
 
 
 def main(arguments: list[str]) -> int:
@@ -66,6 +66,10 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.parsing import parsing
 
         return [parsing()]
+    if name == "dkim":
+        from bench.dkim import dkim
+
+        return [dkim()]
     from bench.polls import polls
 
     return polls()
