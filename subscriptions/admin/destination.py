@@ -6,15 +6,15 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common import kinds
-from common.admin import ReadOnlyAdmin
+from common.admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin_html import facts, link_to, moment_of, table, when
 from common.panels import Action, Panel
 from common.text import counted
 from subscriptions.models import Destination, Suppression
+from subscriptions.services.suppressing import lift
 
 
 def about(destination: Destination) -> SafeString:
@@ -81,10 +81,16 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
         return data
 
 
+def may_be_written_to(request: HttpRequest, keys: list[int]) -> str:
+    count = lift(suppressions=Suppression.objects.filter(pk__in=keys))
+    return f"{counted(count, 'address', 'addresses')} may be written to again."
+
+
 @admin.register(Suppression)
-class SuppressionAdmin(ModelAdmin):  # type: ignore[misc]
+class SuppressionAdmin(ServiceAdmin):
     form = SuppressionForm
     list_display = ("core", "kind", "reason", "since")
     search_fields = ("core", "reason")
     list_filter = ("kind",)
+    own_actions = (Action("lift", "May be written to again", may_be_written_to, permission="drop"),)
     since = moment_of("created_at", "since")
