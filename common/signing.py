@@ -1,8 +1,9 @@
 """Tokens in links: each is good for one purpose, and compared in constant time.
 
-Two sorts. A *signed* token carries its payload and its end, and dies with SECRET_KEY: for confirmations.
+Three sorts. A *signed* token carries its payload and its end, and dies with SECRET_KEY: for confirmations.
 A *link* token is derived from a random value kept in the row, so that links in letters work for years
 whatever happens to SECRET_KEY (RFC 8058 §3.1: opaque, hard to forge, no cookies).
+A *stamp* proves a short text where case may be lost on the way: in return addresses.
 """
 
 import hmac
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.signing import BadSignature, Signer
 
 LONGEST = 1000
@@ -73,3 +75,20 @@ def check_link(token: str, *, secret: str, purpose: str) -> None:
     """Raises TokenError unless `token` was made from that secret for that purpose."""
     if not hmac.compare_digest(token, link_token(link_pk(token), secret, purpose)):
         raise TokenError(BROKEN)
+
+
+def stamp(purpose: str, text: str) -> str:
+    """32 hex digits that only we can make of that text: half an HMAC-SHA256 keyed with SECRET_KEY."""
+    return _stamp(settings.SECRET_KEY, purpose, text)
+
+
+def is_stamp(purpose: str, text: str, given: str) -> bool:
+    """Whether `given` is the stamp of that text, by SECRET_KEY or one of its fallbacks; in any case."""
+    if not given.isascii():
+        return False
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return any(hmac.compare_digest(_stamp(key, purpose, text), given.lower()) for key in keys)
+
+
+def _stamp(key: str, purpose: str, text: str) -> str:
+    return hmac.digest(key.encode(), f"feedletter.{purpose}.v1:{text}".encode(), "sha256")[:16].hex()

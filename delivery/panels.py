@@ -11,7 +11,7 @@ from common.admin_html import link_to, list_link, table, when
 from common.clock import utcnow
 from common.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.preview import preview
-from delivery.models import Delivery, Issue
+from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from delivery.services.samples import NothingToShow, sample
 from delivery.services.testing import send_test_issue
@@ -22,6 +22,7 @@ from subscriptions.models import Destination, Subscribable, Subscription
 TESTS_AT_ONCE = 10
 SENT_SHOWN = 30
 ISSUES_SHOWN = 10
+BOUNCES_SHOWN = 10
 
 
 def install() -> None:
@@ -32,6 +33,9 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("Preview", preview, order=30, is_beside=True))
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
+    add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
+    add_panel("subscriptions.Subscription", Panel("What came back", bounces_of_subscriber, order=25))
+    add_panel("subscriptions.Destination", Panel("What came back", bounces_of, order=35))
     add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
 
 
@@ -86,6 +90,27 @@ def sent_to(destination: Destination) -> SafeString:
     return table(
         ("what", "newsletter", "state", "sent", "in the server’s words"), shown, "Nothing was sent so far."
     )
+
+
+def bounces_of_delivery(delivery: Delivery) -> SafeString | str:
+    return _bounces(delivery.bounces.all())
+
+
+def bounces_of_subscriber(subscription: Subscription) -> SafeString | str:
+    return bounces_of(subscription.destination)
+
+
+def bounces_of(destination: Destination) -> SafeString | str:
+    """The newest bounces and complaints of an address; no panel where there are none."""
+    return _bounces(destination.bounces.all())
+
+
+def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
+    shown = [
+        (link_to(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
+        for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]
+    ]
+    return table(("what", "when", "in the server’s words", "what was done"), shown) if shown else ""
 
 
 def _deliveries(destination: Destination) -> "QuerySet[Delivery]":

@@ -14,7 +14,7 @@ from django.utils import timezone
 from common.admin_html import add_url, list_url
 from common.clock import utcnow
 from common.text import counted
-from delivery.models import Delivery, Lane
+from delivery.models import Bounce, Delivery, Lane
 from feedletter_site.feed_health import feed_health
 from feeds.models import Feed
 from subscriptions.admin_words import waits_for
@@ -99,6 +99,7 @@ def in_trouble() -> list[Alert]:
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
         (Feed.objects.filter(held_since__isnull=False), "feed is held for you", {"health": "held"}),
         (Delivery.objects.filter(state="held"), "delivery is held for you", {"state__exact": "held"}),
+        (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
         (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
         (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),

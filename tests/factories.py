@@ -7,7 +7,7 @@ from typing import Any
 import factory as factory_boy
 from factory.django import DjangoModelFactory
 
-from delivery.models import Attempt, Delivery, Issue, IssueItem, Lane, MailboxMessage
+from delivery.models import Attempt, Bounce, Delivery, Issue, IssueItem, Lane, MailboxMessage
 from feeds.models import Feed, FeedDocument, Item, Poll
 from feeds.parsing.entry import Entry
 from feeds.services.adding import host_of_url
@@ -312,6 +312,22 @@ class AttemptFactory(Factory):
     at = NOW
     outcome = "temporary"
     text = "451 4.3.0 Try again later"
+
+
+class BounceFactory(Factory):
+    class Meta:
+        model = Bounce
+
+    delivery = factory.SubFactory(DeliveryFactory, state="sent", sent_at=NOW)
+    destination = factory.LazyAttribute(lambda o: o.delivery.destination if o.delivery else None)
+    domain = "example.org"
+    kind = "hard"
+    status = "5.1.1"
+    diagnostic = "550 5.1.1 No such user"
+    recipient = factory.LazyAttribute(lambda o: o.destination.core if o.destination else "who@example.org")
+    at = NOW
+    effect = "Nothing arrives at this address."
+    digest = factory.Sequence(lambda n: f"{n:064x}")
 
 
 class MailboxMessageFactory(Factory):

@@ -12,7 +12,7 @@ class Issue(models.Model):
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="issues")
     within_type_id = models.CharField(max_length=64)
-    token = models.CharField(max_length=32, help_text="Random; part of every Message-ID.")
+    token = models.CharField(max_length=32, help_text="Random; every Message-ID is derived from it.")
     title = models.TextField(help_text="What the archive calls it.")
     subject = models.TextField()
     html = models.TextField()

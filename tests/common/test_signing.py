@@ -1,6 +1,7 @@
 """Tokens: good for one purpose, until their end, and for nothing else."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import override_settings
@@ -102,3 +103,18 @@ def test_a_link_token_does_not_depend_on_secret_key() -> None:
 def test_nonsense_is_no_link_token(token: str) -> None:
     with pytest.raises(TokenError, match="not complete"):
         signing.link_pk(token)
+
+
+def test_a_stamp_is_good_for_its_text_and_purpose_only_in_any_case() -> None:
+    made = signing.stamp("bounce", "7")
+    assert signing.is_stamp("bounce", "7", made.upper())
+    others = [("bounce", "8", made), ("other", "7", made), ("bounce", "7", made[:-1]), ("bounce", "7", "ž")]
+    assert not any(signing.is_stamp(*other) for other in others)
+
+
+def test_a_stamp_outlives_a_change_of_the_key_as_long_as_the_old_one_is_kept(settings: Any) -> None:
+    made = signing.stamp("bounce", "7")
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "another"
+    assert signing.is_stamp("bounce", "7", made)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert not signing.is_stamp("bounce", "7", made)

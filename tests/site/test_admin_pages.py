@@ -12,6 +12,7 @@ from tests.factories import (
     NOW,
     AssignmentFactory,
     AttemptFactory,
+    BounceFactory,
     DeliveryFactory,
     FeedFactory,
     ItemFactory,
@@ -36,6 +37,8 @@ def rows() -> None:
     issue = an_issue()
     AttemptFactory(delivery=DeliveryFactory(issue=issue, state="failed", last_error="550 5.1.1 No such user"))
     MailboxMessageFactory()
+    BounceFactory(held=True)
+    BounceFactory(delivery=None, kind="unknown")
     SubscriptionFactory()
     SuppressionFactory()
     for _ in range(2):

@@ -5,6 +5,7 @@ import ipaddress
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from delivery.bounces.return_path import return_path
 from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient, Session
 from delivery.channels.email.message import MailMessage, compose
 from delivery.channels.email.session import MailboxSession, SmtpSession, UnusableSession
@@ -28,7 +29,12 @@ class EmailChannel:
         return core.rpartition("@")[2]
 
     def compose(self, letter: Letter, recipient: Recipient) -> MailMessage:
-        return compose(letter, recipient, site_host=settings.SITE_HOST)
+        return compose(
+            letter,
+            recipient,
+            site_host=settings.SITE_HOST,
+            return_path=return_path(recipient.delivery_id),
+        )
 
     def connect(self, lane: LaneFacts) -> Session:
         """Reads EMAIL_URL; connects at the first message."""

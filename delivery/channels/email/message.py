@@ -1,5 +1,6 @@
 """Turns a letter and its recipient into the message that goes out. Pure."""
 
+import hmac
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,8 +31,10 @@ class MailMessage:
 
     @property
     def needs_utf8(self) -> bool:
-        """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII."""
-        return not (self.sender.isascii() and self.recipient.isascii())
+        """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII,
+        in the envelope or in the header (a From, where the envelope has a return address of ours)."""
+        head = self.data[: self.data.find(b"\r\n\r\n")]
+        return not (self.sender.isascii() and self.recipient.isascii() and head.isascii())
 
     def dated(self, now: datetime) -> bytes:
         """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
@@ -39,8 +42,11 @@ class MailMessage:
         return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 
 
-def compose(letter: Letter, recipient: Recipient, *, site_host: str) -> MailMessage:
-    """The message of one delivery. Raises InvalidDestination when the sender is no address."""
+def compose(letter: Letter, recipient: Recipient, *, site_host: str, return_path: str = "") -> MailMessage:
+    """The message of one delivery. Raises InvalidDestination when the sender is no address.
+
+    `return_path` is where bounces go: the envelope's sender (RFC 5321 §4.4). Without one they go to From.
+    """
     sender = parse_sender(letter.from_email)
     address = headers.checked(recipient.config.get("address") or recipient.core)
     values = values_for(letter, recipient)
@@ -60,12 +66,19 @@ def compose(letter: Letter, recipient: Recipient, *, site_host: str) -> MailMess
     text = fill_text(letter.text, letter.holes, values)
     html = fill_html(letter.html, letter.holes, values)
     data = "".join(fields).encode() + body(text, html)
-    return MailMessage(sender.email, address, subject, data, letter.signing_keys)
+    envelope = headers.checked(return_path) if return_path else sender.email
+    return MailMessage(envelope, address, subject, data, letter.signing_keys)
 
 
 def message_id(token: str, delivery_id: int, domain: str) -> str:
     """The same for every attempt of a delivery, so that mailboxes can drop a duplicate."""
-    return f"<{re.sub('[^A-Za-z0-9_-]', '', token)}.{delivery_id}@{domain}>"
+    return f"<{message_mark(token, delivery_id)}.{delivery_id}@{domain}>"
+
+
+def message_mark(token: str, delivery_id: int) -> str:
+    """32 hex digits that nobody can guess from another reader's letter of the same issue: a report that
+    quotes them comes from someone who had this one."""
+    return hmac.digest(token.encode(), f"message-id:{delivery_id}".encode(), "sha256")[:16].hex()
 
 
 def list_id(name: str, host: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from common.kinds import InvalidDestination
 from delivery.channels.email.address import clean_name
 from delivery.channels.email.headers import MAX_TEXT
-from delivery.channels.email.message import MailMessage, compose
+from delivery.channels.email.message import MailMessage, compose, message_mark
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\u2028\u2029"))
@@ -51,7 +51,7 @@ def test_an_issue_carries_what_mailbox_providers_ask_for() -> None:
     assert mail["To"] == "Ada Lovelace <Ada@example.test>"
     assert mail["Subject"] == "A post about bees"
     assert mail["Date"].datetime == NOW
-    assert mail["Message-ID"] == "<t0ken.7@example.org>"
+    assert mail["Message-ID"] == f"<{message_mark('t0ken', 7)}.7@example.org>"
     assert mail["MIME-Version"] == "1.0"
     assert mail["List-Id"] == "Example Weekly <example-weekly.letters.example.org>"
     assert mail["List-Unsubscribe"] == "<https://letters.example.org/unsubscribe/abc123/>"
@@ -81,6 +81,32 @@ def test_the_message_id_is_the_same_at_every_attempt_and_another_for_every_deliv
     again = {parsed(made())["Message-ID"], parsed(made(subject="corrected"))["Message-ID"]}
     assert len(again) == 1
     assert parsed(made(to={"delivery_id": 8}))["Message-ID"] not in again
+
+
+def test_no_reader_can_guess_the_message_id_of_anothers_letter() -> None:
+    ids = [parsed(made(to={"delivery_id": number}))["Message-ID"] for number in (7, 8)]
+    marks = {each.partition(".")[0] for each in ids}
+    assert len(marks) == 2
+    assert all(re.fullmatch("<[0-9a-f]{32}", mark) for mark in marks)
+    assert "t0ken" not in "".join(ids)
+
+
+def test_bounces_go_to_the_return_path_and_never_to_the_null_sender() -> None:
+    mail = compose(letter(), recipient(), site_host="x.example", return_path="bounces+7-ab@b.example")
+    assert mail.sender == "bounces+7-ab@b.example"
+    assert parsed(mail)["From"] == "Example <letters@example.org>"
+    assert made().sender == "letters@example.org"
+    with pytest.raises(ValueError, match="no e-mail address"):
+        compose(letter(), recipient(), site_host="x.example", return_path="a> SIZE=0")
+
+
+def test_a_sender_beyond_ascii_needs_smtputf8_whatever_the_return_path() -> None:
+    sender = "Žofie <žofie@example.org>"
+    mail = compose(
+        letter(from_email=sender), recipient(), site_host="x.example", return_path="bounces+7-ab@b.example"
+    )
+    assert mail.needs_utf8
+    assert not made(subject="Žluť", html="<p>Žluť</p>", from_email="Žofie <a@example.org>").needs_utf8
 
 
 def test_marks_that_turn_the_direction_of_writing_stay_out_of_headers() -> None:

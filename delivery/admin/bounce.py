@@ -1,0 +1,87 @@
+"""The pages of what came back."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.admin import ReadOnlyAdmin
+from common.admin_html import facts, link_to, moment_of, when
+from common.clock import utcnow
+from common.panels import Action, Panel
+from common.text import counted, shortened
+from delivery.models import Bounce
+from delivery.services.bouncing import release
+
+# Two lines on a phone.
+SHOWN = 64
+LABELS = {
+    "complaint": "danger",
+    "hard": "danger",
+    "soft": "warning",
+    "policy": "warning",
+    "delayed": "info",
+    "unknown": "info",
+}
+
+
+def about(bounce: Bounce) -> SafeString:
+    rows: list[tuple[str, Any]] = [
+        ("What", bounce.get_kind_display()),
+        ("Came", when(bounce.at)),
+        ("Address", link_to(bounce.destination) if bounce.destination else "Not proven."),
+        ("Delivery", link_to(bounce.delivery) if bounce.delivery else "Not known."),
+        ("It names", bounce.recipient or "Nobody."),
+        ("Status", bounce.status or "None."),
+        ("In the server’s words", bounce.diagnostic or "Nothing was said."),
+        ("What was done", bounce.effect),
+    ]
+    return facts(rows)
+
+
+def suppress_held(request: HttpRequest, keys: list[int]) -> str:
+    count = release(bounces=_held(keys), suppressing=True, now=utcnow())
+    return f"{counted(count, 'address', 'addresses')} will not be written to any more."
+
+
+def let_be(request: HttpRequest, keys: list[int]) -> str:
+    count = release(bounces=_held(keys), suppressing=False, now=utcnow())
+    return f"{counted(count, 'bounce')} let be: letters go on to {'that' if count == 1 else 'those'}."
+
+
+def _held(keys: list[int]) -> list[Bounce]:
+    return list(Bounce.objects.filter(pk__in=keys, held=True))
+
+
+@admin.register(Bounce)
+class BounceAdmin(ReadOnlyAdmin):
+    list_display = ("whom", "shown_kind", "came", "said", "done")
+    list_filter = ("kind", "held")
+    search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")
+    list_select_related = ("destination",)
+    own_panels = (Panel("What came back", about, order=10),)
+    own_actions = (
+        Action(
+            "suppress_held", "Held: do not write there any more", suppress_held, fits=lambda row: row.held
+        ),
+        Action("let_be", "Held: let be", let_be, fits=lambda row: row.held),
+    )
+    came = moment_of("at", "came")
+
+    @display(description="whom", ordering="recipient")
+    def whom(self, bounce: Bounce) -> str:
+        return str(bounce.destination or bounce.recipient or "nobody known")
+
+    @display(description="what", label=LABELS, ordering="kind")
+    def shown_kind(self, bounce: Bounce) -> tuple[str, str]:
+        return bounce.kind, bounce.get_kind_display()
+
+    @display(description="said", ordering="diagnostic")
+    def said(self, bounce: Bounce) -> str:
+        return shortened(bounce.diagnostic, SHOWN)
+
+    @display(description="done", ordering="effect")
+    def done(self, bounce: Bounce) -> str:
+        return shortened(bounce.effect, SHOWN)

@@ -1,0 +1,20 @@
+"""Making and proving return addresses."""
+
+from django.conf import settings
+
+from common.signing import is_stamp, stamp
+from delivery.rules.verp import Token, address
+
+PURPOSE = "bounce"
+
+
+def return_path(delivery_id: int) -> str:
+    """Where the bounces of that delivery go; empty without BOUNCE_DOMAIN."""
+    if not settings.BOUNCE_DOMAIN:
+        return ""
+    return address(Token(delivery_id, stamp(PURPOSE, f"{delivery_id:x}")), settings.BOUNCE_DOMAIN)
+
+
+def is_ours(token: Token) -> bool:
+    """Whether we made that return address: who names it has seen the letter, or its way."""
+    return is_stamp(PURPOSE, token.text, token.stamp)

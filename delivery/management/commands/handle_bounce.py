@@ -1,0 +1,38 @@
+"""`handle_bounce`: takes one bounce, complaint or automatic reply from standard input."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from delivery.bounces.parsing import MAX_BYTES
+from delivery.services.bouncing import take_report
+
+# sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
+TRY_AGAIN = 75
+
+
+class Command(FeedletterCommand):
+    help = "Takes a mail that came back, from standard input: for a mail server's pipe."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--recipient", default="", metavar="ADDRESS", help="Whom it was sent to, from the envelope."
+        )
+
+    def run(self, **options: Any) -> Result:
+        raw = sys.stdin.buffer.read(MAX_BYTES)
+        if not raw.strip():
+            raise CommandError("Nothing came by standard input: pipe a mail into this command.")
+        taken = take_report(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
+        facts = {"kind": taken.kind, "effect": taken.effect, "id": taken.bounce and taken.bounce.pk}
+        return Told(f"{taken.kind}: {taken.effect}", facts)
+
+    def _exit_code(self, argv: list[str]) -> int:
+        try:
+            return TRY_AGAIN if super()._exit_code(argv) else 0
+        except Exception as error:  # noqa: BLE001 - none may lose the mail
+            self.stderr.write(f"{type(error).__name__}: {error}")
+            return TRY_AGAIN

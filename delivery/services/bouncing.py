@@ -1,0 +1,253 @@
+"""Taking reports: what they prove, what is done to the address, and a row that says so. Idempotent.
+
+Anyone can send a report to a return address. Only one that names a letter as nobody but its reader and the
+hosts on its way can know it has any effect: by our stamped return address, or by its Message-ID together
+with the right recipient.
+"""
+
+import hmac
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from common import kinds
+from common.kinds import InvalidDestination
+from delivery.bounces.parsing import Finding, Report, Unreadable, digest, read
+from delivery.bounces.return_path import is_ours
+from delivery.channels.email.message import message_mark
+from delivery.models import Bounce, Delivery
+from delivery.rules.bounce_policy import (
+    FLOOD_LEAST,
+    FLOOD_SHARE,
+    FLOOD_WINDOW,
+    SOFT_WINDOW,
+    Act,
+    History,
+    Kind,
+    act,
+    mildest,
+)
+from delivery.rules.verp import tokens
+from subscriptions.models import Destination, Subscription
+from subscriptions.services.leaving import leave
+from subscriptions.services.suppressing import suppress
+
+log = logging.getLogger(__name__)
+
+IGNORED = (Kind.AUTO_REPLY, Kind.ARRIVED)
+UNPROVEN = "Ignored: it does not prove which letter it is about."
+KEEP_UNPROVEN = timedelta(days=30)
+KEEP = timedelta(days=730)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a report: its kind, the sentence about it, and the row, where there is one."""
+
+    kind: str
+    effect: str
+    bounce: Bounce | None = None
+    is_new: bool = True
+
+
+def take_report(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
+    """Takes one mail that came back. `recipient` is whom the envelope named, where that is known."""
+    try:
+        report = read(raw)
+    except Unreadable as error:
+        report = Report(Kind.UNKNOWN, (), (), (), str(error))
+    if report.kind in IGNORED:
+        return Taken(report.kind.value, "Ignored.")
+    delivery, finding = _proven(report, recipient)
+    if delivery is None:
+        return _record(digest(raw), _unproven(report, now))
+    if finding.kind in IGNORED:
+        return Taken(finding.kind.value, "Ignored.")
+    known = digest(raw, delivery.pk)
+    return take_finding(delivery=delivery, finding=finding, digest=known, now=now, words=report.words)
+
+
+@transaction.atomic
+def take_finding(
+    *, delivery: Delivery, finding: Finding, digest: str, now: datetime, words: str = ""
+) -> Taken:
+    """Records what is known to have become of a delivery, and does what follows from it.
+
+    `digest` is at most 64 characters, the same for the same report: the second time changes nothing.
+    """
+    # One report of an address at a time: each has to see the days of those before it.
+    destination = Destination.objects.select_for_update(no_key=True).get(pk=delivery.destination_id)
+    taken = _record(
+        digest,
+        {
+            "delivery": delivery,
+            "destination": destination,
+            "domain": delivery.domain,
+            "kind": finding.kind.value,
+            "status": finding.status[:16],
+            "diagnostic": finding.diagnostic or words,
+            "recipient": _named(finding),
+            "at": now,
+        },
+    )
+    return _acted(taken.bounce, finding.kind) if taken.is_new and taken.bounce else taken
+
+
+def release(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
+    """Decides on held bounces: suppresses their addresses, or lets them be. Returns how many there were."""
+    held = Bounce.objects.filter(pk__in=[bounce.pk for bounce in bounces], held=True)
+    count = 0
+    for bounce in held.select_related("destination").order_by("pk"):
+        count += _released(bounce, suppressing, now)
+    return count
+
+
+def prune_bounces(*, now: datetime) -> int:
+    """Forgets reports that prove nothing after 30 days, all others after two years. Returns how many."""
+    old = Bounce.objects.filter(delivery=None, at__lt=now - KEEP_UNPROVEN)
+    older = Bounce.objects.filter(at__lt=now - KEEP)
+    return sum(rows.delete()[0] for rows in (old, older))
+
+
+@transaction.atomic
+def _released(bounce: Bounce, suppressing: bool, now: datetime) -> bool:
+    effect = "Suppressed by hand." if suppressing else "Let be by hand."
+    if not Bounce.objects.filter(pk=bounce.pk, held=True).update(held=False, effect=effect):
+        return False
+    if suppressing and bounce.destination:
+        _suppress(bounce, bounce.destination, "Nothing arrives at this address.", now)
+    return True
+
+
+def _record(digest: str, facts: dict[str, Any]) -> Taken:
+    bounce, is_new = Bounce.objects.get_or_create(digest=digest, defaults=facts)
+    effect = bounce.effect if is_new else "Known already."
+    return Taken(bounce.kind, effect, bounce, is_new)
+
+
+def _unproven(report: Report, now: datetime) -> dict[str, Any]:
+    finding = report.findings[0] if report.findings else Finding(Kind.UNKNOWN)
+    return {
+        "kind": Kind.UNKNOWN.value,
+        "status": finding.status[:16],
+        "diagnostic": finding.diagnostic or report.words,
+        "recipient": _named(finding),
+        "at": now,
+        "effect": UNPROVEN,
+    }
+
+
+def _named(finding: Finding) -> str:
+    return finding.addresses[0] if finding.addresses else ""
+
+
+# --- what is proven
+
+
+def _proven(report: Report, recipient: str) -> tuple[Delivery | None, Finding]:
+    """The delivery it is about, and what it says of that one."""
+    for token in (*tokens(recipient.encode()), *report.tokens):
+        if is_ours(token) and (delivery := _delivery(token.delivery_id)):
+            return delivery, _of_delivery(report.findings, delivery)
+    for mark in report.marks:
+        delivery = _delivery(mark.delivery_id)
+        named = delivery and _naming(report.findings, delivery)
+        if delivery and named and _is_mark(mark.mark, delivery):
+            return delivery, named
+    return None, Finding(Kind.UNKNOWN)
+
+
+def _delivery(pk: int) -> Delivery | None:
+    rows = Delivery.objects.select_related("destination", "issue", "subscription")
+    return rows.defer("issue__html", "issue__text", "context").filter(pk=pk, lane__kind="email").first()
+
+
+def _is_mark(mark: str, delivery: Delivery) -> bool:
+    # Only an issue's token is random enough to keep a Message-ID from being guessed.
+    return delivery.issue is not None and hmac.compare_digest(
+        mark, message_mark(delivery.issue.token, delivery.pk)
+    )
+
+
+def _of_delivery(findings: Sequence[Finding], delivery: Delivery) -> Finding:
+    """Each letter has one recipient. Where the report names others, that one was an alias: it works as
+    long as one of them does."""
+    named = _naming(findings, delivery)
+    if named or not findings:
+        return named or Finding(Kind.UNKNOWN)
+    kind = mildest(finding.kind for finding in findings)
+    return next(finding for finding in findings if finding.kind is kind)
+
+
+def _naming(findings: Sequence[Finding], delivery: Delivery) -> Finding | None:
+    core = delivery.destination.core
+    return next((one for one in findings if core in map(_core, one.addresses)), None)
+
+
+def _core(address: str) -> str:
+    try:
+        return kinds.get("email").parse_destination({"email": address}).core
+    except InvalidDestination:
+        return ""
+
+
+# --- what follows
+
+
+def _acted(bounce: Bounce, kind: Kind) -> Taken:
+    assert bounce.destination is not None  # noqa: S101 - for the type checker
+    decision, effect = act(kind, _history(bounce, kind))
+    if decision is Act.SUPPRESS:
+        _suppress(bounce, bounce.destination, effect, bounce.at)
+    if kind is Kind.COMPLAINT and bounce.delivery and bounce.delivery.subscription:
+        leave(subscription=bounce.delivery.subscription, now=bounce.at)
+    bounce.effect, bounce.held = effect, decision is Act.HOLD
+    bounce.save(update_fields=["effect", "held"])
+    return Taken(bounce.kind, effect, bounce)
+
+
+def _suppress(bounce: Bounce, destination: Destination, reason: str, now: datetime) -> None:
+    said = f"{reason} The server said: {bounce.diagnostic}" if bounce.diagnostic else reason
+    if suppress(kind=destination.kind, core=destination.core, reason=said, now=now):
+        log.info("suppressed", extra={"delivery": bounce.delivery_id, "kind": bounce.kind})
+
+
+def _history(bounce: Bounce, kind: Kind) -> History:
+    if kind is Kind.SOFT:
+        return History(soft_days=_soft_days(bounce), confirmed_since=_confirmed_since(bounce))
+    if kind is Kind.HARD:
+        hard, sent = _of_domain(bounce)
+        return History(confirmed_since=_confirmed_since(bounce), domain_hard=hard, domain_sent=sent)
+    return History()
+
+
+def _soft_days(bounce: Bounce) -> frozenset[Any]:
+    rows = Bounce.objects.filter(
+        destination=bounce.destination, kind=Kind.SOFT.value, at__gt=bounce.at - SOFT_WINDOW
+    )
+    return frozenset(rows.order_by().values_list("at__date", flat=True).distinct())
+
+
+def _confirmed_since(bounce: Bounce) -> bool:
+    delivery = bounce.delivery
+    assert delivery is not None  # noqa: S101 - for the type checker
+    sent = delivery.sent_at or delivery.created_at
+    rows = Subscription.objects.filter(destination=bounce.destination, status=Subscription.Status.CONFIRMED)
+    return rows.filter(confirmed_at__gt=sent).exists()
+
+
+def _of_domain(bounce: Bounce) -> tuple[int, int]:
+    """Hard bounces of the domain within the hour, and the letters of their issues that were sent there,
+    counted no further than needed."""
+    since = bounce.at - FLOOD_WINDOW
+    recent = Bounce.objects.filter(domain=bounce.domain, at__gt=since, kind=Kind.HARD.value).order_by()
+    hard = recent.count() if bounce.domain else 0
+    if hard < FLOOD_LEAST:
+        return hard, 0
+    issues = recent.exclude(delivery__issue=None).values_list("delivery__issue", flat=True).distinct()[:10]
+    sent = Delivery.objects.filter(issue__in=list(issues), state=Delivery.State.SENT, domain=bounce.domain)
+    return hard, sent.order_by()[: int(hard / FLOOD_SHARE) + 1].count()

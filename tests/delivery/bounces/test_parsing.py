@@ -1,0 +1,249 @@
+"""What mails that come back say: by the standards, in the ways of old hosts, and against them."""
+
+import base64
+import contextlib
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from delivery.bounces.parsing import (
+    MAX_ADDRESS,
+    MAX_BYTES,
+    MAX_FINDINGS,
+    MAX_WORDS,
+    Mark,
+    Unreadable,
+    digest,
+    read,
+)
+from delivery.rules.bounce_policy import Kind
+from delivery.rules.verp import MOST_TOKENS, Token, address, tokens
+from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
+
+STAMP = "0123456789abcdef" * 2
+
+
+def test_a_delivery_report_says_who_what_and_in_whose_words() -> None:
+    report = read(dsn(failed("Ada@example.org", said="No such user; try Bo")))
+    (found,) = report.findings
+    assert (report.kind, found.kind, found.status) == (Kind.HARD, Kind.HARD, "5.1.1")
+    assert found.addresses == ("Ada@example.org",)
+    assert found.diagnostic == "550 5.1.1 No such user; try Bo"
+
+
+def test_every_recipient_is_told_and_the_worst_gives_the_kind() -> None:
+    actions = {"delayed": "4.4.1", "delivered": "2.0.0", "relayed": "2.0.0", "expanded": "2.0.0"}
+    report = read(
+        dsn(
+            *({**failed(f"{action}@x.org", status), "Action": action} for action, status in actions.items()),
+            failed("full@x.org", "5.2.2"),
+            failed("no@x.org", "5.7.1"),
+        )
+    )
+    kinds = [found.kind for found in report.findings]
+    assert kinds == [Kind.DELAYED, Kind.ARRIVED, Kind.ARRIVED, Kind.ARRIVED, Kind.SOFT, Kind.POLICY]
+    assert report.kind is Kind.SOFT
+
+
+def test_the_address_as_we_wrote_it_goes_before_the_one_that_was_tried() -> None:
+    fields = failed("forwarded@else.test") | {"Original-Recipient": "rfc822; <ada@example.org>"}
+    assert read(dsn(fields)).findings[0].addresses == ("ada@example.org", "forwarded@else.test")
+
+
+@pytest.mark.parametrize(
+    "encoding", ["", "Content-Transfer-Encoding: base64\n", "Content-Transfer-Encoding: quoted-printable\n"]
+)
+@pytest.mark.parametrize("written", ["utf-8; žofie@přiklad.test", r"utf-8; \x{17E}ofie@p\x{159}iklad.test"])
+def test_addresses_with_letters_of_all_languages(encoding: str, written: str) -> None:
+    status = (
+        "Reporting-MTA: dns; mx.example.test\n\n"
+        f"Final-Recipient: {written}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 není\n"
+    )
+    if "base64" in encoding:
+        status = base64.encodebytes(status.encode()).decode()
+    elif encoding:
+        status = (
+            status.replace("=", "=3D").replace("ž", "=C5=BE").replace("ř", "=C5=99").replace("í", "=C3=AD")
+        )
+    report = read(dsn(kind="message/global-delivery-status", encoding=encoding, status=status))
+    (found,) = report.findings
+    assert (found.addresses, found.kind) == (("žofie@přiklad.test",), Kind.HARD)
+    assert found.diagnostic == "550 5.1.1 není"
+
+
+def test_a_status_that_says_nothing_gives_way_to_the_servers_words() -> None:
+    fields = failed(status="5.0.0") | {"Diagnostic-Code": "smtp; 552 5.2.2 Mailbox full"}
+    assert read(dsn(fields)).findings[0].status == "5.2.2"
+
+
+@pytest.mark.parametrize("kind", ["abuse", "fraud", "opt-out"])
+def test_a_complaint_names_its_reader(kind: str) -> None:
+    report = read(complaint(kind, whom="ada@example.org"))
+    assert report.kind is Kind.COMPLAINT
+    assert report.findings[0].addresses == ("ada@example.org",)
+
+
+def test_a_redacted_complaint_is_one_too_and_what_is_none_is_not() -> None:
+    assert read(complaint()).kind is Kind.COMPLAINT
+    assert read(complaint("not-spam")).kind is Kind.AUTO_REPLY
+    assert {read(complaint(kind)).kind for kind in ("virus", "other", "auth-failure", "x")} == {Kind.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        reply(Auto_Submitted="auto-replied"),
+        reply(Auto_Submitted="auto-replied; owner-email=a@example.org"),
+        reply(X_Autoreply="yes"),
+        reply("Out of office: until Monday", Precedence="bulk"),
+        reply("Automatic reply: A letter", X_Auto_Response_Suppress="All"),
+        reply("Abwesenheitsnotiz", Return_Path="<>"),
+        reply("Out of office", Auto_Submitted="auto-generated", text="ada@example.org: user unknown"),
+    ],
+)
+def test_automatic_replies_are_no_bounces(mail: bytes) -> None:
+    assert read(mail).kind is Kind.AUTO_REPLY
+
+
+@pytest.mark.parametrize(
+    "mail", [reply(), reply("I was out of office"), reply(Auto_Submitted="no"), reply(Precedence="bulk")]
+)
+def test_what_a_person_wrote_is_neither(mail: bytes) -> None:
+    assert read(mail).kind is Kind.UNKNOWN
+
+
+def test_a_bounce_of_no_standard_form_is_understood_by_its_words() -> None:
+    (found,) = read(QMAIL).findings
+    assert (found.kind, found.addresses, found.status) == (Kind.HARD, ("ada@example.org",), "5.1.1")
+    full = QMAIL.replace(b"Sorry, no mailbox here by that name. (#5.1.1)", b"Mailbox quota exceeded.")
+    assert read(full).kind is Kind.SOFT
+    vague = QMAIL.replace(b"Sorry, no mailbox here by that name. (#5.1.1)", b"I could not.")
+    assert read(vague).kind is Kind.SOFT
+
+
+# --- what names our letters
+
+
+def test_return_addresses_and_message_ids_are_found_wherever_they_stand() -> None:
+    one, two = Token(7, STAMP), Token(0xFFF, STAMP[::-1])
+    mark = "f" * 32
+    raw = dsn(failed(), to=address(one, "b.example").upper(), about=f"<{mark}.12@sender.example>")
+    report = read(raw + b"\nReturn-Path: <" + address(two, "b.example").encode() + b">\n")
+    assert report.tokens == (one, two)
+    assert report.marks == (Mark(12, mark),)
+
+
+@given(st.integers(1, 2**63 - 1), st.binary(min_size=16, max_size=16))
+def test_a_return_address_is_short_and_reads_back_in_any_case(pk: int, stamp: bytes) -> None:
+    token = Token(pk, stamp.hex())
+    made = address(token, "b.example")
+    assert len(made.partition("@")[0]) <= 64
+    for way in (made, made.upper(), made.title()):
+        assert tokens(f"To: <{way}>".encode()) == (token,)
+
+
+@given(st.binary(max_size=300))
+def test_tokens_of_anything_are_few_and_whole(raw: bytes) -> None:
+    many = b"".join(b" bounces+%x-" % n + STAMP.encode() for n in range(1, 30))
+    assert len(tokens(raw + many)) == MOST_TOKENS
+    assert tokens(b"bounces+7-" + STAMP.encode() + b"f@x") == ()
+
+
+def test_the_digest_is_the_reports_own() -> None:
+    raw = dsn(failed())
+    assert digest(raw) == digest(b"Received: x\r\n" + raw.replace(b"\n", b"\r\n") + b"\r\n")
+    others = {digest(dsn(failed(), id="other")), digest(dsn(failed("b@c.de"))), digest(raw, 7), digest(raw)}
+    assert len(others) == 4
+
+
+# --- against it
+
+
+def nested(depth: int) -> bytes:
+    mail = b"From: a@b.org\n\nx"
+    for _ in range(depth):
+        mail = b"Content-Type: message/rfc822\n\n" + mail
+    return mail
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        nested(90),
+        dsn(*(failed(f"a{n}@b.org") for n in range(5000))),
+        dsn(failed("a" * 100_000 + "@b.org", said="x" * 500_000)),
+        b"From: a@b.org\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\n\n" * 100_000,
+        b"From: a@b.org\nSubject: " + b"=?utf-8?q?=" * 50_000 + b"\n\n" + b"(" * 100_000,
+        b"From: MAILER-DAEMON@x\nSubject: failure notice\n\n" + b"<a@b.org>:\n" * 100_000,
+        b"From: a@b.org\n" + b"A: b\n" * 100_000 + b"\n",
+    ],
+    ids=["nested", "recipients", "words", "parts", "encoded", "loose", "headers"],
+)
+def test_large_and_twisted_mails_are_read_quickly_and_bounded(raw: bytes) -> None:
+    began = time.process_time()
+    with contextlib.suppress(Unreadable):
+        report = read(raw)
+        assert len(report.findings) <= MAX_FINDINGS
+        assert all(len(found.diagnostic) <= MAX_WORDS for found in report.findings)
+        assert all(len(who) <= MAX_ADDRESS for found in report.findings for who in found.addresses)
+    assert time.process_time() - began < 4
+
+
+def test_too_many_parts_are_refused() -> None:
+    with pytest.raises(Unreadable, match="more than 100 parts"):
+        read(nested(101))
+    with pytest.raises(Unreadable, match="may divide parts"):
+        read(b"From: a@b.org\n\n" + b"--x\n" * 2001)
+    with pytest.raises(Unreadable, match="no header"):
+        read(b"")
+
+
+def test_only_the_beginning_is_read() -> None:
+    raw = b"From: a@b.org\n\n".ljust(MAX_BYTES, b"x")
+    assert read(raw + b" bounces+7-" + STAMP.encode()).tokens == ()
+
+
+SEEDS = [dsn(failed(), failed("b@c.de", "4.2.2")), complaint(whom="a@b.de"), QMAIL, reply("Out of office")]
+SNIPPETS = [
+    b"Content-Type: message/delivery-status\n\n",
+    b"Content-Type: multipart/report; boundary=\xff\n",
+    b"Content-Transfer-Encoding: base64\n",
+    b"Final-Recipient: utf-8; \\x{110000}\\x{D800}\\x{0}@x\n",
+    b"Status: 5..\n",
+    b"Subject: =?utf-8?b?////?=\n",
+    b'Content-Type: text/plain; charset="no\\\0such"\n',
+    b"--b1\n",
+    b"\n\n",
+    b"\r",
+    b"\0",
+]
+
+
+@st.composite
+def mangled(draw: st.DrawFn) -> bytes:
+    """A mail with pieces cut out, doubled and put in."""
+    raw = draw(st.sampled_from(SEEDS))
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(raw)))
+        end = draw(st.integers(at, min(len(raw), at + 80)))
+        piece = draw(st.sampled_from([b"", raw[at:end] * 2, *SNIPPETS]) | st.binary(max_size=20))
+        raw = raw[:at] + piece + raw[end:]
+    return raw
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(mangled() | st.binary(max_size=400))
+def test_nothing_but_unreadable_is_ever_raised(raw: bytes) -> None:
+    assert len(digest(raw)) == 64
+    with contextlib.suppress(Unreadable):
+        report = read(raw)
+        said = [report.words, *(found.diagnostic for found in report.findings)]
+        said += [who for found in report.findings for who in found.addresses]
+        for text in said:
+            text.encode()
+            assert "\0" not in text
+            assert "\n" not in text
+            assert len(text) <= MAX_WORDS
+        assert all(len(found.status) <= 16 for found in report.findings)

@@ -1,0 +1,83 @@
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.rules.bounce_policy import Act, History, Kind, act, is_flood, kind_of, mildest, precise, worst
+
+DAY = date(2026, 3, 3)
+
+
+def days(count: int) -> frozenset[date]:
+    return frozenset(DAY - timedelta(days=number) for number in range(count))
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "kind"),
+    [
+        ("5.1.1", "", Kind.HARD),
+        ("5.1.10", "null MX", Kind.HARD),
+        ("5.1.1", "mailbox full", Kind.HARD),
+        ("5.1.8", "sender's domain not found", Kind.POLICY),
+        ("5.7.1", "user unknown", Kind.POLICY),
+        ("5.7.26", "", Kind.POLICY),
+        ("5.2.2", "", Kind.SOFT),
+        ("5.2.1", "The account is disabled", Kind.HARD),
+        ("5.2.1", "The user is receiving mail too quickly", Kind.SOFT),
+        ("5.2.3", "too large", Kind.POLICY),
+        ("4.4.7", "expired", Kind.SOFT),
+        ("5.4.4", "host not found", Kind.SOFT),
+        ("5.0.0", "550 user unknown", Kind.HARD),
+        ("5.0.0", "550 no such mailbox", Kind.HARD),
+        ("5.0.0", "550 blocked as spam", Kind.POLICY),
+        ("", "552 over quota", Kind.SOFT),
+        ("", "", Kind.SOFT),
+        ("5.5.0", "Requested action not taken: mailbox unavailable", Kind.HARD),
+    ],
+)
+def test_what_a_failure_is(status: str, said: str, kind: Kind) -> None:
+    assert kind_of(action="failed", status=status, diagnostic=said) is kind
+
+
+def test_an_action_goes_before_the_status() -> None:
+    for action, kind in (("delayed", Kind.DELAYED), ("Delivered", Kind.ARRIVED), ("odd", Kind.UNKNOWN)):
+        assert kind_of(action=action, status="5.1.1", diagnostic="") is kind
+
+
+def test_an_address_in_the_words_is_no_code() -> None:
+    assert precise("", "host mx[10.5.1.1] said 550 no") == ""
+    assert precise("5.0.0 (failed)", "host said: 550-5.1.1 no. 5.2.2") == "5.1.1"
+    assert precise("", "no mailbox (#5.1.1).") == "5.1.1"
+
+
+def test_a_hard_bounce_suppresses_at_once_and_a_soft_one_on_the_third_day() -> None:
+    assert act(Kind.HARD, History())[0] is Act.SUPPRESS
+    for count, expected in ((1, Act.RECORD), (2, Act.RECORD), (3, Act.SUPPRESS), (9, Act.SUPPRESS)):
+        assert act(Kind.SOFT, History(soft_days=days(count)))[0] is expected
+
+
+@pytest.mark.parametrize("kind", [Kind.POLICY, Kind.DELAYED, Kind.UNKNOWN])
+def test_what_does_not_tell_of_the_address_is_recorded_only(kind: Kind) -> None:
+    assert act(kind, History(soft_days=days(9), domain_hard=99))[0] is Act.RECORD
+
+
+def test_who_has_confirmed_since_is_written_to_unless_they_complain() -> None:
+    since = History(soft_days=days(9), confirmed_since=True)
+    assert [act(kind, since)[0] for kind in (Kind.HARD, Kind.SOFT)] == [Act.RECORD, Act.RECORD]
+    assert act(Kind.COMPLAINT, since)[0] is Act.SUPPRESS
+
+
+def test_a_flood_of_a_domain_is_held() -> None:
+    assert act(Kind.HARD, History(domain_hard=10, domain_sent=99))[0] is Act.HOLD
+    assert act(Kind.HARD, History(domain_hard=10, domain_sent=100))[0] is Act.SUPPRESS
+    assert act(Kind.HARD, History(domain_hard=9, domain_sent=9))[0] is Act.SUPPRESS
+    assert is_flood(11, 100)
+
+
+@given(st.lists(st.sampled_from(Kind)))
+def test_the_worst_and_the_mildest_are_of_them(kinds: list[Kind]) -> None:
+    if kinds:
+        assert {worst(kinds), mildest(kinds)} <= set(kinds)
+    else:
+        assert worst(kinds) is mildest(kinds) is Kind.UNKNOWN
