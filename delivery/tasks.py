@@ -5,6 +5,7 @@ from common.clock import utcnow
 from common.passes import PASS_BUDGET, single_pass
 from delivery.services import reaping
 from delivery.services.alerting import tell_admins
+from delivery.services.collecting_bounces import read_bounces
 from delivery.services.completing import complete_due
 from delivery.services.sending import send_due
 from delivery.services.stopping import stop
@@ -34,3 +35,9 @@ def reap() -> None:
 @single_pass
 def alert() -> None:
     tell_admins(now=utcnow())
+
+
+@shared_task(name="delivery.bounces")
+@single_pass
+def bounces() -> None:
+    read_bounces(budget=PASS_BUDGET)

@@ -5,6 +5,7 @@ Every value may also come from a file: `NAME_FILE=/run/secrets/name` (Docker and
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# ASCII (an IDN as xn--…), and short enough for what stands before it in an address.
+_DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"", "0", "false", "no", "off"}
@@ -62,6 +66,12 @@ def checked(name: str, default: str, expected: str, check: Callable[[str], Any])
     except (ValueError, KeyError, OSError) as error:
         raise wrong(name, expected) from error
     return value
+
+
+def domain(value: str) -> None:
+    """Raises ValueError for what is neither empty nor a domain's name."""
+    if value and not _DOMAIN.fullmatch(value):
+        raise ValueError
 
 
 def networks(name: str) -> list[Network]:

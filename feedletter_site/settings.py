@@ -62,7 +62,8 @@ CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours"
 
 # Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
 EMAIL_URL = env.text("EMAIL_URL", "mailbox:" if EMBEDDED else "")
-BOUNCE_DOMAIN = env.text("BOUNCE_DOMAIN")
+BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
+BOUNCE_URL = env.text("BOUNCE_URL")
 ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SITE_HOST}>")
 
@@ -190,6 +191,7 @@ CELERY_TASK_ROUTES = {
         ("delivery", "complete"),
         ("delivery", "send"),
         ("delivery", "reap"),
+        ("delivery", "bounces"),
     )
 } | {
     # Seldom and short, beside the stage they serve.
@@ -216,6 +218,8 @@ LOGGING = {
         "celery": {"level": "WARNING"},
         "urllib3": {"level": "WARNING"},
         "django_celery_beat": {"level": "WARNING"},
+        # Tells of every detector it tries, with a traceback for mail that it cannot read.
+        "flufl.bounce": {"level": "CRITICAL"},
     },
 }
 
@@ -285,6 +289,7 @@ UNFOLD = {
                 "items": [
                     _page("Issues", "newspaper", "delivery_issue_changelist"),
                     _page("Deliveries", "outgoing_mail", "delivery_delivery_changelist"),
+                    _page("Bounces", "undo", "delivery_bounce_changelist"),
                     _page("Lanes", "alt_route", "delivery_lane_changelist"),
                     _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
                 ],

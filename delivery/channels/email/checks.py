@@ -7,6 +7,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 
 from common.kinds import InvalidDestination
+from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.channels.email.address import parse_address, parse_sender
 from delivery.channels.email.transport import PLAIN, Mailbox, SmtpSettings, parse_email_url
 
@@ -14,8 +15,22 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def check_email(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """E001: EMAIL_URL is wrong. E002: DEFAULT_FROM_EMAIL is. W001–W003: what will not work as hoped."""
-    return [*_sender(), *_url()]
+    """E001: EMAIL_URL is wrong. E002: DEFAULT_FROM_EMAIL is. E003: BOUNCE_URL is.
+
+    W001–W004: what will not work as hoped.
+    """
+    return [*_sender(), *_url(), *_bounces()]
+
+
+def _bounces() -> list[CheckMessage]:
+    try:
+        where = parse_bounce_url(settings.BOUNCE_URL)
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="delivery.E003")]
+    if not isinstance(where, MailAccount) or not where.is_open:
+        return []
+    text = f"BOUNCE_URL sends its password to {where.host} unencrypted: use imaps:// or pop3s://."
+    return [Warning(text, id="delivery.W004")]
 
 
 def _url() -> list[CheckMessage]:

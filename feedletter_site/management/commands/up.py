@@ -22,7 +22,7 @@ WEB += ["--no-control-socket", "--log-level", "warning"]
 WEB += ["--forwarded-allow-ips", ""]
 # More threads than stages, so that a slow stage stops no other one.
 WORKER = ["-P", "threads", "-c", "10", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
-WORKER += ["-Q", "default,poll,assign,complete,send,reap"]
+WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces"]
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
 

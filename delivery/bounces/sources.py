@@ -1,0 +1,248 @@
+"""Reads mail that came back from a Maildir, by IMAP4 (RFC 3501) or by POP3 (RFC 1939).
+
+A mail is marked as read, or deleted where that is all there is (POP3), only after it was taken. A process
+that dies in between reads it again, and the service knows it already.
+"""
+
+import imaplib
+import poplib
+import re
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from common.transactions import forbid_open_transaction
+from delivery.bounces.account import MailAccount
+from delivery.bounces.parsing import MAX_BYTES
+
+TIMEOUT = 30.0
+MOST_MAILS = 500
+_LONGEST_LINE = 65_536
+
+
+class SourceError(Exception):
+    """The mailbox cannot be read. A sentence for people, without the password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A mail, its first MAX_BYTES, and what names it in its source."""
+
+    raw: bytes = field(repr=False)
+    key: str
+
+
+class Source(Protocol):
+    """An open mailbox."""
+
+    def mails(self) -> Iterator[Incoming]:
+        """Those not read before, the oldest first, at most MOST_MAILS. Raises SourceError."""
+        ...
+
+    def done(self, mail: Incoming) -> None:
+        """That mail was taken: it does not come again. Raises SourceError."""
+        ...
+
+
+@contextmanager
+def opened(where: MailAccount | Path, *, context: ssl.SSLContext | None = None) -> Iterator[Source]:
+    """The mailbox, for the time of the block. Raises SourceError, whatever goes wrong with it."""
+    if isinstance(where, Path):
+        yield Maildir(where)
+        return
+    forbid_open_transaction()
+    context = context or ssl.create_default_context()
+    with _in_words(where):
+        source = (Imap if where.scheme.startswith("imap") else Pop3)(where, context)
+    try:
+        yield source
+    except BaseException:
+        source.abandon()
+        raise
+    with _in_words(where):
+        source.close()
+
+
+@contextmanager
+def _in_words(account: MailAccount) -> Iterator[None]:
+    try:
+        yield
+    except SourceError:
+        raise
+    except (OSError, EOFError, ValueError, imaplib.IMAP4.error, poplib.error_proto) as error:
+        raise SourceError(f"{account.name} cannot be read: {_reason(error, account)}.") from error
+
+
+def _reason(error: Exception, account: MailAccount) -> str:
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate was refused ({error.verify_message})"
+    said = error.args[0] if error.args and isinstance(error.args[0], bytes) else str(error).encode()
+    text = "".join(c if c.isprintable() else " " for c in said[:300].decode("utf-8", "replace"))
+    return text.replace(account.password, "…").strip().rstrip(".") or type(error).__name__
+
+
+class Maildir:
+    """What is in new/ moves to cur/, marked as seen. Whoever looks at cur/ still has it all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def mails(self) -> Iterator[Incoming]:
+        try:
+            names = sorted(entry.name for entry in (self.path / "new").iterdir())[:MOST_MAILS]
+        except OSError as error:
+            raise SourceError(f"The Maildir {self.path} cannot be read: {error.strerror}.") from error
+        for name in names:
+            file = self.path / "new" / name
+            if file.is_file() and not file.is_symlink():
+                yield Incoming(_beginning(file), name)
+
+    def done(self, mail: Incoming) -> None:
+        target = self.path / "cur" / f"{mail.key.partition(':')[0]}:2,S"
+        try:
+            target.parent.mkdir(exist_ok=True)
+            (self.path / "new" / mail.key).rename(target)
+        except FileNotFoundError:
+            return  # another reader was faster
+        except OSError as error:
+            raise SourceError(f"{self.path} cannot be written to: {error.strerror}.") from error
+
+
+def _beginning(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened_file:
+            return opened_file.read(MAX_BYTES)
+    except FileNotFoundError:
+        return b""  # another reader was faster
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+class Imap:
+    """Unseen mails of one folder, which become seen and stay."""
+
+    def __init__(self, account: MailAccount, context: ssl.SSLContext) -> None:
+        self.account = account
+        host, port = account.host, account.port
+        self.client = (
+            imaplib.IMAP4_SSL(host, port, ssl_context=context, timeout=TIMEOUT)
+            if account.scheme == "imaps"
+            else imaplib.IMAP4(host, port, timeout=TIMEOUT)
+        )
+        try:
+            # (imaplib puts quotes around the password only.)
+            self.client.login(_quoted(account.user), account.password)
+            self._ok(self.client.select(_quoted(account.folder)), f"the folder {account.folder}")
+        except BaseException:
+            self.abandon()
+            raise
+
+    def mails(self) -> Iterator[Incoming]:
+        with _in_words(self.account):
+            found = self._ok(self.client.uid("SEARCH", "UNSEEN"), "its search")
+        uids = (found[0] or b"").split() if found else []
+        for uid in uids[:MOST_MAILS]:
+            raw = self._mail(uid.decode("ascii", "replace"))
+            if raw is not None:
+                yield Incoming(raw, uid.decode("ascii", "replace"))
+
+    def _mail(self, uid: str) -> bytes | None:
+        with _in_words(self.account):
+            answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_BYTES}>)")
+            parts = self._ok(answer, "a mail")
+        # None: somebody deleted it meanwhile.
+        return next((part[1] for part in parts if isinstance(part, tuple)), None)
+
+    def done(self, mail: Incoming) -> None:
+        with _in_words(self.account):
+            self._ok(self.client.uid("STORE", mail.key, "+FLAGS.SILENT", r"(\Seen)"), "the mark")
+
+    def close(self) -> None:
+        self.client.logout()
+
+    def abandon(self) -> None:
+        with suppress(Exception):
+            self.client.shutdown()
+
+    def _ok(self, answer: tuple[str, list[Any]], what: str) -> list[Any]:
+        status, data = answer
+        if status != "OK":
+            said = data[0].decode("utf-8", "replace") if data and isinstance(data[0], bytes) else status
+            raise imaplib.IMAP4.error(f"{what} was refused: {said}")
+        return data
+
+
+def _quoted(folder: str) -> str:
+    escaped = folder.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+class _Patient:
+    """For poplib, which gives a connection up at a line of more than 2,048 octets: the rest is left out."""
+
+    file: Any
+
+    def _getline(self) -> tuple[bytes, int]:
+        line = self.file.readline(_LONGEST_LINE)
+        if not line:
+            raise poplib.error_proto("the connection was closed")
+        rest = line
+        while not rest.endswith(b"\n"):
+            rest = self.file.readline(_LONGEST_LINE)
+            if not rest:
+                raise poplib.error_proto("the connection was closed")
+        return line.strip(b"\r\n"), len(line)
+
+
+class _Pop3(_Patient, poplib.POP3):
+    pass
+
+
+class _Pop3s(_Patient, poplib.POP3_SSL):
+    pass
+
+
+class Pop3:
+    """Every mail; each is deleted when it was taken, for POP3 has no other mark (at QUIT, RFC 1939 §6)."""
+
+    def __init__(self, account: MailAccount, context: ssl.SSLContext) -> None:
+        self.account = account
+        host, port = account.host, account.port
+        self.client = (
+            _Pop3s(host, port, context=context, timeout=TIMEOUT)
+            if account.scheme == "pop3s"
+            else _Pop3(host, port, timeout=TIMEOUT)
+        )
+        try:
+            self.client.user(account.user)
+            self.client.pass_(account.password)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def mails(self) -> Iterator[Incoming]:
+        with _in_words(self.account):
+            listed = self.client.list()[1]
+        for line in listed[:MOST_MAILS]:
+            match = re.match(rb"(\d{1,9}) (\d{1,12})", line)
+            # One that is too large stays where it is: TOP is optional, and RETR has no limit.
+            if match and int(match[2]) <= 4 * MAX_BYTES:
+                with _in_words(self.account):
+                    lines = self.client.retr(int(match[1]))[1]
+                yield Incoming(b"\n".join(lines)[:MAX_BYTES], match[1].decode("ascii"))
+
+    def done(self, mail: Incoming) -> None:
+        with _in_words(self.account):
+            self.client.dele(int(mail.key))
+
+    def close(self) -> None:
+        self.client.quit()
+
+    def abandon(self) -> None:
+        with suppress(Exception):
+            self.client.close()

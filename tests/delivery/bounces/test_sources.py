@@ -1,0 +1,240 @@
+"""Reading the mailbox of BOUNCE_URL: what was taken is never read again, and nothing is lost on the way."""
+
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from delivery.bounces import sources
+from delivery.bounces.account import MailAccount, parse_bounce_url
+from delivery.bounces.parsing import MAX_BYTES
+from delivery.bounces.return_path import return_path
+from delivery.bounces.sources import SourceError, opened
+from delivery.models import Bounce
+from delivery.services import bouncing, collecting_bounces
+from delivery.services.collecting_bounces import collect_bounces, read_bounces
+from subscriptions.models import Suppression
+from tests.common.certificates import self_signed, server_context
+from tests.console import json_of, printed, refused
+from tests.delivery.bounces.mails import QMAIL, dsn, failed, reply
+from tests.delivery.services.ledger import Clock
+from tests.factories import DeliveryFactory
+from tests.servers.mail_servers import PASSWORD, ImapServer, MailServer, Pop3Server
+
+MAILS = [QMAIL, reply("Out of office", Auto_Submitted="auto-replied"), b".\n.. no mail\n" + b"x" * 5000]
+SERVERS = pytest.mark.parametrize("kind", [ImapServer, Pop3Server])
+
+
+def waiting(url: str, context: ssl.SSLContext | None = None) -> list[bytes]:
+    """What waits there, with nothing marked."""
+    where = parse_bounce_url(url)
+    assert where is not None
+    with opened(where, context=context) as source:
+        return [mail.raw for mail in source.mails()]
+
+
+def normal(raw: bytes) -> bytes:
+    return b"\n".join(raw.splitlines())
+
+
+def a_maildir(path: Path, *mails: bytes) -> Path:
+    for name in ("new", "cur", "tmp"):
+        (path / name).mkdir(parents=True)
+    for number, raw in enumerate(mails):
+        (path / "new" / f"{number}.host").write_bytes(raw)
+    return path
+
+
+@SERVERS
+def test_a_server_gives_each_mail_whole(kind: type[MailServer]) -> None:
+    with kind(MAILS) as server:
+        assert [normal(raw) for raw in waiting(server.url)] == [normal(raw) for raw in MAILS]
+
+
+@SERVERS
+def test_what_was_taken_does_not_come_again(kind: type[MailServer]) -> None:
+    with kind(MAILS) as server:
+        where = parse_bounce_url(server.url)
+        assert where
+        with opened(where) as source:
+            for mail in source.mails():
+                if mail.raw.startswith(b"Return-Path"):
+                    source.done(mail)
+        assert [normal(raw) for raw in waiting(server.url)] == [normal(raw) for raw in MAILS[1:]]
+
+
+@SERVERS
+def test_tls_needs_a_certificate_that_is_trusted(kind: type[MailServer], tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path, "localhost")
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    with kind(MAILS, context=server_context(certificate)) as server:
+        assert len(waiting(server.url, trusted)) == 3
+        with pytest.raises(SourceError, match="certificate was refused"):
+            waiting(server.url)
+
+
+@SERVERS
+def test_a_wrong_password_is_told_without_it(kind: type[MailServer]) -> None:
+    with kind(MAILS) as server, pytest.raises(SourceError, match="cannot be read") as caught:
+        waiting(server.url.replace("p%26ss", "wrong"))
+    assert "wrong word" not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
+
+
+@SERVERS
+@pytest.mark.parametrize("verb", ["LOGIN|USER", "SEARCH|LIST", "FETCH|RETR"])
+def test_a_server_that_hangs_up_or_falls_silent(
+    kind: type[MailServer], verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "TIMEOUT", 0.3)
+    verb = verb.split("|")[kind is Pop3Server]
+    for broken in (kind(MAILS, breaks_at=verb), kind(MAILS, silent_at=verb)):
+        with broken as server, pytest.raises(SourceError, match="cannot be read"):
+            waiting(server.url)
+
+
+def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(SourceError, match="Connection refused"):
+        waiting("imap://a:b@127.0.0.1:9")
+
+
+def test_a_folder_that_is_not_there_is_told() -> None:
+    with ImapServer(MAILS) as server, pytest.raises(SourceError, match="the folder Else was refused"):
+        waiting(f"{server.url}/Else")
+
+
+def test_of_a_very_large_mail_only_the_beginning_is_read(tmp_path: Path) -> None:
+    large = QMAIL + b"x" * MAX_BYTES
+    with ImapServer([large]) as server:
+        assert waiting(server.url) == [large[:MAX_BYTES]]
+    assert waiting(f"maildir://{a_maildir(tmp_path / 'box', large)}") == [large[:MAX_BYTES]]
+
+
+def test_a_maildir_moves_what_was_taken_to_cur(tmp_path: Path) -> None:
+    box = a_maildir(tmp_path / "box", *MAILS)
+    os.symlink("/etc/passwd", box / "new" / "link")
+    with opened(box) as source:
+        mails = list(source.mails())
+        assert [mail.raw for mail in mails] == MAILS
+        source.done(mails[0])
+    assert [file.name for file in (box / "cur").iterdir()] == ["0.host:2,S"]
+    assert (box / "cur" / "0.host:2,S").read_bytes() == MAILS[0]
+    assert waiting(f"maildir://{box}") == MAILS[1:]
+
+
+def test_a_maildir_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="No such file"):
+        waiting(f"maildir://{tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "imaps://host/INBOX",
+        "imaps://user:@host",
+        "imaps://u:secret@host:x/",
+        "imaps://u:secret@host:0",
+        "pop3s://u:secret@host/INBOX",
+        "http://u:secret@host",
+        "maildir://relative/path",
+        "maildir:///",
+        "imaps://u:secret@ho st",
+        "imaps://u:secret%0d%0aX@host",
+        "imaps://u:se#cret@host",
+        "imaps://u:secret@[::1",
+    ],
+)
+def test_a_wrong_address_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="BOUNCE_URL is wrong") as caught:
+        parse_bounce_url(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_addresses_are_read() -> None:
+    assert parse_bounce_url("") is None
+    assert parse_bounce_url("maildir:///var/mail/bounces/") == Path("/var/mail/bounces")
+    read = parse_bounce_url("imaps://us%40er:p%2Fw@mail.example/Return%20mail")
+    assert read == MailAccount("imaps", "mail.example", 993, "us@er", "p/w", "Return mail")
+    assert "p/w" not in repr(read)
+
+
+# --- the pass
+
+
+@pytest.mark.django_db(transaction=True)
+@SERVERS
+def test_a_pass_takes_what_waits_once(kind: type[MailServer], settings: Any) -> None:
+    settings.BOUNCE_DOMAIN = "bounces.example"
+    row = DeliveryFactory(state="sent")
+    raw = dsn(failed(row.destination.core), to=return_path(row.pk))
+    with kind([raw, *MAILS]) as server:
+        settings.BOUNCE_URL = server.url
+        counts = read_bounces(clock=Clock())
+        assert counts == {"hard": 1, "unknown": 2, "auto_reply": 1}
+        assert read_bounces(clock=Clock()) == {}
+    assert Suppression.objects.get().core == row.destination.core
+
+
+@pytest.mark.django_db(transaction=True)
+@SERVERS
+def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
+    kind: type[MailServer], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = bouncing.take_report, []
+
+    def dying(**facts: Any) -> Any:
+        taken = real(**facts)
+        calls.append(taken)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return taken
+
+    monkeypatch.setattr(collecting_bounces, "take_report", dying)
+    with kind([QMAIL, QMAIL.replace(b"<q1@", b"<q2@"), QMAIL.replace(b"<q1@", b"<q3@")]) as server:
+        settings.BOUNCE_URL = server.url
+        with pytest.raises(KeyboardInterrupt):
+            collect_bounces(clock=Clock())
+        read_bounces(clock=Clock())
+        assert read_bounces(clock=Clock()) == {}
+    assert Bounce.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_cannot_be_taken_stays_and_stops_no_other(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = a_maildir(tmp_path / "box", *MAILS)
+    settings.BOUNCE_URL = f"maildir://{box}"
+    real = bouncing.take_report
+
+    def picky(*, raw: bytes, now: Any) -> Any:
+        if raw == QMAIL:
+            raise RuntimeError("never this one")
+        return real(raw=raw, now=now)
+
+    monkeypatch.setattr(collecting_bounces, "take_report", picky)
+    assert read_bounces(clock=Clock()) == {"failed": 1, "auto_reply": 1, "unknown": 1}
+    assert [file.name for file in (box / "new").iterdir()] == ["0.host"]
+
+
+@pytest.mark.django_db
+def test_without_a_mailbox_the_task_does_nothing_and_a_bad_one_is_logged(settings: Any, caplog: Any) -> None:
+    settings.BOUNCE_URL = ""
+    assert read_bounces(clock=Clock()) == {}
+    settings.BOUNCE_URL = "maildir:///nowhere"
+    assert read_bounces(clock=Clock()) == {}
+    assert "The Maildir /nowhere cannot be read" in caplog.text
+
+
+@pytest.mark.django_db
+def test_the_command_reads_now_or_says_what_is_wrong(settings: Any, tmp_path: Path) -> None:
+    settings.BOUNCE_URL = ""
+    assert "BOUNCE_URL is not set" in refused("read_bounces")
+    settings.BOUNCE_URL = "maildir:///nowhere"
+    assert "cannot be read" in refused("read_bounces")
+    settings.BOUNCE_URL = f"maildir://{a_maildir(tmp_path / 'box', *MAILS)}"
+    assert printed("read_bounces") == "3 mails read: 1 auto reply, 2 unknown.\n"
+    assert json_of("read_bounces") == {}
