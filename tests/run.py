@@ -68,7 +68,18 @@ def runs(stack: ExitStack, environment: dict[str, str]) -> list[tuple[str, str, 
 def run_suite(url: str, environment: dict[str, str], arguments: list[str]) -> tuple[float, int]:
     """Seconds taken, and pytest's exit status."""
     started = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *(["--slow"] if REQUIRED else []), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--dist",
+        "worksteal",
+        *(["--slow"] if REQUIRED else []),
+        *arguments,
+    ]
     print(f"== {url.split(':')[0]}: {' '.join(command[1:])}", flush=True)
     child = subprocess.Popen(command, env={**os.environ, **environment, "DATABASE_URL": url})
     try:
