@@ -1,5 +1,6 @@
 """Threads that fetch and parse. They touch no database: what they bring is recorded by who started them."""
 
+import logging
 import queue
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -10,22 +11,22 @@ from types import TracebackType
 from typing import Self
 
 from common.http import SafeClient
-from feeds.services.reading import Answer, Ask, fetch
+from feeds.services.reading import Answer, Ask, fetch, unforeseen
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """`error` is one that nobody foresaw; then there is no answer."""
+    """An ask of a host, and what came of it."""
 
     ask: Ask
     host: str
-    answer: Answer | None
-    error: Exception | None = None
+    answer: Answer
 
     @property
     def bytes(self) -> int:
-        fetched = self.answer.fetched if self.answer else None
-        return len(fetched.body) if fetched else 0
+        return len(self.answer.fetched.body) if self.answer.fetched else 0
 
 
 class Fetchers:
@@ -54,9 +55,11 @@ class Fetchers:
 
     def _run(self, ask: Ask, host: str) -> None:
         try:
-            self._done.put(Done(ask, host, fetch(ask, self._http, self._clock)))
-        except Exception as error:  # noqa: BLE001 - told by who records it
-            self._done.put(Done(ask, host, None, error))
+            answer = fetch(ask, self._http, self._clock)
+        except Exception as error:
+            log.exception("fetching failed", extra={"url": ask.url})
+            answer = Answer(self._clock(), 0.0, failure=unforeseen(error))
+        self._done.put(Done(ask, host, answer))
 
     def __enter__(self) -> Self:
         return self

@@ -28,7 +28,7 @@ from feeds.services.claiming import (
 )
 from feeds.services.fetching import Done, Fetchers, HostQueue
 from feeds.services.known import chunks
-from feeds.services.recording import Answered, PollResult, record_all, record_failure, unforeseen
+from feeds.services.recording import Answered, PollResult, record_all
 
 log = logging.getLogger(__name__)
 
@@ -231,19 +231,14 @@ class PollingPass:
         answered = []
         for done in self._done:
             for pk, kept in done.ask.feeds.items():
-                feed = self._feeds.pop(pk)
-                if done.answer is None:
-                    failure = unforeseen(done.error)
-                    self._results.append(record_failure(feed, failure, None))
-                else:
-                    answered.append(Answered(feed, kept, done.answer))
+                answered.append(Answered(self._feeds.pop(pk), kept, done.answer))
         self._done = []
         self._results += record_all(answered)
 
     def _rest(self, done: Done) -> None:
         """A host that says we ask too often is asked for nothing else in this pass."""
-        failure = done.answer.failure if done.answer else None
-        if done.answer is None or failure is None:
+        failure = done.answer.failure
+        if failure is None:
             return
         until = host_rests_until(failure.status, failure.retry_after, done.answer.moment)
         if until is not None:

@@ -47,6 +47,14 @@ class ReadingFailed(Exception):
         self.bytes = len(fetched.body) if fetched else 0
 
 
+UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried again later."
+
+
+def unforeseen(error: Exception) -> ReadingFailed:
+    """What an admin is told of an error that nobody foresaw."""
+    return ReadingFailed(UNEXPECTED.format(type(error).__name__))
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What we know of a feed's last document."""

@@ -21,7 +21,7 @@ from feeds.services.adding import host_of_url, is_address
 from feeds.services.credentials import split_address
 from feeds.services.hub_watching import is_live, live_among, noticed_by_poll
 from feeds.services.pacing import pacing_of, signs_of
-from feeds.services.reading import GONE, Answer, Kept, Reading, ReadingFailed, reading_of
+from feeds.services.reading import GONE, Answer, Kept, Reading, ReadingFailed, reading_of, unforeseen
 from feeds.services.storing import PollCounts, prepare, store
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 LONGEST_BACKOFF = timedelta(hours=24)
 MAX_ERROR = 1000
 TAKEN_OVER = "The feed was changed, dropped or taken over by another worker meanwhile; nothing was stored."
-UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried again later."
 MOVED = "Its address is {} now: the server has redirected there for good at {} readings."
 
 
@@ -94,10 +93,6 @@ def record(one: Answered) -> PollResult:
     except Exception as error:
         log.exception("polling failed", extra={"feed": feed.pk})
         return record_failure(feed, unforeseen(error), one.answer)
-
-
-def unforeseen(error: Exception | None) -> ReadingFailed:
-    return ReadingFailed(UNEXPECTED.format(type(error).__name__))
 
 
 def _together(every: Sequence[Answered]) -> list[PollResult]:
@@ -244,7 +239,7 @@ def _follow(feed: Feed, reading: Reading) -> str:
 
 
 @transaction.atomic
-def record_failure(claimed: Feed, failure: ReadingFailed, answer: Answer | None) -> PollResult:
+def record_failure(claimed: Feed, failure: ReadingFailed, answer: Answer) -> PollResult:
     """Counts the failure and says when it is tried again. Nothing of the items changes."""
     # What a server or library says may hold what PostgreSQL refuses, and this must not fail.
     error = shortened(one_line(str(failure)), MAX_ERROR)
@@ -252,7 +247,7 @@ def record_failure(claimed: Feed, failure: ReadingFailed, answer: Answer | None)
     feed = _locked(claimed.pk, claimed.lease_token)
     if feed is None:
         return PollResult(claimed.pk, ok=False, error=TAKEN_OVER)
-    now = answer.moment if answer else claimed.lease_until or feed.next_poll_at
+    now = answer.moment
     feed.failures += 1
     feed.failing_since = feed.failing_since or now
     feed.last_polled_at, feed.last_error = now, error
@@ -267,7 +262,7 @@ def record_failure(claimed: Feed, failure: ReadingFailed, answer: Answer | None)
         outcome=Poll.Outcome.FAILED,
         status=failure.status,
         bytes=failure.bytes,
-        duration_ms=round(answer.seconds * 1000) if answer else 0,
+        duration_ms=round(answer.seconds * 1000),
         note=error,
         next_poll_at=feed.next_poll_at,
         next_poll_why=feed.next_poll_why,

@@ -11,6 +11,7 @@ from django.db import connections
 
 from feeds.models import Feed, Host
 from feeds.services.polling import PollResult, poll_due
+from feeds.services.reading import UNEXPECTED, Answer, Ask, fetch
 from tests.factories import FeedFactory
 from tests.feeds.services.watched import at
 from tests.servers.documents import rss
@@ -206,3 +207,19 @@ def test_a_feed_that_is_changed_while_it_is_read_stores_nothing(server: FeedServ
     server.answer("/1.xml", change)
     assert [result.ok for result in poll()] == [True, False, True]
     assert Feed.objects.get(pk=feeds[1].pk).fetched_through is None
+
+
+def test_an_error_that_nobody_foresaw_is_one_feeds_trouble(
+    server: FeedServer, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feeds = [FeedFactory(url=server.serve(f"/{n}.xml", BODY), next_poll_at=at(0)) for n in range(3)]
+
+    def breaking(ask: Ask, *rest: Any) -> Answer:
+        if ask.url == feeds[1].url:
+            raise ZeroDivisionError
+        return fetch(ask, *rest)
+
+    monkeypatch.setattr("feeds.services.fetching.fetch", breaking)
+    assert [result.error for result in poll()] == ["", UNEXPECTED.format("ZeroDivisionError"), ""]
+    broken = Feed.objects.get(pk=feeds[1].pk)
+    assert (broken.failures, broken.last_polled_at, broken.lease_token) == (1, at(0), None)
