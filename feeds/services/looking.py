@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.http import MAX_BYTES, FetchError, SafeClient
-from common.text import one_line, without_controls
+from common.text import without_controls
 from feeds.parsing.discovery import Page, decoded, is_page, read_page
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParsedFeed, ParseError
+from feeds.rules.moving import permanent_target
+from feeds.services.reading import content_type
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9,"
     " application/xml;q=0.8, text/xml;q=0.8, text/html;q=0.7, application/xhtml+xml;q=0.7, */*;q=0.5"
 )
-PERMANENT = (301, 308)
-MAX_TYPE = 200
 JSON_STARTS = (b"{", b"[")
 
 
@@ -66,8 +66,7 @@ def look(
     place, base = settled(url, fetched.redirects), without_controls(fetched.url)
     if not 200 <= fetched.status < 300:
         return Looked(place, base, fetched.status, error=refusal(fetched.status))
-    type_ = one_line(fetched.headers.get("content-type", ""))[:MAX_TYPE]
-    return read_document(Looked(place, base, fetched.status, fetched.body, type_))
+    return read_document(Looked(place, base, fetched.status, fetched.body, content_type(fetched)))
 
 
 def read_document(answer: Looked) -> Looked:
@@ -90,12 +89,8 @@ def read_document(answer: Looked) -> Looked:
 
 
 def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
-    """Where the address has moved for good: the last of the permanent redirects that come first."""
-    for status, target in redirects:
-        if status not in PERMANENT:
-            break
-        url = target
-    return without_controls(url)
+    """Where the address has moved for good, by the rule that polling believes redirects by."""
+    return without_controls(permanent_target(url, redirects) or url)
 
 
 def refusal(status: int) -> str:
