@@ -1,8 +1,27 @@
+from delivery.models.account import Account
 from delivery.models.bounce import Bounce
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem
-from delivery.models.lane import Lane
+from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.mailbox import MailboxMessage
+from delivery.models.restore import Restore
+from delivery.models.template import LetterTemplate, Theme
 
-__all__ = ["Attempt", "Bounce", "Delivery", "DkimKey", "Issue", "IssueItem", "Lane", "MailboxMessage"]
+__all__ = [
+    "Account",
+    "Attempt",
+    "Bounce",
+    "Delivery",
+    "DkimKey",
+    "Issue",
+    "IssueItem",
+    "Lane",
+    "LaneDomain",
+    "LaneShare",
+    "LaneUse",
+    "LetterTemplate",
+    "MailboxMessage",
+    "Restore",
+    "Theme",
+]

@@ -32,9 +32,16 @@ class Delivery(models.Model):
         HELD = "held"
         CANCELLED = "cancelled"
 
+    class HeldFor(models.TextChoices):
+        """What a held delivery waits for. Empty: for a person to look at this one."""
+
+        PAUSE = "pause", "its issue or newsletter is paused"
+        DOMAIN = "domain", "its domain is paused"
+        RESTORE = "restore", "a backup was restored"
+
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.ISSUE)
     issue = models.ForeignKey(
-        Issue, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries"
+        Issue, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries", db_index=False
     )
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="deliveries")
     subscription = models.ForeignKey(
@@ -46,10 +53,11 @@ class Delivery(models.Model):
     language = models.CharField(max_length=35, blank=True, default="")
     context = models.JSONField(default=dict, blank=True)
 
-    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="deliveries")
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="deliveries", db_index=False)
     domain = models.CharField(max_length=255, blank=True, default="")
     priority = models.PositiveSmallIntegerField(default=5, help_text="Lower goes first.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    held_for = models.CharField(max_length=8, choices=HeldFor, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     due_at = models.DateTimeField(default=timezone.now)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
@@ -91,6 +99,7 @@ class Delivery(models.Model):
                 fields=["lane", "priority", "due_at"],
                 condition=Q(state__in=("queued", "deferred")),
             ),
+            models.Index(name="delivery_held", fields=["held_for", "lane"], condition=Q(state="held")),
             models.Index(name="delivery_leases", fields=["lease_until"], condition=Q(state="sending")),
             models.Index(name="delivery_issue_state", fields=["issue", "state"]),
         )
@@ -105,6 +114,8 @@ class Attempt(models.Model):
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempt_rows")
     at = models.DateTimeField(default=timezone.now)
     outcome = models.CharField(max_length=16)
+    # The enhanced code (RFC 3463), such as 5.7.1; empty where the server gave none.
+    status = models.CharField(max_length=9, blank=True, default="")
     text = models.TextField(blank=True, default="")
 
     class Meta:

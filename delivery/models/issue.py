@@ -22,10 +22,24 @@ class Issue(models.Model):
     period_end = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     published_at = models.DateTimeField(null=True, blank=True)
+    # Not published yet: when it goes by itself. Empty: it waits for an admin's click.
+    release_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    # Dropped by an admin: as a draft it never goes, later the rest of it does not.
+    cancelled_at = models.DateTimeField(null=True, blank=True)
+    # When its html and text were forgotten; the archive is rendered from its posts.
+    pruned_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-created_at", "-pk")
         constraints = (models.UniqueConstraint(name="issue_once", fields=["subscribable", "within_type_id"]),)
+        indexes = (
+            models.Index(
+                name="issue_release",
+                fields=["release_at"],
+                condition=models.Q(published_at=None, release_at__isnull=False),
+            ),
+        )
 
     def __str__(self) -> str:
         return self.title

@@ -1,26 +1,79 @@
-"""A lane: the deliveries of one outgoing account, with its rate, concurrency, spacing and order."""
+"""A lane: the deliveries of one outgoing account, with its limits, and what they were used for so far."""
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
+MOST_CONNECTIONS = 100
 
-class Lane(models.Model):
-    """A token bucket in a row: every claim takes its tokens in the same transaction."""
 
-    kind = models.CharField(max_length=20)
-    account = models.CharField(max_length=700)
-    serial = models.BooleanField(default=False, help_text="One at a time, in order.")
-    concurrency = models.PositiveIntegerField(default=10, help_text="Connections open at once.")
-    rate = models.FloatField(null=True, blank=True, help_text="Messages a second; empty: no limit.")
-    burst = models.PositiveIntegerField(default=10, help_text="How many may go at once after a rest.")
-    spacing_seconds = models.FloatField(default=0, help_text="Pause after each message.")
+class Limits(models.Model):
+    """What an account, or one domain's part of it, may be asked to carry. Empty: no limit.
+
+    The token bucket stands in the row: every claim takes its tokens in the same transaction.
+    """
+
+    rate = models.FloatField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.001)],
+        help_text="Messages a second, such as 10 or 0.5; empty: no limit.",
+    )
+    burst = models.PositiveIntegerField(
+        default=10, validators=[MinValueValidator(1)], help_text="How many may go at once after a rest."
+    )
+    per_hour = models.PositiveIntegerField(
+        "most in an hour", null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    per_day = models.PositiveIntegerField(
+        "most in 24 hours", null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    warm_up_from = models.DateField(
+        "warm up from",
+        null=True,
+        blank=True,
+        help_text="A new account or address begins slowly: so many on this day, and more each day after it.",
+    )
+    warm_up_first = models.PositiveIntegerField(
+        "messages on the first day", default=50, validators=[MinValueValidator(1)]
+    )
+    warm_up_growth = models.FloatField(
+        "times as many each day",
+        default=1.5,
+        validators=[MinValueValidator(1.05), MaxValueValidator(10)],
+        help_text="It ends where the most in 24 hours is reached, or at a million.",
+    )
     paused = models.BooleanField(default=False)
     paused_reason = models.TextField(blank=True, default="")
     tokens = models.FloatField(default=0, editable=False)
     refilled_at = models.DateTimeField(default=timezone.now, editable=False)
-    failures = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     free_at = models.DateTimeField("rests until", null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Lane(Limits):
+    """Deliveries of one outgoing account: an SMTP account, a Mastodon account, a Discord channel."""
+
+    kind = models.CharField(max_length=20)
+    account = models.CharField(max_length=700)
+    serial = models.BooleanField(default=False, help_text="One at a time, in order.")
+    concurrency = models.PositiveIntegerField(
+        "connections",
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_CONNECTIONS)],
+        help_text="Open at once, in all workers together.",
+    )
+    messages_per_connection = models.PositiveIntegerField(
+        default=100, validators=[MinValueValidator(1)], help_text="Then it is closed and another is opened."
+    )
+    spacing_seconds = models.FloatField(
+        default=0, validators=[MinValueValidator(0)], help_text="Pause after each message."
+    )
+    failures = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         ordering = ("kind", "account")
@@ -28,3 +81,58 @@ class Lane(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.account}"
+
+
+class LaneDomain(Limits):
+    """A recipients' domain with limits of its own, or one that is paused. Few have a row."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="domains")
+    domain = models.CharField(max_length=255, help_text="Such as gmail.com, as it stands after the @.")
+    concurrency = models.PositiveIntegerField(
+        "messages at once", null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+
+    class Meta:
+        ordering = ("lane", "domain")
+        verbose_name = "limits of a domain"
+        verbose_name_plural = "limits of domains"
+        constraints = (models.UniqueConstraint(name="lane_domain_identity", fields=["lane", "domain"]),)
+
+    def __str__(self) -> str:
+        return f"{self.domain} in {self.lane}"
+
+
+class LaneUse(models.Model):
+    """How many messages were claimed in a minute: what the windows of an hour and a day are summed from.
+
+    `domain` is empty for the lane's own sum. Written only where such a limit is set.
+    """
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="uses")
+    domain = models.CharField(max_length=255, blank=True, default="")
+    minute = models.DateTimeField()
+    count = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="lane_use_once", fields=["lane", "domain", "minute"]),)
+
+    def __str__(self) -> str:
+        return f"{self.count} at {self.minute}"
+
+
+class LaneShare(models.Model):
+    """How many of a lane's connections one worker may open, until its lease ends."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="shares")
+    holder = models.UUIDField()
+    connections = models.PositiveIntegerField()
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(name="lane_share_once", fields=["lane", "holder"]),
+            models.CheckConstraint(name="lane_share_bounded", condition=Q(connections__lte=MOST_CONNECTIONS)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.connections} of {self.lane}"

@@ -63,6 +63,8 @@ class Feed(models.Model):
     ceiling_minutes = minutes(
         60, "The longest interval that its own rhythm, its server’s wishes or a hub may lead to."
     )
+    # After a restore from a backup: what the next reading brings may have been sent already.
+    hold_next = models.BooleanField(default=False, editable=False)
     hold_floods = models.BooleanField(
         "hold floods",
         default=True,

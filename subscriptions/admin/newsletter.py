@@ -33,6 +33,7 @@ CLOSED = (
     "It is private and only you add subscribers, because a feed of it needs credentials."
     " Change that below if it is not meant so."
 )
+APPROVAL = ("approval", "approval_minutes")
 SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
 
@@ -69,7 +70,14 @@ class SubscribableAdmin(ServiceAdmin):
         periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
         channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
         by_mail = dict.fromkeys(("from_email", "reply_to", "sign_up"), "channel == 'email'")
-        return {**used, "grace_minutes": periods, **by_mail, **shown_for("option_fields", channels)}
+        approval = {"approval_minutes": "approval == 'delay'"}
+        return {
+            **used,
+            **approval,
+            "grace_minutes": periods,
+            **by_mail,
+            **shown_for("option_fields", channels),
+        }
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         return super().get_form(request, obj, change=change, **{"form": subscribable_form(), **kwargs})
@@ -80,6 +88,7 @@ class SubscribableAdmin(ServiceAdmin):
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
             ("How it travels", {"fields": ("channel", "from_email", "reply_to", *options)}),
+            ("Which posts, and when it goes", {"fields": ("post_order", "max_posts", *APPROVAL, "hooks")}),
             ("Who may see it and sign up", {"fields": ("visibility", "sign_up", "stopped")}),
             ("How it looks", {"fields": ("template", "language", "params"), "classes": ("collapse",)}),
         )

@@ -2,6 +2,7 @@ from subscriptions.models.assignable import Assignable, Assignment
 from subscriptions.models.carried import Carried
 from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.notice import Notice
+from subscriptions.models.rule import LeftOut, PostRule
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscription import Subscription
 
@@ -10,7 +11,9 @@ __all__ = [
     "Assignment",
     "Carried",
     "Destination",
+    "LeftOut",
     "Notice",
+    "PostRule",
     "Subscribable",
     "Subscription",
     "Suppression",

@@ -44,6 +44,16 @@ class Subscribable(models.Model):
         OPEN = "open", "open: anyone may subscribe"
         CLOSED = "closed", "closed: only you add subscribers"
 
+    class Approval(models.TextChoices):
+        NONE = "none", "goes out by itself"
+        CLICK = "click", "waits for my click"
+        DELAY = "delay", "goes out after a while, unless I stop it"
+
+    class PostOrder(models.TextChoices):
+        NEWEST = "newest", "newest first"
+        OLDEST = "oldest", "oldest first"
+        TITLE = "title", "by title"
+
     name = models.CharField(
         max_length=64,
         unique=True,
@@ -84,6 +94,30 @@ class Subscribable(models.Model):
     # The latest end of a period that was issued: no later collection reaches back before it.
     issued_through = models.DateTimeField(null=True, blank=True, editable=False)
     last_completed_wti = models.CharField(max_length=64, blank=True, default="", editable=False)
+
+    approval = models.CharField("before it goes out", max_length=5, choices=Approval, default=Approval.NONE)
+    approval_minutes = models.PositiveIntegerField(
+        "after so many minutes", null=True, blank=True, help_text="How long you have to look at it."
+    )
+    # Set by an admin, or when mail servers refuse us: what is on its way waits.
+    sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
+    sending_paused_reason = models.TextField(blank=True, default="", editable=False)
+
+    post_order = models.CharField("order of posts", max_length=6, choices=PostOrder, default=PostOrder.NEWEST)
+    max_posts = models.PositiveIntegerField(
+        "most posts in a letter",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="The rest is mentioned by title; empty: all in full.",
+    )
+    hooks = models.CharField(
+        "own code",
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="The dotted path of a Python module with hooks, such as my_hooks.weekly.",
+    )
 
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)
     sign_up = models.CharField(max_length=10, choices=SignUp, default=SignUp.OPEN)

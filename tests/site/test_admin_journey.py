@@ -44,6 +44,8 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "time_zone": "Europe/Paris",
         "grace_minutes": "60",
         "visibility": "public",
+        "approval": "none",
+        "post_order": "newest",
         "sign_up": "open",
         "language": "en",
         **changes,

@@ -1,0 +1,72 @@
+"""What a newsletter's letters look like, as its admin wants them."""
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from subscriptions.models import Subscribable
+
+COLOUR = RegexValidator(r"\A#[0-9a-fA-F]{6}\Z", "A colour is written as #1a5fb4.")
+
+
+class LetterTemplate(models.Model):
+    """One version of a letter's template for one newsletter. The current one is used; none is overwritten."""
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="letter_templates")
+    # As the files under templates/letters: issues/digest, mails/confirmation, pages/issue.
+    name = models.CharField(max_length=64)
+    version = models.PositiveIntegerField(default=1)
+    subject = models.CharField(max_length=500, blank=True, default="")
+    html = models.TextField()
+    text = models.TextField(blank=True, default="")
+    is_current = models.BooleanField(default=True)
+    note = models.CharField(max_length=200, blank=True, default="")
+    author = models.CharField(max_length=150, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("subscribable", "name", "-version")
+        constraints = (
+            models.UniqueConstraint(
+                name="letter_template_version", fields=["subscribable", "name", "version"]
+            ),
+            models.UniqueConstraint(
+                name="letter_template_one_current",
+                fields=["subscribable", "name"],
+                condition=Q(is_current=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.subscribable}, version {self.version}"
+
+
+class Theme(models.Model):
+    """Colours and the words around every letter of a newsletter. Empty: the usual."""
+
+    subscribable = models.OneToOneField(Subscribable, on_delete=models.CASCADE, related_name="theme")
+    accent = models.CharField(
+        max_length=7, blank=True, default="", validators=[COLOUR], help_text="Links, buttons, the thin rule."
+    )
+    background = models.CharField(max_length=7, blank=True, default="", validators=[COLOUR])
+    logo_url = models.URLField("logo", max_length=500, blank=True, default="")
+    logo_alt = models.CharField(
+        "what the logo says", max_length=200, blank=True, default="", help_text="Shown with images off."
+    )
+    logo_width = models.PositiveIntegerField(default=120, help_text="In pixels.")
+    header = models.TextField(blank=True, default="", help_text="A line or two above the posts.")
+    footer = models.TextField(blank=True, default="", help_text="A line or two below the posts.")
+    postal_address = models.TextField(
+        blank=True, default="", help_text="Some countries want one at a letter's foot."
+    )
+    subject = models.CharField(
+        "subject pattern",
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="Such as {newsletter}: {title}. Also {count} and {date}.",
+    )
+
+    def __str__(self) -> str:
+        return f"Look of {self.subscribable}"

@@ -1,0 +1,67 @@
+"""Rules that a newsletter has for the posts of its feeds."""
+
+from django.db import models
+from django.utils import timezone
+
+from feeds.models import Item
+from subscriptions.models.subscribable import Subscribable
+
+
+class PostRule(models.Model):
+    """One rule: which posts it speaks of, and what becomes of them. Read in the order of their positions.
+
+    Where there are rules that keep, a post has to fit one of them; one that fits a rule that drops goes.
+    """
+
+    class Action(models.TextChoices):
+        KEEP = "keep", "keep only posts"
+        DROP = "drop", "leave out posts"
+        REPLACE = "replace", "replace in posts"
+
+    class Field(models.TextChoices):
+        ANY = "any", "anything"
+        TITLE = "title", "title"
+        AUTHOR = "author", "author"
+        CATEGORY = "category", "category"
+        CONTENT = "content", "text"
+        LINK = "link", "link"
+
+    class Test(models.TextChoices):
+        CONTAINS = "contains", "contains"
+        EQUALS = "equals", "is"
+        MATCHES = "matches", "matches the regular expression"
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="post_rules")
+    position = models.PositiveIntegerField(default=0)
+    action = models.CharField(max_length=8, choices=Action, default=Action.DROP)
+    field = models.CharField("whose", max_length=8, choices=Field, default=Field.ANY)
+    test = models.CharField("what", max_length=8, choices=Test, default=Test.CONTAINS)
+    pattern = models.CharField("this", max_length=500)
+    replacement = models.CharField(
+        max_length=500, blank=True, default="", help_text=r"For “replace”; \1 is the first group."
+    )
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ("subscribable", "position", "pk")
+        verbose_name = "rule for posts"
+        verbose_name_plural = "rules for posts"
+
+    def __str__(self) -> str:
+        return f"{self.get_action_display()} whose {self.field} {self.get_test_display()} “{self.pattern}”"
+
+
+class LeftOut(models.Model):
+    """A post that a newsletter did not take, and why: the answer to “why not that post”."""
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="left_out")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="left_out")
+    reason = models.TextField()
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        constraints = (models.UniqueConstraint(name="left_out_once", fields=["subscribable", "item"]),)
+
+    def __str__(self) -> str:
+        return f"{self.item} not in {self.subscribable}"
