@@ -105,6 +105,8 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "feeds": [feed.pk],
         "channel": "email",
         "arrangement": "each",
+        "approval": "none",
+        "post_order": "newest",
         "time_zone": "UTC",
         "grace_minutes": "60",
         "visibility": "public",
