@@ -1,121 +1,89 @@
-"""Letters a second: ledgered and personalised, beside postfix's smtp-source, into the same sink."""
+"""Letters a second: ledgered and personalised, beside what postfix's load generator, bare RSA signatures
+and rss2email do in the same run, into the same sink.
 
-import os
-import socket
-import subprocess
+PostgreSQL as it comes: fsync and synchronous_commit are on.
+"""
+
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from statistics import median
 
+from django.conf import settings
 from django.utils import timezone
 
-from delivery.channels import channel
-from delivery.channels.base import Recipient
-from delivery.models import Delivery, Issue, Lane
-from delivery.rendering.issue import render_issue
-from delivery.services.facts import Collected, Post, issue_facts
-from delivery.services.letters import issue_letter
-from delivery.services.publishing import publish
+from bench import audience, rss2email
+from bench.smtp import SESSIONS, sink, smtp_source
+from delivery.dkim.keys import RSA, Key, generate
+from delivery.models import Delivery
+from delivery.services.dkim_keys import make_key
 from delivery.services.sending import send_due
-from feeds.parsing.entry import Entry
-from subscriptions.models import Destination, Subscribable, Subscription
-from tests import services
+from subscriptions.models import Subscribable
 
-COUNT = 3000
-SESSIONS = 10
-PARAGRAPH = "<p>The quick brown fox jumps over the lazy dog, and tells about it at some length.</p>"
+COUNT = 600
+ROUNDS = 1
+SIGNATURES = 3_000
+SIGNING_DOMAIN = "signed.example"
+
+Pair = tuple[float, float]
 
 
-def letters() -> dict[str, object]:
-    """Our rate and smtp-source's, messages of the same size, ten connections each."""
+def letters() -> list[dict[str, object]]:
+    """Ours beside each baseline, in rounds by turns: medians."""
+    settings.BOUNCE_DOMAIN = "bounces.example.org"
+    audience.lane()
+    plain = audience.newsletter("plain", readers=COUNT)
+    signed = audience.newsletter("signed", readers=COUNT, domain=SIGNING_DOMAIN)
+    make_key(domain=SIGNING_DOMAIN, now=timezone.now(), algorithm=RSA)
+    size = audience.letter_size(audience.issue(plain, 0))
+    key = Key(SIGNING_DOMAIN, "bench", generate(RSA))
     with sink() as port:
-        from django.conf import settings
-
         settings.EMAIL_URL = f"smtp://127.0.0.1:{port}"
-        issue = an_issue()
-        size = letter_size(issue)
-        baseline = smtp_source(port, size)
-        publish(issue_id=issue.pk, now=timezone.now())
-        started = time.perf_counter()
-        report = send_due()
-        rate = report.sent / (time.perf_counter() - started)
-    assert report.sent == COUNT == Delivery.objects.filter(state="sent").count(), report
+        warm_up(port, size)
+        beside_source, beside_rsa = [], []
+        for number in range(1, ROUNDS + 1):
+            source = smtp_source(port, size=size, count=2 * COUNT)
+            beside_source.append((sent(plain, number), source))
+            bare = signatures(key)
+            beside_rsa.append((sent(signed, number), bare))
+        name = f"ledgered letters of {size / 1000:.1f} KB"
+        ours = median(own for own, _ in beside_source)
+        return [
+            figure(name, beside_source, f"smtp-source -d -s {SESSIONS}"),
+            figure(f"{name}, RSA-signed", beside_rsa, "bare RSA-2048 signatures"),
+            rss2email.figure(ours, port),
+        ]
+
+
+def figure(name: str, pairs: list[Pair], baseline: str) -> dict[str, object]:
     return {
-        "figure": f"ledgered letters of {size / 1000:.1f} KB",
-        "rate": rate,
+        "figure": name,
+        "rate": median(ours for ours, _ in pairs),
         "unit": "letters/s",
-        "baseline": "smtp-source -s 10",
-        "baseline_rate": baseline,
-        "ratio": rate / baseline,
+        "baseline": baseline,
+        "baseline_rate": median(bare for _, bare in pairs),
+        "ratio": median(ours / bare for ours, bare in pairs),
     }
 
 
-@contextmanager
-def sink() -> Iterator[int]:
-    port, program = services.free_port(), services.program("smtp-sink")
-    if program is None:
-        raise services.Missing("smtp-sink (Debian: postfix)")
-    user = ["-u", "nobody"] if os.geteuid() == 0 else []
-    with services.running([program, *user, f"127.0.0.1:{port}", "1000"]):
-        services.wait_until(lambda: _connect(port), "smtp-sink")
-        yield port
+def warm_up(port: int, size: int) -> None:
+    """What is loaded and compiled at the first letter is not a letter's cost."""
+    smtp_source(port, size=size, count=1000)
+    sent(audience.newsletter("few", readers=100), 1)
 
 
-def _connect(port: int) -> None:
-    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-
-
-def smtp_source(port: int, size: int) -> float:
-    """Messages a second that postfix's load generator reaches, reusing its sessions."""
-    program = services.program("smtp-source")
-    count = COUNT * 4
-    command = [
-        str(program),
-        "-d",
-        "-s",
-        str(SESSIONS),
-        "-m",
-        str(count),
-        "-l",
-        str(size),
-        f"127.0.0.1:{port}",
-    ]
+def sent(newsletter: Subscribable, number: int) -> float:
+    """Letters a second of one pass that sends an issue to all of the newsletter's subscribers."""
+    count = audience.publish_settled(audience.issue(newsletter, number))
     started = time.perf_counter()
-    subprocess.run(command, check=True, timeout=120, cwd="/")
-    return count / (time.perf_counter() - started)
+    report = send_due()
+    rate = count / (time.perf_counter() - started)
+    assert report.sent == count, report
+    assert not Delivery.objects.exclude(state="sent").exists()
+    return rate
 
 
-def an_issue() -> Issue:
-    """A published-to-be issue with COUNT confirmed subscribers."""
-    now = timezone.now()
-    newsletter = Subscribable.objects.create(name="bench", title="Bench", from_email="Bench <b@example.org>")
-    made = Destination.objects.bulk_create(
-        Destination(kind="email", core=f"reader{n}@example.org", label=f"reader{n}@example.org")
-        for n in range(COUNT)
-    )
-    Subscription.objects.bulk_create(
-        Subscription(subscribable=newsletter, destination=row, status="confirmed", display_name="Reader")
-        for row in made
-    )
-    Lane.objects.create(kind="email", account="default", concurrency=SESSIONS)
-    entry = Entry(
-        guid="1", title="A post", link="https://blog.example/1", content=PARAGRAPH * 3, published=now
-    )
-    contents = Collected(newsletter, "1", None, None, (Post(0, 0, entry),))
-    rendered = render_issue(issue_facts(contents, now=now))
-    return Issue.objects.create(
-        subscribable=newsletter,
-        within_type_id="1",
-        token="b" * 24,
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
-        holes=rendered.holes,
-    )
-
-
-def letter_size(issue: Issue) -> int:
-    """Octets of one letter as it goes over the wire."""
-    someone = Recipient(delivery_id=1, core="reader1@example.org", label="reader1@example.org", name="Reader")
-    return len(channel("email").compose(issue_letter(issue), someone).data)
+def signatures(key: Key) -> float:
+    """Bare signatures a second on one thread."""
+    started = time.perf_counter()
+    for _ in range(SIGNATURES):
+        key.signature(b"x" * 64)
+    return SIGNATURES / (time.perf_counter() - started)

@@ -58,6 +58,11 @@ class _Balancer:
             self.out.append(f"<{name}{attributes.rstrip('/')}>")
             self.stack.append(name)
 
+    def frame(self, attributes: str) -> None:
+        self.tags += 1
+        if self.tags <= MAX_TAGS and len(attributes.split()) <= MAX_ATTRIBUTES:
+            self.out.append(f"<iframe{attributes.rstrip('/')}></iframe>")
+
     def end(self, name: str) -> None:
         if self.dropped[name]:
             self.dropped[name] -= 1
@@ -96,6 +101,9 @@ def balance(html: str) -> str:
         closing, name, attributes = tag.group(1), tag.group(2).lower(), tag.group(3)
         if closing:
             balancer.end(name)
+        elif name == "iframe":
+            # What a frame shows instead is never seen; where it leads is (common.embeds).
+            balancer.frame(attributes)
         elif name not in RAW:
             balancer.start(name, attributes if len(attributes.split()) <= MAX_ATTRIBUTES else "")
     return balancer.close()

@@ -1,6 +1,6 @@
 """The port to channels: what the apps before `delivery` need to know of a channel, and its registry."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +18,8 @@ class Field:
     help: str = ""
     required: bool = False
     secret: bool = False
+    # Values and what people read, where one of few is chosen; asked for whenever a form is shown.
+    choices: Callable[[], Sequence[tuple[str, str]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 from common.balancing import balance
 from common.text import without_controls, words
+from common.text_tables import columns
 
 MAX_HTML = 1_000_000
 MAX_INDENTS = 8
@@ -31,8 +32,12 @@ class _Writer(HTMLParser):
         self._indents: list[tuple[str, str]] = []
         self._lists: list[int | None] = []
         self._bullet = ""
+        self._sup = 0
         self._link: tuple[str, int] | None = None
         self._skipping = self._preformatted = 0
+        # The rows of a table with nothing but words in its cells (class "grid"); whether it has a head.
+        self._rows: list[list[str]] | None = None
+        self._has_head = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
@@ -45,8 +50,8 @@ class _Writer(HTMLParser):
             self._enter(tag, values)
         elif tag in _LINES:
             self._line(tag)
-        elif tag in ("td", "th") and "".join(self._inline).strip():
-            self._inline.append(" | ")
+        elif tag in ("td", "th"):
+            self._cell(tag)
         else:
             self._inline_tag(tag, values)
 
@@ -55,10 +60,16 @@ class _Writer(HTMLParser):
             self._skipping = max(0, self._skipping - 1)
         elif tag in _HEADINGS:
             self._heading(_HEADINGS[tag])
+        elif tag == "sup":
+            self._superscript()
         elif tag in _PARAGRAPHS or tag == "pre":
-            self._flush()
+            if tag != "table" or self._rows is None:
+                self._flush()
             self._leave(tag)
-            self._blank()
+            if tag not in ("ul", "ol") or not self._lists:
+                self._blank()
+        elif tag == "tr" and self._rows is not None:
+            self._end_cell()
         elif tag in _LINES:
             self._flush()
             if tag in ("li", "dd"):
@@ -91,6 +102,43 @@ class _Writer(HTMLParser):
             self._link = (values.get("href", ""), len(self._inline))
         elif tag == "q":
             self._inline.append("“")
+        elif tag == "sup":
+            self._sup = len(self._inline)
+
+    def _superscript(self) -> None:
+        """A power, or the number of a note, apart from what it stands at; 1st stays 1st."""
+        said = "".join(self._inline[self._sup :]).strip()
+        if self._sup <= len(self._inline) and said.strip("()[]").isdecimal():
+            self._inline[self._sup :] = [f"^{said}"]
+
+    def _cell(self, tag: str) -> None:
+        if self._rows is None:
+            if "".join(self._inline).strip():
+                self._inline.append(" | ")
+            return
+        self._end_cell()
+        self._has_head = self._has_head or (tag == "th" and not self._rows[:-1])
+        self._rows = self._rows or [[]]
+        self._rows[-1].append("")
+
+    def _end_cell(self) -> None:
+        self._end_link()
+        text, self._inline = " ".join("".join(self._inline).split()), []
+        if text and self._rows and self._rows[-1]:
+            self._rows[-1][-1] = text
+
+    def _end_table(self) -> None:
+        """In columns where there is room, else cell after cell."""
+        self._end_cell()
+        rows, self._rows = [row for row in self._rows or [] if any(row)], None
+        indent = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
+        lines = columns(rows, has_head=self._has_head, width=self.width - len(indent))
+        if lines is None:
+            for row in rows:
+                self._inline = [" | ".join(filter(None, row))]
+                self._flush()
+            return
+        self.lines += [(indent + line).rstrip() for line in lines]
 
     def _enter(self, tag: str, values: dict[str, str]) -> None:
         if tag in ("ul", "ol"):
@@ -100,9 +148,13 @@ class _Writer(HTMLParser):
             self._indents.append(("> ", "> "))
         elif tag == "pre":
             self._preformatted += 1
+        elif tag == "table" and values.get("class") == "grid":
+            self._rows, self._has_head = [], False
 
     def _leave(self, tag: str) -> None:
-        if tag in ("ul", "ol") and self._lists:
+        if tag == "table" and self._rows is not None:
+            self._end_table()
+        elif tag in ("ul", "ol") and self._lists:
             self._lists.pop()
         elif tag == "blockquote":
             self._unindent()
@@ -110,6 +162,10 @@ class _Writer(HTMLParser):
             self._preformatted = max(0, self._preformatted - 1)
 
     def _line(self, tag: str) -> None:
+        if tag == "tr" and self._rows is not None:
+            self._end_cell()
+            self._rows.append([])
+            return
         self._flush()
         if tag == "li":
             number = self._lists[-1] if self._lists else None

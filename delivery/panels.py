@@ -10,7 +10,11 @@ from django.utils.safestring import SafeString
 from common.admin_html import link_to, list_link, table, when
 from common.clock import utcnow
 from common.panels import Action, CannotAct, Panel, add_action, add_panel
+from delivery.admin.doctor import offer as offer_mail_check
+from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.admin.preview import preview
+from delivery.admin.template_panels import letters
+from delivery.admin.theme import USUAL_LOOK, look_of
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from delivery.services.samples import NothingToShow, sample
@@ -30,12 +34,19 @@ def install() -> None:
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
+    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25))
     add_panel("subscriptions.Subscribable", Panel("Preview", preview, order=30, is_beside=True))
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
     add_panel("subscriptions.Subscription", Panel("What came back", bounces_of_subscriber, order=25))
     add_panel("subscriptions.Destination", Panel("What came back", bounces_of, order=35))
+    add_panel("subscriptions.Subscribable", Panel("Sending is paused", sending_paused, order=5))
+    for action in PAUSE_ACTIONS:
+        add_action("subscriptions.Subscribable", action)
+    add_panel("subscriptions.Subscribable", Panel("Look", look_of, order=60))
+    add_action("subscriptions.Subscribable", USUAL_LOOK)
+    add_panel("subscriptions.Subscribable", Panel("Does its mail arrive", offer_mail_check, order=70))
     add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
 
 
@@ -49,7 +60,7 @@ def item_issues(item: Item) -> SafeString:
             (
                 link_to(row.issue),
                 row.issue.subscribable,
-                when(row.issue.published_at, "not yet"),
+                when(row.issue.published_at, _not_out(row.issue)),
                 delivered.get(row.issue_id, "none"),
             )
             for row in shown
@@ -67,11 +78,15 @@ def how_delivered(issue_ids: list[int]) -> dict[int, str]:
     return {issue: ", ".join(said) for issue, said in words.items()}
 
 
+def _not_out(issue: Issue) -> str:
+    return "discarded" if issue.cancelled_at else "waits for approval"
+
+
 def recent_issues(subscribable: Subscribable) -> SafeString:
     rows = subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN]
     return table(
         ("issue", "published"),
-        ((link_to(row), when(row.published_at, "not yet")) for row in rows),
+        ((link_to(row), when(row.published_at, _not_out(row))) for row in rows),
         "No issue has gone out so far.",
     )
 

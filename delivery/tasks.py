@@ -7,6 +7,11 @@ from delivery.services import reaping
 from delivery.services.alerting import tell_admins
 from delivery.services.collecting_bounces import read_bounces
 from delivery.services.completing import complete_due
+from delivery.services.draft_alerts import tell_of_drafts
+from delivery.services.pause_alerts import tell_of_pauses
+from delivery.services.pausing import settle_pauses
+from delivery.services.pruning import prune as forget
+from delivery.services.restoring import finish_go
 from delivery.services.sending import send_due
 from delivery.services.stopping import stop
 
@@ -29,15 +34,25 @@ def send() -> None:
 @single_pass
 def reap() -> None:
     reaping.reap(now=utcnow())
+    settle_pauses(now=utcnow(), budget=PASS_BUDGET)
+    finish_go(now=utcnow(), budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.alert")
 @single_pass
 def alert() -> None:
     tell_admins(now=utcnow())
+    tell_of_drafts(now=utcnow())
+    tell_of_pauses(now=utcnow())
 
 
 @shared_task(name="delivery.bounces")
 @single_pass
 def bounces() -> None:
     read_bounces(budget=PASS_BUDGET)
+
+
+@shared_task(name="delivery.prune")
+@single_pass
+def prune() -> None:
+    forget(now=utcnow(), budget=PASS_BUDGET)

@@ -7,7 +7,7 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        from feedletter_site import checks  # noqa: F401 - registers the checks
+        from feedletter_site import checks, hook_checks  # noqa: F401 - registers the checks
         from feedletter_site.schedule import after_migrate
 
         # (The signal is sent for apps with models, which this one has none of.)

@@ -11,10 +11,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from common.admin_html import add_url, list_url
+from common.admin_html import add_url, list_url, object_url
 from common.clock import utcnow
-from common.text import counted
-from delivery.models import Bounce, Delivery, Lane
+from common.text import counted, shortened
+from delivery.admin.restoring import restored
+from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain
+from delivery.services.approving import drafts
+from delivery.services.draft_alerts import goes_out
+from delivery.services.refusals import why
 from feedletter_site.feed_health import feed_health
 from feeds.models import Feed
 from subscriptions.admin_words import waits_for
@@ -22,6 +26,7 @@ from subscriptions.models import Assignable, Subscribable, Subscription
 
 DAYS = 28
 COMING = 6
+LONGEST_REASON = 200
 FAILED_LATELY = timedelta(days=7)
 # Workers look every few seconds: what is still due after this long, nobody looks at.
 OVERDUE = timedelta(minutes=10)
@@ -47,12 +52,13 @@ class Bar:
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Unfold's callback: adds to the context of the admin's index page."""
-    context.update(first_step=first_step(), alerts=alerts(), title="Overview")
+    context.update(first_step=first_step(), alerts=alerts(), title="Overview", restore=restored())
     if Feed.objects.exists():
         bars = letters_per_day()
         context.update(
             tiles=tiles(), bars=bars, letters=sum(bar.count for bar in bars), coming=coming(), days=DAYS
         )
+        context.update(drafts=waiting_drafts(), more_drafts=max(drafts().count() - COMING, 0))
         context.update(feed_health=feed_health(utcnow()))
     return context
 
@@ -74,7 +80,7 @@ def first_step() -> Alert | None:
 
 def alerts() -> list[Alert]:
     """What needs a person, the most pressing first."""
-    return [*stalled(), *in_trouble(), *mail()]
+    return [*stalled(), *in_trouble(), *paused_domains(), *mail()]
 
 
 def stalled() -> list[Alert]:
@@ -94,11 +100,15 @@ def in_trouble() -> list[Alert]:
     """A sentence for each kind of thing that somebody has to look at."""
     failed = Delivery.objects.filter(state="failed", created_at__gte=utcnow() - FAILED_LATELY)
     stuck = Q(paused=True) | Q(failures__gt=0)
+    # What only waits for a pause to end is no trouble by itself.
+    held = Delivery.objects.filter(state="held").exclude(held_for__in=("pause", "restore"))
+    paused = Subscribable.objects.filter(sending_paused_at__isnull=False)
     found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
         (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
         (Feed.objects.filter(held_since__isnull=False), "feed is held for you", {"health": "held"}),
-        (Delivery.objects.filter(state="held"), "delivery is held for you", {"state__exact": "held"}),
+        (paused, "newsletter is paused, and its letters wait", {"sending_paused_at__isnull": "False"}),
+        (held, "delivery is held for you", {"state__exact": "held"}),
         (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
         (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
@@ -112,6 +122,22 @@ def _alert(rows: "QuerySet[Any]", words: str, filters: dict[str, str]) -> list[A
     noun, _, verb = words.partition(" ")
     said = f"{counted(count, noun, PLURALS.get(noun, ''))} {verb if count == 1 else _plural(verb)}."
     return [Alert(said, "Look", list_url(rows.model, **filters))] if count else []
+
+
+def paused_domains() -> list[Alert]:
+    """The domains to which nothing goes until somebody says so, each with the reason."""
+    rows = LaneDomain.objects.filter(paused=True).select_related("lane").order_by("domain", "lane")
+    shown = [
+        Alert(
+            f"Letters to {row.domain} are paused: {shortened(why(row.paused_reason), LONGEST_REASON)}",
+            "Look",
+            object_url(row.lane),
+        )
+        for row in rows[:COMING]
+    ]
+    if (more := rows.count() - COMING) > 0:
+        shown.append(Alert(f"So are those to {counted(more, 'more domain')}.", "Look", list_url(Lane)))
+    return shown
 
 
 PLURALS = {"delivery": "deliveries"}
@@ -158,3 +184,8 @@ def coming() -> list[tuple[Assignable, str]]:
     rows = Assignable.objects.select_related("subscribable").prefetch_related("subscribable__feeds")
     dated = rows.filter(period_end__isnull=False).annotate(held=Count("assignments")).order_by("period_end")
     return [(row, waits_for(row)) for row in dated[:COMING]]
+
+
+def waiting_drafts() -> list[tuple[Issue, str]]:
+    """The issues that wait for approval, with when they go."""
+    return [(row, goes_out(row)) for row in drafts().select_related("subscribable")[:COMING]]

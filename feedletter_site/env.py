@@ -74,6 +74,32 @@ def domain(value: str) -> None:
         raise ValueError
 
 
+def pair(value: str) -> None:
+    """Raises ValueError for what is neither empty nor name:password."""
+    if value and not re.fullmatch(r"[^\s:]+:[^\s:]\S*", value):
+        raise ValueError
+
+
+def name_servers(name: str) -> list[tuple[str, int]]:
+    try:
+        return [name_server(part) for part in listing(name)]
+    except ValueError as error:
+        raise wrong(name, "addresses such as 9.9.9.9 or 127.0.0.1:5353, separated by commas") from error
+
+
+def name_server(value: str) -> tuple[str, int]:
+    """Address and port of 9.9.9.9, 127.0.0.1:5353, ::1 or [::1]:5353. Raises ValueError."""
+    host, port = value, "53"
+    if value.startswith("["):
+        host, _, rest = value[1:].partition("]")
+        port = rest.removeprefix(":") or port
+    elif value.count(":") == 1:
+        host, _, port = value.partition(":")
+    if not 0 < int(port) < 65536:
+        raise ValueError(value)
+    return str(ipaddress.ip_address(host)), int(port)
+
+
 def networks(name: str) -> list[Network]:
     try:
         return [ipaddress.ip_network(part, strict=False) for part in listing(name)]
@@ -134,6 +160,14 @@ def positive(value: str) -> int:
     """A whole number from 1 to 1,000. Raises ValueError."""
     number = int(value)
     if not 1 <= number <= 1000:
+        raise ValueError(value)
+    return number
+
+
+def days(value: str) -> int:
+    """A whole number from 1 to 36,500. Raises ValueError."""
+    number = int(value)
+    if not 1 <= number <= 36500:
         raise ValueError(value)
     return number
 

@@ -95,7 +95,7 @@ def in_trouble() -> "QuerySet[Feed]":
 
 def _ill(feed: Feed, now: datetime) -> Ill:
     if feed.health == "held":
-        wrong = "So much is new at once that its posts wait for your word."
+        wrong = "Posts of it wait for your word."
         return Ill(str(feed), object_url(feed), wrong, _since(feed.held_since, now))
     wrong = shortened(feed.last_error, LONGEST_ERROR) or "It cannot be read."
     if feed.status == Feed.Status.STOPPED:

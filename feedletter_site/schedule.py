@@ -16,6 +16,7 @@ STAGES = {
     "delivery.send": (1, 2, "Send what is due."),
     "delivery.reap": (15, 15, "Take back what a dead worker was sending."),
     "delivery.alert": (60, 60, "Tell the admins of feeds that fail, are gone, or can be read again."),
+    "delivery.prune": (86400, 86400, "Forget texts and attempts that are older than KEEP_DAYS."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),
 }
 

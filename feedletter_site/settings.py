@@ -58,13 +58,18 @@ LOG_FORMAT = env.one_of("LOG_FORMAT", "console" if EMBEDDED else "json", {"conso
 POLL_THREADS = int(env.checked("POLL_THREADS", "8", "a whole number, 1 or more", env.positive))
 POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number, 1 or more", env.positive))
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
+KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours", int))
+# Python modules with an operator's own code for newsletters (docs/hooks.md); no other is ever loaded.
+HOOK_MODULES = env.listing("HOOK_MODULES")
 
 # Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
 EMAIL_URL = env.text("EMAIL_URL", "mailbox:" if EMBEDDED else "")
 BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
 BOUNCE_URL = env.text("BOUNCE_URL")
-ANYMAIL_WEBHOOK_SECRET = env.text("ANYMAIL_WEBHOOK_SECRET")
+# Whom the mail check asks instead of the system's name servers.
+DNS_SERVERS = env.name_servers("DNS_SERVERS")
+ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SITE_HOST}>")
 
 INSTALLED_APPS = [
@@ -198,6 +203,7 @@ CELERY_TASK_ROUTES = {
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
     "delivery.alert": {"queue": "reap"},
+    "delivery.prune": {"queue": "reap"},
 }
 if EMBEDDED:
     CELERY_BROKER_URL = "memory://localhost"
@@ -291,7 +297,12 @@ UNFOLD = {
                     _page("Deliveries", "outgoing_mail", "delivery_delivery_changelist"),
                     _page("Bounces", "undo", "delivery_bounce_changelist"),
                     _page("Lanes", "alt_route", "delivery_lane_changelist"),
+                    _page("Mail accounts", "outbox", "delivery_account_changelist"),
                     _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
+                    {
+                        **_page("Mail check", "fact_check", "delivery_lane_changelist"),
+                        "link": reverse_lazy("mail_check"),
+                    },
                 ],
             },
             {

@@ -1,16 +1,20 @@
 """Every address the program answers."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from delivery.admin.doctor import mail_check
+from delivery.views.esp_webhook import esp_tracking
 from feedletter_site.health import healthz, readyz
 from feedletter_site.metrics import metrics
 from feedletter_site.setup import setup
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
+    path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),
@@ -21,3 +25,5 @@ urlpatterns = [
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
 ]
+if settings.ANYMAIL_WEBHOOK_SECRET:
+    urlpatterns.append(path("anymail/<slug:esp>/tracking/", esp_tracking, name="esp_tracking"))

@@ -124,6 +124,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         _explain(self, "language", "Of the letters, for example en.")
         _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {_usual_sender()}")
+        _explain(self, "hooks", f"A Python module with code of your own. {_loadable()}")
         if self.instance.pk is None:
             closed = "Over a feed that needs credentials it is private and closed at first."
             _explain(self, "visibility", closed)
@@ -139,6 +140,9 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
             data[name] = None if default is NOT_PROVIDED else default
             self.errors.pop(name, None)
+        if data.get("approval") != Subscribable.Approval.DELAY:
+            data["approval_minutes"] = None
+            self.errors.pop("approval_minutes", None)
         if "channel" in data:
             self._take_options(kinds.get(data["channel"]), data)
         return data
@@ -182,6 +186,11 @@ def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> N
 def _explain(form: forms.BaseForm, name: str, text: str) -> None:
     if name in form.fields:
         form.fields[name].help_text = escape(text)  # the admin shows help as html
+
+
+def _loadable() -> str:
+    named = ", ".join(settings.HOOK_MODULES)
+    return f"What may be loaded: {named}." if named else "None may be loaded: set HOOK_MODULES."
 
 
 def _usual_sender() -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 from django.utils.html import escape
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common import kinds
 
@@ -55,6 +55,14 @@ def _each(attribute: str) -> Iterator[tuple[kinds.Kind, kinds.Field]]:
 
 def _field(field: kinds.Field) -> forms.Field:
     # Not required by itself: only those of the chosen channel are needed, and the channel says so.
+    if field.choices is not None:
+        return forms.ChoiceField(
+            required=False,
+            choices=field.choices,
+            label=field.label,
+            help_text=escape(field.help),
+            widget=UnfoldAdminSelectWidget(),
+        )
     widget = UnfoldAdminPasswordWidget() if field.secret else UnfoldAdminTextInputWidget()
     return forms.CharField(
         required=False, max_length=LONGEST, label=field.label, help_text=escape(field.help), widget=widget

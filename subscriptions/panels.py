@@ -4,14 +4,14 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import add_url, button, link_to, table
+from common.admin_html import add_url, button, link_to, table, when
 from common.clock import utcnow
 from common.panels import Action, Panel, add_action, add_panel
 from common.text import counted
 from feeds.models import Feed, Item
 from feeds.services.credentials import exposure, shown_by
 from subscriptions.admin_words import rhythm, waits_for
-from subscriptions.models import Subscribable
+from subscriptions.models import Stuck, Subscribable
 from subscriptions.services.defining import open_newsletters
 from subscriptions.services.dropping import drop_feed
 from subscriptions.services.excluding import exclude_items
@@ -48,6 +48,10 @@ def _may_be_sent(item: Item) -> bool:
 
 
 def collections(item: Item) -> SafeString:
+    """Where it is being collected; for one that could not be, why."""
+    if stuck := Stuck.objects.filter(item=item).first():
+        said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
+        return format_html('<p class="fl-alert">{}</p>', said)
     rows = item.assignables.select_related("subscribable").prefetch_related("subscribable__feeds")
     return table(
         ("newsletter", "when it goes out"),

@@ -13,6 +13,7 @@ from django.test import TestCase, TransactionTestCase
 
 from tests import services
 from tests.guard import LoopbackGuard
+from tests.servers.dns_server import DnsServer
 
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
@@ -101,6 +102,18 @@ def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
 def no_gap_between_requests(settings: Any) -> None:
     """All servers of a test stand on one host."""
     settings.POLL_HOST_GAP = 0.0
+
+
+@pytest.fixture(scope="session")
+def name_server() -> Iterator[DnsServer]:
+    """It knows no name."""
+    with DnsServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def no_names_but_ours(settings: Any, name_server: DnsServer) -> None:
+    settings.DNS_SERVERS = [name_server.address]
 
 
 @pytest.fixture

@@ -48,12 +48,15 @@ def chromium() -> str:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL where the tests may create databases. Raises Missing."""
-    if given := os.environ.get("TEST_POSTGRES_URL"):
+def postgres(*, durable: bool = False) -> Iterator[str]:
+    """The URL of a PostgreSQL where the tests may create databases. Raises Missing.
+
+    `durable`: one that waits for the disk, as in real life.
+    """
+    if not durable and (given := os.environ.get("TEST_POSTGRES_URL")):
         yield given
     elif program("initdb") and program("postgres"):
-        with own_postgres() as url:
+        with own_postgres(durable=durable) as url:
             yield url
     elif answers(lambda: psycopg.connect(RUNNING_POSTGRES, connect_timeout=2).close()):
         yield RUNNING_POSTGRES
@@ -77,15 +80,16 @@ def redis_server() -> Iterator[str]:
 
 
 @contextmanager
-def own_postgres() -> Iterator[str]:
-    """A cluster in a temporary folder, without the care for crashes that would make it slow."""
+def own_postgres(*, durable: bool = False) -> Iterator[str]:
+    """A cluster in a temporary folder; unless `durable`, without the care for crashes that makes it slow."""
     folder, port = Path(tempfile.mkdtemp(prefix="feedletter-pg-")), free_port()
     user = unprivileged_user()
     if user:
         shutil.chown(folder, user)
     run: dict[str, Any] = {"user": user, "extra_groups": []} if user else {}
     server = [program("postgres"), "-D", folder / "data", "-k", folder, "-p", port, "-h", "127.0.0.1"]
-    for setting in ("fsync=off", "full_page_writes=off", "max_connections=200"):
+    careless = () if durable else ("fsync=off", "full_page_writes=off")
+    for setting in (*careless, "max_connections=200"):
         server += ["-c", setting]
     url = f"postgres://postgres@127.0.0.1:{port}/postgres"
     try:

@@ -13,6 +13,7 @@ from common.admin_html import facts, link_to, moment_of, table, when
 from common.clock import utcnow
 from common.panels import Action, Panel
 from common.text import counted
+from delivery.admin.delivery_words import waits_for
 from delivery.models import Delivery
 from delivery.services.retrying import RETRYABLE, NotRetryable, retry_delivery
 
@@ -40,6 +41,8 @@ def about(delivery: Delivery) -> SafeString:
     ]
     if delivery.state in ("queued", "deferred"):
         rows.append(("Goes out from", when(delivery.due_at)))
+    if waits := waits_for(delivery):
+        rows.append(("What it waits for", waits))
     if delivery.sent_at:
         rows.append(("Sent", when(delivery.sent_at)))
     if delivery.remote_id:
@@ -52,8 +55,8 @@ def about(delivery: Delivery) -> SafeString:
 def attempts(delivery: Delivery) -> SafeString:
     rows = delivery.attempt_rows.order_by("-at", "-pk")[:SHOWN]
     return table(
-        ("when", "outcome", "in the server’s words"),
-        ((when(row.at), row.outcome, row.text) for row in rows),
+        ("when", "outcome", "status", "in the server’s words"),
+        ((when(row.at), row.outcome, row.status, row.text) for row in rows),
         "No attempt has failed.",
     )
 
@@ -74,7 +77,7 @@ def retry(request: HttpRequest, keys: list[int]) -> str:
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = ("destination", "what", "shown_state", "sent", "last_error")
-    list_filter = ("state", "kind", "lane", "issue__subscribable")
+    list_filter = ("state", "held_for", "kind", "lane", "issue__subscribable")
     search_fields = ("destination__core", "domain", "remote_id")
     list_select_related = ("destination", "issue")
     own_panels = (Panel("How it stands", about, order=10), Panel("What did not work", attempts, order=20))

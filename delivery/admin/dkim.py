@@ -17,9 +17,11 @@ from common.clock import utcnow
 from common.kinds import InvalidDestination
 from common.panels import Action, CannotAct, Panel
 from common.text import counted
+from delivery.admin.doctor import TONES
 from delivery.channels.email.address import parse_address
 from delivery.models import DkimKey
 from delivery.services.dkim_keys import activate_key, delete_retired, make_key, retire_key
+from delivery.services.dkim_publication import look_up
 
 STANDING = {
     "active": "It signs the letters from this domain, and from those below it that have no key of their own.",
@@ -27,6 +29,8 @@ STANDING = {
     "retired": "It signs no more. Leave its record for a week: letters may still be on their way.",
 }
 LABELS = {"active": "success", "waiting": "warning"}
+# More would make a page wait.
+LOOKED_UP = 5
 
 
 def standing(key: DkimKey) -> SafeString:
@@ -40,6 +44,15 @@ def standing(key: DkimKey) -> SafeString:
     if key.retired_at:
         rows.append(("Retired", when(key.retired_at)))
     return facts(rows)
+
+
+def in_the_dns(key: DkimKey) -> SafeString | str:
+    """Whether the record is published now. Asks the DNS; not for keys that have retired."""
+    if key.retired_at:
+        return ""
+    found = look_up(key)
+    dot = format_html('<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>', TONES[found.verdict])
+    return format_html('<p class="fl-sentence">{}{}</p>', dot, found.says)
 
 
 def dns_record(key: DkimKey) -> SafeString:
@@ -65,6 +78,25 @@ def activate(request: HttpRequest, keys: list[int]) -> str:
     for row in rows:
         activate_key(row, now=utcnow())
     return f"{counted(len(places), 'key')} will sign within a minute; any that did before has retired."
+
+
+class ActivateForm(forms.Form):
+    """Asks for nothing: it says, before a key signs, whether its record is published."""
+
+    def __init__(self, keys: list[int], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.keys = keys
+
+    @property
+    def intro(self) -> str:
+        rows = DkimKey.objects.filter(pk__in=self.keys).order_by("pk")[:LOOKED_UP]
+        return " ".join(said_before_signing(row) for row in rows)
+
+
+def said_before_signing(key: DkimKey) -> str:
+    found = look_up(key)
+    said = f"The key {key.selector} of {key.domain}: {found.says}"
+    return said if found.is_good else f"{said} Letters would count as unsigned until it is. Publish it first."
 
 
 def retire(request: HttpRequest, keys: list[int]) -> str:
@@ -128,9 +160,13 @@ class DkimKeyAdmin(ServiceAdmin):
     list_filter = ("active", "algorithm")
     search_fields = ("domain", "selector")
     shown_after_adding = True
-    own_panels = (Panel("The key", standing, order=10), Panel("The DNS record", dns_record, order=20))
+    own_panels = (
+        Panel("The key", standing, order=10),
+        Panel("In the DNS", in_the_dns, order=15),
+        Panel("The DNS record", dns_record, order=20),
+    )
     own_actions = (
-        Action("activate", "Let it sign", activate, fits=lambda key: not key.active),
+        Action("activate", "Let it sign", activate, fits=lambda key: not key.active, form=ActivateForm),
         Action("retire", "Retire", retire, asked_to_retire, fits=lambda key: key.state != "retired"),
         Action(
             "delete",

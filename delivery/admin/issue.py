@@ -3,112 +3,113 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import SimpleListFilter
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.forms.widgets import Script
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin import ReadOnlyAdmin, count_of
-from common.admin_html import facts, link_to, list_link, listed, moment_of, table, web_link, when
+from common.admin_html import list_link, moment_of
 from common.panels import Panel
-from delivery.admin.preview import as_it_went_out
-from delivery.links import archive_url
+from delivery.admin import issue_figures, issue_panels
+from delivery.admin.issue_actions import ACTIONS
 from delivery.models import Delivery, Issue, IssueItem
+from delivery.rules.progress import STATES, arrived, total
+from delivery.services import progress
 
-ARRIVED = ("sent", "stored")
-MISSED = ("deferred", "failed", "held", "cancelled")
-SHOWN = 50
-
-
-def about(issue: Issue) -> SafeString:
-    rows: list[tuple[str, Any]] = [
-        ("Newsletter", link_to(issue.subscribable)),
-        ("Subject", issue.subject),
-        ("Published", when(issue.published_at, "Not yet: it waits for approval.")),
-    ]
-    if issue.period_start and issue.period_end:
-        rows.append(("Holds posts that settled", f"{when(issue.period_start)} to {when(issue.period_end)}"))
-    page = archive_url(issue.subscribable)
-    if page and issue.published_at:
-        rows.append(("In the archive", web_link(f"{page}{issue.pk}/")))
-    return facts(rows)
+LABELS = {"draft": "info", "sending": "info", "sent": "success", "paused": "warning", "cancelled": "warning"}
+PAGE = 50
 
 
-def reached(issue: Issue) -> SafeString:
-    """How many got it, how many are where."""
-    counts = issue.deliveries.all().counts()
-    arrived = sum(counts.get(state, 0) for state in ARRIVED)
-    states = [
-        list_link(
-            Delivery, f"{counts[state]:,} {label.lower()}", issue__id__exact=issue.pk, state__exact=state
-        )
-        for state, label in Delivery.State.choices
-        if state in counts
-    ]
-    if not states:
-        return facts([("How many got it", "Nobody was subscribed when it was published.")])
-    return facts(
-        [("How many got it", f"{arrived:,} of {sum(counts.values()):,}"), ("In detail", listed(states))]
-    )
+class StateFilter(SimpleListFilter):
+    title = "state"
+    parameter_name = "state"
 
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(state, issue_panels.STATE_WORDS[state]) for state in STATES]
 
-def missed(issue: Issue) -> SafeString:
-    rows = issue.deliveries.filter(state__in=MISSED).select_related("destination").order_by("pk")[: SHOWN + 1]
-    shown = [
-        (link_to(row, row.destination), row.get_state_display().lower(), row.last_error)
-        for row in rows[:SHOWN]
-    ]
-    more = list_link(Delivery, "all of them", issue__id__exact=issue.pk)
-    return table(
-        ("to", "state", "in the server’s words"),
-        [*shown, *([("…", "", more)] if len(rows) > SHOWN else [])],
-        "Everybody got it, or is about to.",
-    )
-
-
-def posts(issue: Issue) -> SafeString:
-    rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
-    return table(
-        ("post", "feed"),
-        ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:SHOWN]),
-        "It has no posts.",
-    )
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Issue]") -> "QuerySet[Issue]":
+        wanted = self.value()
+        return progress.in_state(queryset, wanted) if wanted in STATES else queryset
 
 
 @admin.register(Issue)
 class IssueAdmin(ReadOnlyAdmin):
-    list_display = ("title", "newsletter", "published", "posts", "reached")
-    list_filter = ("subscribable",)
+    list_display = ("title", "newsletter", "shown_state", "published", "posts", "reached")
+    list_filter = (StateFilter, "subscribable")
     search_fields = ("title", "subject")
     list_select_related = ("subscribable",)
+    list_per_page = PAGE
     ordering = ("-created_at", "-pk")
     own_panels = (
-        Panel("About it", about, order=10),
-        Panel("Who got it", reached, order=20),
-        Panel("Who did not", missed, order=30),
-        Panel("Posts", posts, order=40),
-        Panel("As it went out", as_it_went_out, order=90, is_beside=True),
+        Panel("Not sent so far", issue_panels.draft, order=5),
+        Panel("How far it is", issue_figures.how_far, order=10),
+        Panel("About it", issue_panels.about, order=15),
+        Panel("Letters that arrived", issue_figures.drawn, order=20),
+        Panel("By recipients’ domain", issue_figures.by_domain, order=25),
+        Panel("Recipients with trouble", issue_figures.trouble, order=30),
+        Panel("Late subscribers", issue_panels.late, order=35),
+        Panel("Posts", issue_panels.posts, order=40),
+        Panel("The letter", issue_panels.letter, order=90, is_beside=True),
     )
+    own_actions = ACTIONS
     published = moment_of("published_at", "published", "not yet")
+
+    class Media:
+        js = (Script("feedletter/issue.js", defer=True),)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Issue]":
         every: QuerySet[Issue] = super().get_queryset(request)
-        deliveries = Delivery.objects.all()
-        return every.defer("html", "text").annotate(
-            post_count=count_of(IssueItem.objects.all(), "issue"),
-            arrived_count=count_of(deliveries.filter(state__in=ARRIVED), "issue"),
-            delivery_count=count_of(deliveries, "issue"),
-        )
+        light = every.defer("html", "text", "holes").select_related("subscribable")
+        return light.annotate(post_count=count_of(IssueItem.objects.all(), "issue"))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """The deliveries of all issues of a page are counted by one question."""
+        usual = super().get_changelist(request, **kwargs)
+
+        def get_results(changelist: Any, request: HttpRequest) -> None:
+            usual.get_results(changelist, request)
+            rows = list(changelist.result_list)
+            counts = progress.counts_of(row.pk for row in rows)
+            for row in rows:
+                row.counts = counts[row.pk]
+            changelist.result_list = rows
+
+        return type("IssueList", (usual,), {"get_results": get_results})
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.progress_view)
+        return [path("<int:pk>/progress/", view, name="delivery_issue_progress"), *super().get_urls()]
+
+    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The panel that says how far it is, alone: asked for again and again while it is being sent."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        issue = self.get_queryset(request).filter(pk=pk).first()
+        if issue is None:
+            raise Http404
+        return HttpResponse(issue_figures.how_far(issue))
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, issue: Issue) -> str:
         return str(issue.subscribable)
 
+    @display(description="state", label=LABELS)
+    def shown_state(self, issue: Any) -> tuple[str, str]:
+        state = progress.state(issue, issue.counts)
+        return state, issue_panels.state_words(issue, state)
+
     @display(description="posts", ordering="post_count")
     def posts(self, issue: Any) -> int:
         return int(issue.post_count)
 
-    @display(description="got it", ordering="arrived_count")
-    def reached(self, issue: Any) -> SafeString:
-        shown = f"{issue.arrived_count:,} of {issue.delivery_count:,}"
+    @display(description="got it")
+    def reached(self, issue: Any) -> SafeString | str:
+        if issue.published_at is None:
+            return "–"
+        shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"
         return list_link(Delivery, shown, issue__id__exact=issue.pk)

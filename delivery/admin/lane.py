@@ -5,62 +5,134 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.admin import StackedInline
 from unfold.decorators import display
 
 from common.admin import ServiceAdmin, count_of
-from common.admin_html import facts, list_link, moment_of, when
+from common.admin_html import moment_of
+from common.clock import utcnow
 from common.panels import Action, Panel
 from common.text import counted
-from delivery.models import Delivery, Lane
+from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm
+from delivery.admin.lane_panels import connections, how_it_goes, of_domains, used, warm_up
+from delivery.models import Delivery, Lane, LaneDomain
+from delivery.services.accounts import EMAIL
+from delivery.services.domains import pause_domain, resume_domain
+from delivery.services.lane_limits import (
+    OF_DOMAINS,
+    OF_LANES,
+    alter_domain,
+    alter_lane,
+    drop_domain,
+    pause_lanes,
+    resume_lanes,
+)
+from delivery.services.lane_standing import in_words, state
 
 BY_HAND = "Paused by hand."
-
-
-def how_it_goes(lane: Lane) -> SafeString:
-    waiting = Delivery.objects.waiting().filter(lane=lane).count()
-    rows: list[tuple[str, Any]] = [
-        ("Waiting", list_link(Delivery, counted(waiting, "delivery", "deliveries"), lane__id__exact=lane.pk)),
-        ("Order", "One at a time, in order." if lane.serial else "Many at once."),
-    ]
-    if lane.paused:
-        rows.append(("Paused", lane.paused_reason or "Not said why."))
-    if lane.free_at:
-        rows.append(("Rests until", when(lane.free_at)))
-    if lane.last_error:
-        rows.append(("What was wrong last", lane.last_error))
-    return facts(rows)
+LABELS = {"open": "success", "resting": "warning", "paused": "danger"}
+SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
+MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
+WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
 
 
 def pause(request: HttpRequest, keys: list[int]) -> str:
-    count = Lane.objects.filter(pk__in=keys, paused=False).update(paused=True, paused_reason=BY_HAND)
+    count = pause_lanes(lane_ids=keys, reason=BY_HAND)
     return f"{counted(count, 'lane')} paused: nothing goes out there until you resume."
 
 
 def resume(request: HttpRequest, keys: list[int]) -> str:
-    count = Lane.objects.filter(pk__in=keys).update(paused=False, paused_reason="", free_at=None)
-    return f"{counted(count, 'lane')} may send again."
+    return f"{counted(resume_lanes(lane_ids=keys), 'lane')} may send again."
+
+
+def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
+    now, why = utcnow(), reason or BY_HAND
+    done = sum(pause_domain(lane_id=pk, domain=domain, reason=why, now=now) for pk in keys)
+    return f"Nothing goes to {domain} until you resume it." if done else f"{domain} was paused already."
+
+
+def resume_one(request: HttpRequest, keys: list[int], domain: str) -> str:
+    queued = sum(resume_domain(lane_id=pk, domain=domain, now=utcnow()) for pk in keys)
+    return f"{domain} is written to again; {counted(queued, 'delivery', 'deliveries')} queued."
+
+
+def has_domains(lane: Lane) -> bool:
+    return lane.kind == EMAIL
+
+
+def has_paused_domain(lane: Lane) -> bool:
+    return lane.domains.filter(paused=True).exists()
+
+
+class DomainInline(StackedInline):  # type: ignore[misc]
+    """Domains with limits of their own."""
+
+    model = LaneDomain
+    form = DomainForm
+    extra = 0
+    collapsible = True
+    verbose_name = "domain with limits of its own"
+    verbose_name_plural = "domains with limits of their own"
+    fields = (
+        ("domain", "concurrency"),
+        ("rate", "burst"),
+        ("per_hour", "per_day"),
+        "warm_up_from",
+        ("warm_up_first", "warm_up_growth"),
+    )
 
 
 @admin.register(Lane)
 class LaneAdmin(ServiceAdmin):
-    list_display = ("__str__", "waiting", "paused", "rate", "concurrency", "rests", "last_error")
+    form = LaneForm
+    list_display = ("__str__", "waiting", "state", "limits", "concurrency", "rests", "last_error")
     list_filter = ("kind", "paused")
-    fields = ("concurrency", "spacing_seconds", "rate", "burst")
-    own_panels = (Panel("How it goes", how_it_goes, order=10),)
+    inlines = (DomainInline,)
+    own_panels = (
+        Panel("How it goes", how_it_goes, order=10),
+        Panel("What was used", used, order=20),
+        Panel("The coming days", warm_up, order=30),
+        Panel("Who sends now", connections, order=35),
+        Panel("Domains", of_domains, order=40),
+    )
     own_actions = (
         Action("pause", "Pause", pause, fits=lambda lane: not lane.paused),
         Action("resume", "Resume", resume, fits=lambda lane: lane.paused or lane.free_at),
+        Action("pause_domain", "Pause a domain", pause_one, form=PauseDomainForm, fits=has_domains),
+        Action("resume_domain", "Resume a domain", resume_one, form=ResumeDomainForm, fits=has_paused_domain),
     )
     rests = moment_of("free_at", "rests until")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Lane | None = None) -> Any:
+        if obj is not None and obj.serial:
+            return (SPEED, MOST)
+        return (
+            ("Connections", {"fields": (("concurrency", "messages_per_connection"),)}),
+            SPEED,
+            MOST,
+            WARM_UP,
+        )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Lane]":
         every: QuerySet[Lane] = super().get_queryset(request)
         return every.annotate(waiting_count=count_of(Delivery.objects.waiting(), "lane"))
 
     def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
-        # These fields only: workers take tokens out of the row meanwhile.
-        obj.save(update_fields=form.changed_data)
+        # Those only: workers take tokens out of the row meanwhile.
+        changed = OF_LANES & set(form.changed_data)
+        if changed:
+            alter_lane(lane=obj, **{name: form.cleaned_data[name] for name in changed})
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        formset.save(commit=False)  # says what is new, changed and deleted
+        now = utcnow()
+        for row in formset.deleted_objects:
+            drop_domain(lane_id=row.lane_id, domain=row.domain, now=now)
+        for each in (*formset.initial_forms, *formset.extra_forms):
+            if each.has_changed() and not each.cleaned_data.get("DELETE"):
+                _save_domain(each, now)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -71,3 +143,21 @@ class LaneAdmin(ServiceAdmin):
     @display(description="waiting", ordering="waiting_count")
     def waiting(self, lane: Any) -> int:
         return int(lane.waiting_count)
+
+    @display(description="state", label=LABELS)
+    def state(self, lane: Lane) -> str:
+        return state(lane, utcnow())
+
+    @display(description="limits")
+    def limits(self, lane: Lane) -> SafeString:
+        # (This class lets a cell be as high as its text on a phone.)
+        return format_html('<span class="fl-tags">{}</span>', ", ".join(in_words(lane, utcnow())) or "–")
+
+
+def _save_domain(form: Any, now: Any) -> None:
+    row, data = form.instance, form.cleaned_data
+    before = form.initial.get("domain", row.domain)
+    if before != data["domain"]:
+        drop_domain(lane_id=row.lane_id, domain=before, now=now)
+    limits = {name: data[name] for name in OF_DOMAINS}
+    alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)

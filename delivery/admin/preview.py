@@ -4,24 +4,15 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from common.clock import utcnow
-from delivery.channels.base import Letter, Recipient
+from delivery.channels.base import Letter
 from delivery.models import Delivery, Issue
 from delivery.rendering.fields import values_for
 from delivery.rendering.fill import fill_header, fill_html
 from delivery.rendering.rendered import LetterError
 from delivery.services.letters import issue_letter, sample_letter
+from delivery.services.previewing import ada
 from delivery.services.samples import NothingToShow
 from subscriptions.models import Subscribable
-
-# Letters are shown as this reader would get them; the links to leave lead nowhere.
-ADA = Recipient(
-    delivery_id=0,
-    core="ada@example.org",
-    label="ada@example.org",
-    name="Ada",
-    unsubscribe_url="#",
-    manage_url="#",
-)
 
 
 def preview(subscribable: Subscribable) -> SafeString | str:
@@ -40,8 +31,8 @@ def as_it_went_out(issue: Issue) -> SafeString:
 
 
 def shown(letter: Letter) -> SafeString:
-    """The letter's subject and html, filled in for Ada."""
-    values = values_for(letter, ADA)
+    """The letter's subject and html, filled in for a made-up reader."""
+    values = values_for(letter, ada())
     subject = fill_header(letter.subject, letter.holes, values)
     html = fill_html(letter.html, letter.holes, values)
     return render_to_string("admin/letter.html", {"html": html, "subject": subject})

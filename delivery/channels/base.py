@@ -1,10 +1,10 @@
 """What every channel promises: compose is pure, send tells what became of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from delivery.dkim.keys import Key
 from feeds.parsing.entry import Entry
@@ -37,6 +37,7 @@ class Letter:
     is_digest: bool = False
     newsletter_title: str = ""
     web_url: str = ""
+    page_url: str = ""
     # Those that sign it, where it is mail; the first is the one that everybody can read.
     signing_keys: tuple[Key, ...] = field(default=(), repr=False)
 
@@ -53,6 +54,8 @@ class Recipient:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     unsubscribe_url: str = ""
     manage_url: str = ""
+    # Values of fields that the newsletter's own code has for this recipient.
+    params: Mapping[str, str] = field(default_factory=dict)
 
 
 class CrashPolicy(Enum):
@@ -73,19 +76,28 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """Try again, at `retry_at` if the server said when. `stops_lane`: nothing of this lane can go now."""
+    """Try again, at `retry_at` if the server said when. `stops_lane`: nothing of this lane can go now.
+
+    `suspect`: it may be this very message that stops it. `status` is the enhanced code (RFC 3463), if any.
+    """
 
     text: str
     retry_at: datetime | None = None
     stops_lane: bool = False
+    suspect: bool = False
+    status: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Permanent:
-    """Will not work for this message; nor for the destination ever, if `disables` it."""
+    """Will not work for this message; nor for the destination ever, if `disables` it.
+
+    `status` is the enhanced code (RFC 3463) of a server's answer about the recipient or the letter.
+    """
 
     text: str
     disables: bool = False
+    status: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +113,12 @@ Outcome = Sent | Temporary | Permanent | Ambiguous
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """The lane as the session needs it."""
+    """The lane as the session needs it. `url` is the account's own, with its password, where it has one."""
 
     kind: str
     account: str
+    url: str = field(default="", repr=False)
+    messages_per_connection: int = 100
 
 
 class Session(Protocol):
@@ -118,6 +132,28 @@ class Session(Protocol):
     def close(self) -> None: ...
 
 
+class AsyncSession(Protocol):
+    """The same for channels that can send without blocking: one message at a time, many such at once."""
+
+    async def send(self, message: Any, *, now: datetime) -> Outcome:
+        """Sends; never raises for what a server or a network does."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@runtime_checkable
+class BatchSession(Protocol):
+    """A Session that takes up to `batch` recipients of one letter at once."""
+
+    @property
+    def batch(self) -> int: ...
+
+    def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
+        """The outcome for each recipient, in their order; never raises for what a service does."""
+        ...
+
+
 class Channel(Protocol):
     """A channel, loaded on first use. `serial` lanes send in order, one at a time."""
 
@@ -127,8 +163,9 @@ class Channel(Protocol):
     concurrency: int
     spacing_seconds: float
 
-    def lane_account(self, core: str) -> str:
-        """Which outgoing account carries a destination: one per channel, or the destination itself."""
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        """Which outgoing account carries a newsletter's messages to a destination, by the newsletter's
+        `options`: one for all destinations, or the destination itself."""
         ...
 
     def domain(self, core: str) -> str:
@@ -139,6 +176,14 @@ class Channel(Protocol):
         """The message. Pure."""
         ...
 
+    def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
+        """`compose` for the very many recipients of one letter. Raises what compose raises."""
+        ...
+
     def connect(self, lane: LaneFacts) -> Session:
         """A session; it may open its connection lazily, at the first send."""
+        ...
+
+    def pipelines(self, lane: LaneFacts) -> Callable[[], AsyncSession] | None:
+        """What opens asynchronous sessions, each lazily; None where there are only those that block."""
         ...

@@ -16,10 +16,13 @@ ONLY_OURS = (
     *("MIME-Version", "Content-Type", "Content-Transfer-Encoding"),
 )
 # The same, but a mail server that comes after us may add one where there is none: some add List-Unsubscribe.
-ONLY_OURS_IF_THERE = ("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post")
+ONLY_OURS_IF_THERE = (
+    *("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"),
+    *("List-Archive", "List-Help", "List-Owner", "List-Post"),
+)
 IF_THERE = (
     *("Sender", "In-Reply-To", "References", "Content-Language", "Auto-Submitted", "Feedback-ID"),
-    *("List-Archive", "List-Help", "List-Owner", "List-Post", "List-Subscribe"),
+    "List-Subscribe",
 )
 _NAMES = {name.lower().encode(): name for name in (*ONLY_OURS, *ONLY_OURS_IF_THERE, *IF_THERE)}
 _MARGIN = 78

@@ -43,7 +43,10 @@ class Delivery(models.Model):
     issue = models.ForeignKey(
         Issue, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries", db_index=False
     )
-    destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="deliveries")
+    # (The first column of delivery_once_per_issue serves as its index.)
+    destination = models.ForeignKey(
+        Destination, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
     subscription = models.ForeignKey(
         Subscription, on_delete=models.SET_NULL, null=True, blank=True, related_name="deliveries"
     )
@@ -75,11 +78,8 @@ class Delivery(models.Model):
         ordering = ("-pk",)
         verbose_name_plural = "deliveries"
         constraints = (
-            models.UniqueConstraint(
-                name="delivery_once_per_issue",
-                fields=["issue", "destination"],
-                condition=Q(issue__isnull=False),
-            ),
+            # (Mails without an issue are all distinct here.)
+            models.UniqueConstraint(name="delivery_once_per_issue", fields=["destination", "issue"]),
             models.UniqueConstraint(
                 name="delivery_once_per_key", fields=["kind", "key"], condition=Q(issue__isnull=True)
             ),
@@ -96,7 +96,8 @@ class Delivery(models.Model):
         indexes = (
             models.Index(
                 name="delivery_due",
-                fields=["lane", "priority", "due_at"],
+                # (With the key: the rows of an issue are all due at once, and are claimed in its order.)
+                fields=["lane", "priority", "due_at", "id"],
                 condition=Q(state__in=("queued", "deferred")),
             ),
             models.Index(name="delivery_held", fields=["held_for", "lane"], condition=Q(state="held")),

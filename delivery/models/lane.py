@@ -91,6 +91,8 @@ class LaneDomain(Limits):
     concurrency = models.PositiveIntegerField(
         "messages at once", null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    # What was over the limit is due again until then: more of it queues up behind.
+    put_off_until = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("lane", "domain")

@@ -1,6 +1,7 @@
-"""A newsletter's accent colour, made readable on light and on dark. Pure."""
+"""A newsletter's colours, made readable on light and on dark. Pure."""
 
 import re
+from dataclasses import dataclass
 
 DEFAULT = "#1f5f8b"
 PAPER = "#ffffff"
@@ -8,21 +9,84 @@ NIGHT = "#17191c"
 # WCAG 2.2 §1.4.3 (AA) for text of normal size; thin links on dark want more (§1.4.6).
 CONTRAST = 4.5
 CONTRAST_DARK = 7
+# A paper darker than this (relative luminance) is written on in light colours.
+DARK = 0.18
 
+_BLACK, _WHITE = (0.0, 0.0, 0.0), (255.0, 255.0, 255.0)
 _HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _Rgb = tuple[float, float, float]
 
 
-def accents(colour: str) -> tuple[str, str]:
-    """The accent for light and for dark. Anything but #rgb or #rrggbb is the default colour."""
-    given = _rgb(colour.strip() if _HEX.fullmatch(colour.strip()) else DEFAULT)
-    light = _readable(given, on=_rgb(PAPER), towards=(0, 0, 0), least=CONTRAST)
-    return light, _readable(given, on=_rgb(NIGHT), towards=(255, 255, 255), least=CONTRAST_DARK)
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours of a letter: `ink` on `paper`, `on_accent` on `accent`; `block` is behind code."""
+
+    paper: str
+    ink: str
+    title: str
+    quote: str
+    muted: str
+    edge: str
+    rule: str
+    block: str
+    accent: str
+    on_accent: str
+
+
+_BY_DAY = Palette(
+    PAPER, "#24211e", "#24211e", "#57514a", "#6a645d", "#d9d4cc", "#e4e0d9", "#f5f3ef", DEFAULT, "#ffffff"
+)
+_BY_NIGHT = Palette(
+    NIGHT, "#e6e2db", "#f4f1ea", "#bdb7ae", "#a8a29a", "#4a4d52", "#33373c", "#22252a", DEFAULT, NIGHT
+)
+
+
+def palettes(accent: str, background: str = "") -> tuple[Palette, Palette]:
+    """The colours by day and by night. Text is AA on its ground, whatever was chosen.
+
+    Anything but #rgb or #rrggbb counts as not chosen. A dark background is kept by night.
+    """
+    paper = _chosen(background, PAPER)
+    by_day = _palette(accent, paper)
+    return by_day, by_day if is_dark(paper) else _palette(accent, NIGHT)
+
+
+def is_dark(colour: str) -> bool:
+    """Whether one writes on it in light colours."""
+    return _luminance(_rgb(colour)) < DARK
 
 
 def contrast(one: str, other: str) -> float:
     """The contrast ratio of two #rrggbb colours, 1 to 21 (WCAG 2.2)."""
     return _contrast(_rgb(one), _rgb(other))
+
+
+def _palette(accent: str, paper: str) -> Palette:
+    night = is_dark(paper)
+    usual, towards = (_BY_NIGHT, _WHITE) if night else (_BY_DAY, _BLACK)
+    on = _rgb(paper)
+
+    def text(colour: str, least: float = CONTRAST) -> str:
+        return _readable(_rgb(colour), on=on, towards=towards, least=least)
+
+    def tint(colour: str) -> str:
+        # As far from this paper as the usual one is from its own.
+        usual_paper, own = _rgb(usual.paper), _rgb(colour)
+        return _hex(tuple(max(0, min(255, p + c - u)) for p, c, u in zip(on, own, usual_paper, strict=True)))
+
+    link = text(_chosen(accent, DEFAULT), CONTRAST_DARK if night else CONTRAST)
+    return Palette(
+        paper=paper,
+        ink=text(usual.ink, 7),
+        title=text(usual.title, 7),
+        quote=text(usual.quote),
+        muted=text(usual.muted),
+        edge=tint(usual.edge),
+        rule=tint(usual.rule),
+        block=tint(usual.block),
+        accent=link,
+        on_accent=next((each for each in (PAPER, NIGHT) if contrast(each, link) >= CONTRAST), "#000000"),
+    )
 
 
 def _readable(colour: _Rgb, *, on: _Rgb, towards: _Rgb, least: float) -> str:
@@ -49,11 +113,15 @@ def _luminance(colour: _Rgb) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+def _chosen(colour: str, otherwise: str) -> str:
+    return _hex(_rgb(colour.strip())) if _HEX.fullmatch(colour.strip()) else otherwise
+
+
 def _rgb(colour: str) -> _Rgb:
     digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
     red, green, blue = (int(digits[at : at + 2], 16) for at in (0, 2, 4))
     return red, green, blue
 
 
-def _hex(colour: _Rgb) -> str:
+def _hex(colour: tuple[float, ...]) -> str:
     return "#" + "".join(f"{int(value):02x}" for value in colour)

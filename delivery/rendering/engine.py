@@ -1,4 +1,7 @@
-"""The template engine of letters: its own tags, filters and folder, shared with no page."""
+"""The template engine of letters: its own tags, filters and folder, shared with no page.
+
+Templates of files are rendered here; what an admin wrote is rendered in a sandbox, by `own`.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,14 +14,18 @@ from django.template import Engine, Template, TemplateDoesNotExist, TemplateSynt
 from django.template.base import FilterExpression, Node
 from django.template.loader_tags import ExtendsNode, IncludeNode
 
+from delivery.rendering import sandbox
+from delivery.rendering.drawn import Drawn
 from delivery.rendering.fields import UnknownField, field_names
 from delivery.rendering.holes import Holes
 from delivery.rendering.inlining import inline
 from delivery.rendering.library import FieldNode, LetterContext
 from delivery.rendering.rendered import LetterError, UnknownTemplate
+from delivery.rendering.sources import Source
 
 ISSUES = "issues"
 MAILS = "mails"
+PAGES = "pages"
 _MOST_TEMPLATES = 100  # that one letter may be put together from
 
 
@@ -41,9 +48,9 @@ def check_template(name: str, params: Mapping[str, str]) -> None:
     known(ISSUES, name)
     fields = field_names(params)
     for kind in ("html", "txt"):
-        for field in _fields_of(f"{ISSUES}/{name}.{kind}"):
-            if field.lower() not in fields:
-                raise UnknownField(field, fields)
+        for node in fields_of(_template(f"{ISSUES}/{name}.{kind}")):
+            if node.name.lower() not in fields:
+                raise UnknownField(node.name, fields)
 
 
 def known(folder: str, name: str) -> None:
@@ -53,10 +60,34 @@ def known(folder: str, name: str) -> None:
         raise UnknownTemplate(f"There is no letter template “{name}”. There are: {', '.join(names)}.")
 
 
-def render(path: str, context: Mapping[str, Any], holes: Holes) -> tuple[str, str]:
-    """The html, its styles inlined, and the text of `path`. Raises LetterError."""
-    html = inline(_render(f"{path}.html", context, holes, autoescape=True))
-    return html, _tidy(_render(f"{path}.txt", context, holes, autoescape=False))
+def render(path: str, context: Mapping[str, Any], holes: Holes, own: Source | None = None) -> Drawn:
+    """The html of `path`, its styles inlined, and its text; or what the admin's own source makes of it.
+
+    The subject is empty unless the admin's own source has one. Raises LetterError.
+    """
+    if own is not None:
+        return sandbox.render(path, own, context, holes)
+    html = _render(f"{path}.html", context, holes, autoescape=True)
+    if path.startswith(f"{PAGES}/"):
+        return Drawn(html=html)
+    return Drawn(html=inline(html), text=usual_text(path, context, holes))
+
+
+def usual_text(path: str, context: Mapping[str, Any], holes: Holes) -> str:
+    """The text that our own file makes. Raises LetterError."""
+    return tidy(_render(f"{path}.txt", context, holes, autoescape=False))
+
+
+def usual_source(path: str) -> Source:
+    """The files of a template, as they are; a page has no text. Raises UnknownTemplate."""
+    folder, _, name = path.partition("/")
+    known(folder, name)
+    file = Path(settings.LETTER_TEMPLATES_DIR) / f"{path}.html"
+    text = file.with_suffix(".txt")
+    return Source(
+        html=file.read_text(encoding="utf-8"),
+        text=text.read_text(encoding="utf-8") if text.is_file() else "",
+    )
 
 
 def _render(name: str, context: Mapping[str, Any], holes: Holes, *, autoescape: bool) -> str:
@@ -66,41 +97,46 @@ def _render(name: str, context: Mapping[str, Any], holes: Holes, *, autoescape: 
         raise LetterError(f"The letter template {name} cannot be used: {error}.") from error
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     """No blanks at line ends, at most one empty line in a row: template tags leave both."""
-    lines = re.sub(r"[ \t\r]+$", "", text, flags=re.MULTILINE)
+    lines = "\n".join(line.rstrip(" \t\r") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n"
 
 
 def _names(folder: str) -> list[str]:
     files = Path(settings.LETTER_TEMPLATES_DIR) / folder
-    return sorted(path.stem for path in files.glob("*.html") if path.with_suffix(".txt").is_file())
+    pages = folder == PAGES
+    return sorted(path.stem for path in files.glob("*.html") if pages or path.with_suffix(".txt").is_file())
 
 
 def _template(name: str) -> Template:
-    engine = _engine(str(settings.LETTER_TEMPLATES_DIR), name.endswith(".html"))
     try:
-        return engine.get_template(name)
+        return engine_here(autoescape=name.endswith(".html")).get_template(name)
     except (TemplateSyntaxError, TemplateDoesNotExist) as error:
         raise LetterError(f"The letter template {name} cannot be used: {error}.") from error
+
+
+def engine_here(*, autoescape: bool) -> LetterEngine:
+    """The engine of the folder that the settings name."""
+    return _engine(str(settings.LETTER_TEMPLATES_DIR), autoescape)
 
 
 @lru_cache(maxsize=8)
 def _engine(folder: str, autoescape: bool) -> LetterEngine:
     files = ("delivery.rendering.loader.LetterLoader", [folder])
-    return LetterEngine(loaders=[("django.template.loaders.cached.Loader", [files])], autoescape=autoescape)
+    return LetterEngine(loaders=[("delivery.rendering.loader.KeptLoader", [files])], autoescape=autoescape)
 
 
-def _fields_of(name: str) -> Iterator[str]:
+def fields_of(template: Template) -> Iterator[FieldNode]:
     """The fields of a template and of all it extends and includes."""
-    waiting, seen = [name], {name}
+    waiting, seen = [template], {template.name}
     while waiting and len(seen) <= _MOST_TEMPLATES:
-        nodes = _template(waiting.pop()).nodelist
-        yield from (node.name for node in nodes.get_nodes_by_type(FieldNode) if isinstance(node, FieldNode))
+        nodes = waiting.pop().nodelist
+        yield from (node for node in nodes.get_nodes_by_type(FieldNode) if isinstance(node, FieldNode))
         others = {
             _literal(node) for kind in (ExtendsNode, IncludeNode) for node in nodes.get_nodes_by_type(kind)
         }
-        waiting.extend(others - seen)
+        waiting.extend(_template(name) for name in others - seen)
         seen |= others
 
 
@@ -112,4 +148,6 @@ def _literal(node: Node) -> str:
         and not expression.filters
     ):
         return str(expression.var)
-    raise LetterError("A letter template can only extend and include templates named in quotes.")
+    error = LetterError("A letter template can only extend and include templates named in quotes.")
+    error.token = node.token  # type: ignore[attr-defined]
+    raise error

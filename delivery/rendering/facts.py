@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from delivery.rendering.sources import Source
+from delivery.rendering.themes import USUAL, ThemeFacts
 from feeds.parsing.entry import Entry
 
 
@@ -13,7 +15,8 @@ class IssueFacts:
     """`name` is in addresses, `newsletter` is what readers see; `archive_url` is empty for a private one.
 
     `entries` come in the order they are shown in, with html that `common.html.clean` has seen. `template`
-    is one of `letter_templates()`; empty picks the usual one. Times are aware.
+    is one of `letter_templates()`; empty picks the usual one. Times are aware. `own` holds the templates
+    that the newsletter has instead of our files, by names such as issues/digest.
     """
 
     name: str
@@ -35,6 +38,11 @@ class IssueFacts:
     time_zone: str = "UTC"
     n: int | None = None
     template: str = ""
+    theme: ThemeFacts = USUAL
+    own: Mapping[str, Source] = field(default_factory=dict)
+    # The subject that the newsletter's own code chose; and how many posts stand in it in full.
+    subject: str = ""
+    most_posts: int | None = None
 
     @property
     def zone(self) -> ZoneInfo:

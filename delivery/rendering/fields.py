@@ -1,7 +1,7 @@
 """The %Fields% of letters: their names, and one recipient's values. Pure. Names are lower case here."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from common.text import one_line
 from delivery.channels.base import Letter, Recipient
@@ -38,31 +38,51 @@ def field_names(params: Mapping[str, str]) -> dict[str, str]:
     return built_in | {name.lower(): name for name in params if name.lower() not in built_in}
 
 
-def values_for(letter: Letter, recipient: Recipient) -> dict[str, str]:
-    """One recipient's value of every field. Extra parameters are fields too; a built-in wins unless blank.
+def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | None = None) -> dict[str, str]:
+    """One recipient's value of every field, or of those named (in lower case).
 
-    `webLink` is where the letter can be read on the web: its own page, else the archive, else the link of
-    its only post.
+    Extra parameters are fields too; a built-in wins unless blank. What the newsletter's own code gave the
+    recipient wins over both.
     """
-    address = recipient.label or recipient.core
-    name = one_line(recipient.name)
-    full = f"{_phrase(name)} <{address}>" if name else address
-    only_link = letter.entries[0].link if len(letter.entries) == 1 else ""
-    values = {
-        "from": letter.from_email,
-        "replyto": letter.reply_to,
-        "to": full,
-        "tofull": full,
-        "tonickname": name,
-        "toemail": address,
-        "tonicknameoremail": name or address,
-        "removelink": recipient.unsubscribe_url,
-        "managelink": recipient.manage_url,
-        "archivelink": letter.archive_url,
-        "weblink": letter.web_url or letter.archive_url or only_link,
-    }
     params = {name.lower(): value for name, value in letter.params.items()}
-    return values | {name: value for name, value in params.items() if not values.get(name, "").strip()}
+    wanted = BUILT_IN_VALUES.keys() | params.keys() if names is None else names
+    own = {name.lower(): value for name, value in recipient.params.items()}
+    return {name: own[name] if name in own else _value(name, letter, recipient, params) for name in wanted}
+
+
+def _value(name: str, letter: Letter, recipient: Recipient, params: Mapping[str, str]) -> str:
+    value = BUILT_IN_VALUES[name](letter, recipient) if name in BUILT_IN_VALUES else ""
+    return value if value.strip() else params.get(name, value)
+
+
+def _address(recipient: Recipient) -> str:
+    return recipient.label or recipient.core
+
+
+def _full(letter: Letter, recipient: Recipient) -> str:
+    name, address = one_line(recipient.name), _address(recipient)
+    return f"{_phrase(name)} <{address}>" if name else address
+
+
+def _web_link(letter: Letter, recipient: Recipient) -> str:
+    """Where the letter can be read on the web: its own page, else the archive, else its only post's link."""
+    only_link = letter.entries[0].link if len(letter.entries) == 1 else ""
+    return letter.web_url or letter.archive_url or only_link
+
+
+BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
+    "from": lambda letter, _: letter.from_email,
+    "replyto": lambda letter, _: letter.reply_to,
+    "to": _full,
+    "tofull": _full,
+    "tonickname": lambda _, recipient: one_line(recipient.name),
+    "toemail": lambda _, recipient: _address(recipient),
+    "tonicknameoremail": lambda _, recipient: one_line(recipient.name) or _address(recipient),
+    "removelink": lambda _, recipient: recipient.unsubscribe_url,
+    "managelink": lambda _, recipient: recipient.manage_url,
+    "archivelink": lambda letter, _: letter.archive_url,
+    "weblink": _web_link,
+}
 
 
 def _phrase(name: str) -> str:

@@ -11,14 +11,28 @@ from functools import lru_cache
 from common.text import one_line, without_controls
 
 
+# (What `one_line` would leave as it is; nearly all values are so.)
+_PLAIN = re.compile("[!-~]*")
+
+
 def fill_html(text: str, holes: Mapping[str, str], values: Mapping[str, str]) -> str:
     """`holes`: field → token, `values`: field → text, which is escaped. A field without a value is empty."""
-    return _fill(text, holes, values, lambda value: html.escape(without_controls(value)))
+    return _fill(text, holes, values, written_html)
 
 
 def fill_text(text: str, holes: Mapping[str, str], values: Mapping[str, str]) -> str:
     """As `fill_html`, for the text part; a value stays on its line."""
-    return _fill(text, holes, values, one_line)
+    return _fill(text, holes, values, written_text)
+
+
+def written_html(value: str) -> str:
+    """A value as html has it."""
+    return html.escape(without_controls(value))
+
+
+def written_text(value: str) -> str:
+    """A value as a text has it: on one line."""
+    return value if _PLAIN.fullmatch(value) else one_line(value)
 
 
 def fill_header(text: str, holes: Mapping[str, str], values: Mapping[str, str]) -> str:

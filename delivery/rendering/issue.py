@@ -12,16 +12,14 @@ from delivery.rendering.languages import spoken
 from delivery.rendering.look import look
 from delivery.rendering.posts import Post, post, web_address
 from delivery.rendering.rendered import LetterError, Rendered
-from delivery.rendering.shortening import fair_share
+from delivery.rendering.shortening import ROOMS, WHOLE, Room, fair_share
 
 __all__ = ["IssueFacts", "Rendered", "render_issue"]
 
 # Gmail hides what comes after 102 KB. Posts that can be read elsewhere are cut until a letter fits.
 MAX_HTML = 100_000
 MAX_OUTPUT = 5_000_000
-_BUDGETS = (60_000, 30_000, 10_000)  # characters of the posts' own html
 _UNCUT_BUDGET = 1_000_000  # for posts that stand nowhere else
-MOST_POSTS = 50
 MOST_MENTIONED = 200
 
 
@@ -50,26 +48,37 @@ def usual_template(facts: IssueFacts) -> str:
 
 
 def _fitting(facts: IssueFacts, template: str) -> Rendered:
-    for budget in _BUDGETS:
-        rendered = _rendered(facts, template, budget)
+    elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
+    for room in ROOMS if elsewhere else WHOLE:
+        rendered = _rendered(facts, template, room)
         if len(rendered.html.encode()) <= MAX_HTML:
             break
     return rendered
 
 
-def _rendered(facts: IssueFacts, template: str, budget: int) -> Rendered:
+def _rendered(facts: IssueFacts, template: str, room: Room) -> Rendered:
     holes = Holes(facts.params)
-    title, subject = subjects.title(facts), subjects.subject(facts)
-    html, text = engine.render(f"{engine.ISSUES}/{template}", _context(facts, title, subject, budget), holes)
-    return Rendered(title=title, subject=subject, html=html, text=text, holes=holes.used)
+    title, subject = subjects.title(facts), facts.subject or subjects.subject(facts)
+    path = f"{engine.ISSUES}/{template}"
+    context = _context(facts, title, subject, room)
+    drawn = engine.render(path, context, holes, facts.own.get(path))
+    return Rendered(
+        title=title,
+        subject=facts.subject or drawn.subject or subject,
+        html=drawn.html,
+        text=drawn.text,
+        holes=holes.used,
+    )
 
 
-def _context(facts: IssueFacts, title: str, subject: str, budget: int) -> dict[str, Any]:
-    posts = _posts(facts, budget)
-    mentioned = tuple(shortened(one_line(entry.title), 120) for entry in facts.entries[MOST_POSTS:])
+def _context(facts: IssueFacts, title: str, subject: str, room: Room) -> dict[str, Any]:
+    posts = _posts(facts, room)
+    mentioned = tuple(shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :])
     name = facts.readers_name
     return {
-        "newsletter": look(name=name, language=facts.language, params=facts.params, accent=facts.accent),
+        "newsletter": look(
+            name=name, language=facts.language, params=facts.params, accent=facts.accent, theme=facts.theme
+        ),
         "description": one_line(facts.description),
         "title": title,
         "subject": subject,
@@ -83,14 +92,20 @@ def _context(facts: IssueFacts, title: str, subject: str, budget: int) -> dict[s
     }
 
 
-def _posts(facts: IssueFacts, budget: int) -> tuple[Post, ...]:
-    entries = facts.entries[:MOST_POSTS]
-    share = fair_share([len(entry.html) for entry in entries], budget)
+def _in_full(facts: IssueFacts, room: Room) -> int:
+    """How many posts are shown; the others are mentioned by title."""
+    return max(1, min(facts.most_posts or room.posts, room.posts))
+
+
+def _posts(facts: IssueFacts, room: Room) -> tuple[Post, ...]:
+    entries = facts.entries[: _in_full(facts, room)]
+    share = fair_share([len(entry.html) for entry in entries], room.html)
     uncut = _UNCUT_BUDGET // len(entries)
     return tuple(
         post(
             entry,
             share=share if web_address(entry.link) or facts.archive_url else uncut,
+            most_media=room.media,
             zone=facts.zone,
             archive_url=web_address(facts.archive_url),
             newsletter_language=facts.language,

@@ -1,10 +1,15 @@
 """Loads letter templates, and turns `%Field%` in their source into a hole."""
 
 import re
+from collections.abc import Iterable
 
-from django.template import Origin, TemplateDoesNotExist
+from django.template import Origin, Template, TemplateDoesNotExist
 from django.template.base import tag_re
+from django.template.loaders import cached
+from django.template.loaders.base import Loader as BaseLoader
 from django.template.loaders.filesystem import Loader
+
+from delivery.rendering.strict import StrictTemplate
 
 # Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
 _FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
@@ -16,8 +21,22 @@ class LetterLoader(Loader):
 
     def get_contents(self, origin: Origin) -> str:
         if not _NAME.fullmatch(str(origin.template_name)):
-            raise TemplateDoesNotExist(origin)
+            raise TemplateDoesNotExist(str(origin.template_name))
         return with_holes(super().get_contents(origin))
+
+
+class _StrictLoader(BaseLoader):
+    """As Django's, but what it makes is strict."""
+
+    def get_template(self, template_name: str, skip: Iterable[Origin] | None = None) -> Template:
+        for origin in self.get_template_sources(template_name):
+            if skip is None or origin not in skip:
+                return StrictTemplate(self.get_contents(origin), origin, template_name, self.engine)  # type: ignore[attr-defined]
+        raise TemplateDoesNotExist(template_name)
+
+
+class KeptLoader(cached.Loader, _StrictLoader):
+    """Reads each file once."""
 
 
 def with_holes(source: str) -> str:

@@ -14,7 +14,9 @@ from delivery.rendering.holes import Holes
 from delivery.rendering.languages import spoken
 from delivery.rendering.look import look
 from delivery.rendering.rendered import LetterError, Rendered, UnknownTemplate
+from delivery.rendering.sources import Source
 from delivery.rendering.subjects import LONGEST
+from delivery.rendering.themes import USUAL, ThemeFacts
 
 Value = str | int | list[str] | tuple[str, ...]
 
@@ -49,11 +51,14 @@ def render_mail(
     *,
     language: str = "en",
     params: Mapping[str, str] | None = None,
+    theme: ThemeFacts = USUAL,
+    own: Source | None = None,
 ) -> Rendered:
     """One of MAILS. Links that are not in the context come from the recipient's fields.
 
     Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`; in the test's,
-    `newsletter`. Raises LetterError, also when the context lacks something.
+    `newsletter`. `own` is what the newsletter has instead of our file. Raises LetterError, also when the
+    context lacks something.
     """
     mail = _known(template)
     values = {"newsletter": SITE, **_frozen(context)}
@@ -61,19 +66,30 @@ def render_mail(
     if lacking:
         raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
     with translation.override(spoken(language)):
-        return _rendered(template, mail, values, language, params or {})
+        return _rendered(template, mail, values, language, params or {}, theme, own)
 
 
 def _rendered(
-    template: str, mail: Mail, values: dict[str, Any], language: str, params: Mapping[str, str]
+    template: str,
+    mail: Mail,
+    values: dict[str, Any],
+    language: str,
+    params: Mapping[str, str],
+    theme: ThemeFacts,
+    own: Source | None,
 ) -> Rendered:
     subject = shortened(one_line(gettext(mail.subject) % values), LONGEST)
     holes = Holes(params)
-    shown = look(name=str(values["newsletter"]), language=language, params=params)
-    html, text = engine.render(
-        f"{engine.MAILS}/{template}", {**values, "newsletter": shown, "subject": subject}, holes
+    shown = look(name=str(values["newsletter"]), language=language, params=params, theme=theme)
+    context = {**values, "newsletter": shown, "subject": subject}
+    drawn = engine.render(f"{engine.MAILS}/{template}", context, holes, own)
+    return Rendered(
+        title=subject,
+        subject=drawn.subject or subject,
+        html=drawn.html,
+        text=drawn.text,
+        holes=holes.used,
     )
-    return Rendered(title=subject, subject=subject, html=html, text=text, holes=holes.used)
 
 
 def _known(template: str) -> Mail:

@@ -11,11 +11,16 @@ from django.utils.formats import date_format
 from django.utils.safestring import SafeString, mark_safe
 
 from common.balancing import balance
+from common.beacons import is_beacon
 from common.html import plain, to_text
 from common.text import one_line, shortened
+from delivery.rendering.addresses import web_address
+from delivery.rendering.content import for_letter
 from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry, Media
+
+__all__ = ["Attachment", "Image", "Post", "post", "web_address"]
 
 LONGEST_TITLE = 300
 MOST_MEDIA = 10
@@ -61,11 +66,20 @@ class Post:
         return "=" * min(len(self.title), 72)
 
 
-def post(entry: Entry, *, share: int, zone: tzinfo, archive_url: str, newsletter_language: str) -> Post:
+def post(
+    entry: Entry,
+    *,
+    share: int,
+    zone: tzinfo,
+    archive_url: str,
+    newsletter_language: str,
+    most_media: int = MOST_MEDIA,
+) -> Post:
     """The post of an entry whose html is clean; beyond `share` characters of html it is cut."""
-    whole = balance(entry.html)
+    whole = for_letter(balance(entry.html), page=entry.base or entry.link)
     content = shorten(whole, share)
     top, others = _images(entry, whole)
+    files = _files(entry)
     title = shortened(one_line(entry.title), LONGEST_TITLE)
     excerpt = _excerpt(content)
     language = language_tag(entry.language)
@@ -78,31 +92,27 @@ def post(entry: Entry, *, share: int, zone: tzinfo, archive_url: str, newsletter
         text=to_text(content),
         excerpt=excerpt,
         top_image=top,
-        images=others,
-        attachments=tuple(_attachment(medium) for medium in _files(entry)),
+        images=others[:most_media],
+        attachments=tuple(_attachment(medium) for medium in files[:most_media]),
         language=language,
         direction=direction_of(f"{title} {excerpt}", direction(language or newsletter_language)),
-        is_cut=content != whole,
+        is_cut=content != whole or max(len(others), len(files)) > most_media,
         more=web_address(entry.link) or archive_url,
     )
 
 
-def web_address(url: str) -> str:
-    """The address if it is one of the web, else empty."""
-    try:
-        parts = urlsplit(url.strip())
-    except ValueError:
-        return ""
-    return url.strip() if parts.scheme.lower() in ("http", "https") and parts.netloc else ""
-
-
 def _images(entry: Entry, content: str) -> tuple[Image | None, tuple[Image, ...]]:
     """A single image stands on top, several below; those in the content are there already."""
-    media = [medium for medium in entry.media if medium.is_image and web_address(medium.url)]
+    media = [medium for medium in entry.media if medium.is_image and _is_picture(medium.url)]
     new = [Image(m.url, one_line(m.alt)) for m in media if not _shows(content, m.url)][:MOST_MEDIA]
-    if not media and "<img" not in content and web_address(entry.image):
+    if not media and "<img" not in content and _is_picture(entry.image):
         return Image(entry.image), ()
     return (new[0], ()) if len(media) == 1 and new else (None, tuple(new))
+
+
+def _is_picture(url: str) -> bool:
+    """Whether it shows something of the post: no beacon, and no picture of its author."""
+    return bool(web_address(url)) and not is_beacon(url) and "gravatar.com/avatar/" not in url
 
 
 def _shows(content: str, url: str) -> bool:

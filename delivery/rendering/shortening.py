@@ -2,11 +2,33 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape, unescape
 
 from django.utils.text import Truncator
 
 from common.balancing import balance
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a letter has room for: characters of the posts' own html, posts in full, media of each."""
+
+    html: int
+    posts: int = 50
+    media: int = 10
+
+
+# Tried in this order until the letter fits.
+ROOMS = (
+    Room(60_000),
+    Room(30_000),
+    Room(10_000, media=3),
+    Room(10_000, posts=25, media=2),
+    Room(8_000, posts=10, media=1),
+)
+# For a letter with posts that stand nowhere else: they are not cut.
+WHOLE = ROOMS[:1]
 
 _TAG = re.compile(r"<[^<>]*>")
 

@@ -1,5 +1,6 @@
 """What an issue is called: in the archive, in the subject (as upstream words it), and above the posts."""
 
+import re
 from datetime import date, datetime, timedelta
 
 from django.utils.formats import date_format
@@ -10,6 +11,13 @@ from delivery.rendering.facts import IssueFacts
 
 LONGEST = 200
 _LONGEST_NAME = 80
+# What a pattern of a theme may hold, in braces.
+PLACES = ("newsletter", "title", "count", "date")
+_PLACE = re.compile(r"\{([^{}]*)\}")
+
+
+class BadPattern(ValueError):
+    """A subject pattern that cannot be used. The message is a sentence that says what may stand in one."""
 
 
 def title(facts: IssueFacts) -> str:
@@ -20,9 +28,21 @@ def title(facts: IssueFacts) -> str:
 
 
 def subject(facts: IssueFacts) -> str:
-    """One line of at most 200 characters, with the newsletter's name in front."""
+    """One line of at most 200 characters: by the theme's pattern, else with the name in front."""
     name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
-    return shortened(f"[{name}] {_subject(facts)}", LONGEST)
+    by_pattern = _by_pattern(facts, name) if facts.theme.subject else ""
+    return by_pattern or shortened(f"[{name}] {_subject(facts)}", LONGEST)
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises BadPattern unless all that stands in braces is one of PLACES."""
+    names = _PLACE.findall(pattern)
+    unknown = [name for name in names if name not in PLACES]
+    there_are = ", ".join(f"{{{name}}}" for name in PLACES)
+    if unknown:
+        raise BadPattern(f"There is no {{{unknown[0]}}}. There are: {there_are}.")
+    if re.search(r"[{}]", _PLACE.sub("", pattern)):
+        raise BadPattern(f"A brace stands alone. In braces there may be: {there_are}.")
 
 
 def dateline(facts: IssueFacts) -> str:
@@ -35,6 +55,18 @@ def dateline(facts: IssueFacts) -> str:
         first, last = _days(facts)
     days = [date_format(day, "DATE_FORMAT") for day in (first, last)]
     return days[0] if first == last else f"{days[0]} – {days[1]}"
+
+
+def _by_pattern(facts: IssueFacts, name: str) -> str:
+    """One pass over the pattern: what a title has in braces is never looked at."""
+    values = {
+        "newsletter": name,
+        "title": title(facts),
+        "count": str(len(facts.entries)),
+        "date": dateline(facts),
+    }
+    filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
+    return shortened(one_line(filled), LONGEST)
 
 
 def _subject(facts: IssueFacts) -> str:

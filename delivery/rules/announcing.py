@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-NEVER, PIGGYBACK = "never", "piggyback"
+ALWAYS, NEVER, PIGGYBACK = "always", "never", "piggyback"
 WHY_LEFT_OUT = {
     NEVER: "It was left out: its publisher asks that it is not announced (iffy:hint-announce says never).",
     PIGGYBACK: (
@@ -27,3 +27,15 @@ def announced(posts: Sequence[T]) -> list[T]:
     """The posts that are sent, in order: without the nevers; and if all others only piggyback, none."""
     wanted = [post for post in posts if post.announce != NEVER]
     return wanted if any(post.announce != PIGGYBACK for post in wanted) else []
+
+
+def override(answer: object, announce: str) -> str:
+    """The policy of a post whose publisher says `announce`, after the newsletter's own code was asked.
+
+    Its answer is None (as the publisher says), "always", "never" or "piggyback"; else ValueError is raised.
+    """
+    if answer is None:
+        return announce
+    if not isinstance(answer, str) or answer.lower() not in (ALWAYS, NEVER, PIGGYBACK):
+        raise ValueError(f"it must be {ALWAYS}, {NEVER}, {PIGGYBACK} or None")
+    return "" if answer.lower() == ALWAYS else answer.lower()

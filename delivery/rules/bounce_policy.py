@@ -10,10 +10,12 @@ from enum import StrEnum
 SOFT_BOUNCE_DAYS = 3
 SOFT_WINDOW = timedelta(days=30)
 # Large providers have answered 5.1.1 for valid addresses for hours: with so many hard bounces of a domain
-# within the hour, and more than this share of what it was sent, none of them counts until a person looked.
+# within the hour, and more than this share of what it answered, none of them counts until a person looked.
 FLOOD_LEAST = 10
 FLOOD_SHARE = 0.1
 FLOOD_WINDOW = timedelta(hours=1)
+# The share is taken of the domain's last letters, so many at most.
+FLOOD_LETTERS = 1000
 
 
 class Kind(StrEnum):
@@ -35,6 +37,9 @@ _ARRIVED = frozenset({"delivered", "relayed", "expanded"})
 _NO_SUCH_ADDRESS = frozenset({"5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.6", "5.1.10"})
 # About us or this letter (RFC 3463 §3.7 and §3.8, and too large): says nothing of the address.
 _ABOUT_US = re.compile(r"5\.[67]\.[0-9]+|5\.1\.[78]|5\.2\.3|5\.3\.4")
+# Some servers use the vague ones for a sender that they do not like.
+_VAGUE = frozenset({"5.1.0", "5.1.4"})
+_OF_SENDER = re.compile(r"\bsender\b|\bfrom\b", re.IGNORECASE)
 _CODE = re.compile(r"(?<![0-9.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])")
 
 _FULL = re.compile(
@@ -86,6 +91,14 @@ def _of_failure(status: str, diagnostic: str) -> Kind:
     return Kind.HARD if _NOBODY.search(diagnostic) else Kind.SOFT
 
 
+def is_no_such_address(status: str, said: str) -> bool:
+    """Whether a server's own refusal of a recipient says that there is no such address.
+
+    By its code alone: words without one are too often about us.
+    """
+    return status in _NO_SUCH_ADDRESS and not (status in _VAGUE and _OF_SENDER.search(said))
+
+
 class Act(StrEnum):
     SUPPRESS = "suppress"
     HOLD = "hold"
@@ -96,14 +109,17 @@ class Act(StrEnum):
 class History:
     """What the ledger knows beside the report. The counts include the report itself.
 
-    `confirmed_since`: the reader has confirmed after that letter went out. `domain_hard` and `domain_sent`:
-    hard bounces of the domain within FLOOD_WINDOW, and the letters of their issues that were sent there.
+    `confirmed_since`: the reader has confirmed after that letter went out. `known`: that this letter bounced
+    has been dealt with. `domain_hard` and `domain_answered`: of the domain's last letters, those that bounced
+    hard within FLOOD_WINDOW, and all that had an answer. `domain_held`: a person is asked about the domain.
     """
 
     soft_days: frozenset[date] = frozenset()
     confirmed_since: bool = False
+    known: bool = False
     domain_hard: int = 0
-    domain_sent: int = 0
+    domain_answered: int = 0
+    domain_held: bool = False
 
 
 def act(kind: Kind, history: History) -> tuple[Act, str]:
@@ -116,13 +132,19 @@ def act(kind: Kind, history: History) -> tuple[Act, str]:
         return Act.RECORD, "Recorded only: the reader has confirmed since that letter."
     if kind is Kind.SOFT:
         return _soft(len(history.soft_days))
-    if is_flood(history.domain_hard, history.domain_sent):
-        return Act.HOLD, "Held for you: too many of this domain bounced within the hour."
-    return Act.SUPPRESS, "Nothing arrives at this address."
+    if history.known:
+        return Act.RECORD, "Recorded only: it was known already that this letter came back."
+    if history.domain_held or is_flood(history.domain_hard, history.domain_answered):
+        return Act.HOLD, HELD
+    return Act.SUPPRESS, NOTHING_ARRIVES
 
 
+HELD = "Held for you: too many of this domain bounced within the hour."
+NOTHING_ARRIVES = "Nothing arrives at this address."
+LET_BE = "Let be by hand."
+ABOUT_OUR_MAIL = "Recorded only: it says something about our mail, not about the address."
 _RECORDED = {
-    Kind.POLICY: "Recorded only: it says something about our mail, not about the address.",
+    Kind.POLICY: ABOUT_OUR_MAIL,
     Kind.DELAYED: "Recorded only: the server goes on trying.",
     Kind.UNKNOWN: "Recorded only: no program could say what it means.",
 }
@@ -134,9 +156,9 @@ def _soft(days: int) -> tuple[Act, str]:
     return Act.RECORD, f"Recorded: day {days} of {SOFT_BOUNCE_DAYS} within {SOFT_WINDOW.days} days."
 
 
-def is_flood(hard: int, sent: int) -> bool:
+def is_flood(hard: int, answered: int) -> bool:
     """Whether a domain's hard bounces are more than single addresses can explain."""
-    return hard >= FLOOD_LEAST and hard > sent * FLOOD_SHARE
+    return hard >= FLOOD_LEAST and hard > answered * FLOOD_SHARE
 
 
 def worst(kinds: Iterable[Kind]) -> Kind:

@@ -1,15 +1,15 @@
-"""How much a lane may send now: a token bucket, a spacing, and for serial lanes the order."""
+"""How much one worker may claim from a lane now, and for serial lanes the order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from delivery.rules.limits import Bucket
+
 # No claim is larger than what the lane may send in this time, so that leases are not held idly.
 CLAIM_SECONDS = 30
-# Without a rate: what one connection is expected to send in a second at the least.
+# What one connection is expected to send in a second at the least.
 EXPECTED_RATE = 1
-# What is left of a token may be less than a clock can tell.
-SHORTEST_WAIT = timedelta(milliseconds=1)
 HEAD_WAITS = timedelta(hours=1)
 
 
@@ -25,6 +25,10 @@ class LaneState:
     free_at: datetime | None
     paused: bool
 
+    @property
+    def bucket(self) -> Bucket:
+        return Bucket(self.rate, self.burst, self.tokens, self.refilled_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -36,26 +40,28 @@ class Allowance:
     again_at: datetime | None = None
 
 
+def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
+    """How many more messages so many connections can send while their leases are young.
+
+    `expected`: messages a second and connection, as lately measured; `in_flight` of them are claimed.
+    """
+    return max(int(connections * expected * CLAIM_SECONDS) - in_flight, 0)
+
+
 def allowance(lane: LaneState, now: datetime, *, in_flight: int = 0) -> Allowance:
     """What the lane allows at `now`, with `in_flight` of its messages claimed by this worker already."""
-    room = lane.concurrency * EXPECTED_RATE * CLAIM_SECONDS - in_flight
+    room = claimable(lane.concurrency, in_flight=in_flight)
     if lane.paused or room <= 0 or (lane.rate is not None and lane.rate <= 0):
         return Allowance(0, lane.tokens)
     if lane.free_at is not None and lane.free_at > now:
         return Allowance(0, lane.tokens, again_at=lane.free_at)
-    if lane.rate is None:
+    tokens = lane.bucket.allows(now)
+    if tokens is None:
         return Allowance(room, lane.tokens)
-    tokens = refilled(lane, now)
-    if tokens < 1:
-        wait = timedelta(seconds=(1 - tokens) / lane.rate)
-        return Allowance(0, tokens, again_at=now + max(wait, SHORTEST_WAIT))
-    return Allowance(min(room, int(tokens)), tokens)
-
-
-def refilled(lane: LaneState, now: datetime) -> float:
-    """The bucket's tokens at `now`: never more than the burst."""
-    elapsed = max((now - lane.refilled_at).total_seconds(), 0)
-    return min(float(max(lane.burst, 1)), lane.tokens + elapsed * (lane.rate or 0))
+    refilled = lane.bucket.refilled(now)
+    if not tokens:
+        return Allowance(0, refilled, again_at=lane.bucket.again_at(now))
+    return Allowance(min(room, tokens), refilled)
 
 
 @dataclass(frozen=True, slots=True)

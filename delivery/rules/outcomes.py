@@ -9,6 +9,8 @@ FIRST_RETRY = timedelta(minutes=1)
 LONGEST_RETRY = timedelta(hours=4)
 # RFC 5321 4.5.4.1: the give-up time generally needs to be at least 4-5 days.
 GIVE_UP = timedelta(days=4)
+# With that back-off, so many tries take most of a day: time in which nothing was tried is not counted.
+LEAST_TRIES = 12
 LANE_RETRY = timedelta(seconds=15)
 LANE_LONGEST = timedelta(minutes=15)
 # A server that names a later time is not believed.
@@ -33,11 +35,13 @@ def after_temporary(
 ) -> Next:
     """Deferred with a back-off from 1 minute to 4 hours, or as the server said; failed after four days.
 
-    `attempts` counts this one.
+    `attempts` counts this one. Days on which its lane could not send at all do not make it fail: it is tried
+    a dozen times by itself before that.
     """
     due_at = now + delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
     due_at = max(due_at, retry_at) if retry_at is not None else due_at
-    if due_at - created_at > GIVE_UP:
+    is_late = due_at - created_at > GIVE_UP
+    if is_late and (attempts >= LEAST_TRIES or due_at - now > GIVE_UP):
         return Next("failed")
     return Next("deferred", due_at)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -50,7 +50,7 @@ def _tell(what: What, feeds: list[Feed], admins: dict[int, Destination], now: da
         return 0
     said = alert(what, sorted(feeds, key=_oldest_first(now)), fail=how_many_fail(), now=now)
     key = key_of(what, feeds)
-    rows = [_delivery(said, f"{key}:{user}", address, now) for user, address in admins.items()]
+    rows = [delivery(said, f"{key}:{user}", address, now) for user, address in admins.items()]
     Delivery.objects.bulk_create(rows, ignore_conflicts=True)
     mark_alerted(feeds=feeds, what=what, now=now)
     return len(rows)
@@ -107,13 +107,16 @@ def _destination(email: str, now: datetime) -> Destination | None:
     return address
 
 
-def _delivery(said: Alert, key: str, address: Destination, now: datetime) -> Delivery:
+def delivery(
+    said: Alert, key: str, address: Destination, now: datetime, more: Mapping[str, list[str]] | None = None
+) -> Delivery:
+    """The mail to one of them, not saved. `more` stays in its context, unseen."""
     return Delivery(
         kind=Delivery.Kind.ALERT,
         key=key,
         destination=address,
         template="alert",
-        context=said.context(),
+        context={**said.context(), **(more or {})},
         lane=lane_for(kind=address.kind, core=address.core),
         domain=domain_of(kind=address.kind, core=address.core),
         priority=FIRST,

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from common import kinds
 from common.kinds import InvalidDestination
@@ -20,21 +21,13 @@ from delivery.bounces.parsing import Finding, Report, Unreadable, digest, read
 from delivery.bounces.return_path import is_ours
 from delivery.channels.email.message import message_mark
 from delivery.models import Bounce, Delivery
-from delivery.rules.bounce_policy import (
-    FLOOD_LEAST,
-    FLOOD_SHARE,
-    FLOOD_WINDOW,
-    SOFT_WINDOW,
-    Act,
-    History,
-    Kind,
-    act,
-    mildest,
-)
+from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, History, Kind, act, mildest
 from delivery.rules.verp import tokens
-from subscriptions.models import Destination, Subscription
+from delivery.services.bounce_history import Together, history, of_the_hour
+from delivery.services.refusals import heed_refusals, pause_denying
+from subscriptions.models import Destination, Suppression
 from subscriptions.services.leaving import leave
-from subscriptions.services.suppressing import suppress
+from subscriptions.services.suppressing import lift, suppress
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +72,26 @@ def take_finding(
 
     `digest` is at most 64 characters, the same for the same report: the second time changes nothing.
     """
+    taken = take_down(delivery=delivery, finding=finding, digest=digest, now=now, words=words)
+    follow_up(taken=[taken], now=now)
+    return taken
+
+
+def take_down(
+    *,
+    delivery: Delivery,
+    finding: Finding,
+    digest: str,
+    now: datetime,
+    words: str = "",
+    tried_at: datetime | None = None,
+    together: Together | None = None,
+) -> Taken:
+    """The part of `take_finding` that is the address's, within the caller's transaction.
+
+    `tried_at` is when that letter was tried, if a server's own answer says so and not a later report.
+    `together` is the same for all that are taken down in one transaction.
+    """
     # One report of an address at a time: each has to see the days of those before it.
     destination = Destination.objects.select_for_update(no_key=True).get(pk=delivery.destination_id)
     taken = _record(
@@ -94,7 +107,25 @@ def take_finding(
             "at": now,
         },
     )
-    return _acted(taken.bounce, finding.kind) if taken.is_new and taken.bounce else taken
+    if taken.bounce is None or not taken.is_new:
+        return taken
+    tried_at = tried_at or delivery.sent_at or delivery.created_at
+    together = together or Together()
+    known = history(bounce=taken.bounce, tried_at=tried_at, together=together)
+    acted = _acted(taken.bounce, finding.kind, known)
+    if taken.bounce.held:
+        together.counts.pop((delivery.lane_id, delivery.domain), None)
+        together.denying.add((delivery.lane_id, delivery.domain))
+    return acted
+
+
+def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
+    """The part that is the domain's or the newsletter's: after it, no destination or lane may be locked."""
+    fresh = [one.bounce for one in taken if one.is_new and one.bounce is not None]
+    for bounce in fresh:
+        if bounce.held and bounce.kind == Kind.HARD and pause_denying(bounce=bounce, now=now):
+            log.warning("a domain denies too many addresses", extra={"domain": bounce.domain})
+    heed_refusals(bounces=fresh, now=now)
 
 
 def release(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
@@ -107,19 +138,22 @@ def release(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> i
 
 
 def prune_bounces(*, now: datetime) -> int:
-    """Forgets reports that prove nothing after 30 days, all others after two years. Returns how many."""
-    old = Bounce.objects.filter(delivery=None, at__lt=now - KEEP_UNPROVEN)
-    older = Bounce.objects.filter(at__lt=now - KEEP)
-    return sum(rows.delete()[0] for rows in (old, older))
+    """Forgets what may be forgotten of the reports. Returns how many."""
+    return forgettable_bounces(now=now).delete()[0]
+
+
+def forgettable_bounces(*, now: datetime) -> "QuerySet[Bounce]":
+    """Reports that prove nothing and are 30 days old, and all others of two years."""
+    return Bounce.objects.filter(Q(delivery=None, at__lt=now - KEEP_UNPROVEN) | Q(at__lt=now - KEEP))
 
 
 @transaction.atomic
 def _released(bounce: Bounce, suppressing: bool, now: datetime) -> bool:
-    effect = "Suppressed by hand." if suppressing else "Let be by hand."
+    effect = "Suppressed by hand." if suppressing else LET_BE
     if not Bounce.objects.filter(pk=bounce.pk, held=True).update(held=False, effect=effect):
         return False
     if suppressing and bounce.destination:
-        _suppress(bounce, bounce.destination, "Nothing arrives at this address.", now)
+        _suppress(bounce, bounce.destination, NOTHING_ARRIVES, now)
     return True
 
 
@@ -198,56 +232,33 @@ def _core(address: str) -> str:
 # --- what follows
 
 
-def _acted(bounce: Bounce, kind: Kind) -> Taken:
+def _acted(bounce: Bounce, kind: Kind, known: History) -> Taken:
     assert bounce.destination is not None  # noqa: S101 - for the type checker
-    decision, effect = act(kind, _history(bounce, kind))
+    decision, effect = act(kind, known)
     if decision is Act.SUPPRESS:
         _suppress(bounce, bounce.destination, effect, bounce.at)
     if kind is Kind.COMPLAINT and bounce.delivery and bounce.delivery.subscription:
         leave(subscription=bounce.delivery.subscription, now=bounce.at)
+    if decision is Act.HOLD:
+        _hold_earlier(bounce)
     bounce.effect, bounce.held = effect, decision is Act.HOLD
     bounce.save(update_fields=["effect", "held"])
     return Taken(bounce.kind, effect, bounce)
+
+
+def _hold_earlier(bounce: Bounce) -> None:
+    """Those that were believed before there were so many wait for a person like the others."""
+    earlier = list(of_the_hour(bounce).filter(effect=NOTHING_ARRIVES).select_related("destination"))
+    made = Suppression.objects.filter(
+        core__in=[one.destination.core for one in earlier if one.destination],
+        created_at__in=[one.at for one in earlier],
+        reason__startswith=NOTHING_ARRIVES,
+    )
+    lift(suppressions=made)
+    Bounce.objects.filter(pk__in=[one.pk for one in earlier]).update(effect=HELD, held=True)
 
 
 def _suppress(bounce: Bounce, destination: Destination, reason: str, now: datetime) -> None:
     said = f"{reason} The server said: {bounce.diagnostic}" if bounce.diagnostic else reason
     if suppress(kind=destination.kind, core=destination.core, reason=said, now=now):
         log.info("suppressed", extra={"delivery": bounce.delivery_id, "kind": bounce.kind})
-
-
-def _history(bounce: Bounce, kind: Kind) -> History:
-    if kind is Kind.SOFT:
-        return History(soft_days=_soft_days(bounce), confirmed_since=_confirmed_since(bounce))
-    if kind is Kind.HARD:
-        hard, sent = _of_domain(bounce)
-        return History(confirmed_since=_confirmed_since(bounce), domain_hard=hard, domain_sent=sent)
-    return History()
-
-
-def _soft_days(bounce: Bounce) -> frozenset[Any]:
-    rows = Bounce.objects.filter(
-        destination=bounce.destination, kind=Kind.SOFT.value, at__gt=bounce.at - SOFT_WINDOW
-    )
-    return frozenset(rows.order_by().values_list("at__date", flat=True).distinct())
-
-
-def _confirmed_since(bounce: Bounce) -> bool:
-    delivery = bounce.delivery
-    assert delivery is not None  # noqa: S101 - for the type checker
-    sent = delivery.sent_at or delivery.created_at
-    rows = Subscription.objects.filter(destination=bounce.destination, status=Subscription.Status.CONFIRMED)
-    return rows.filter(confirmed_at__gt=sent).exists()
-
-
-def _of_domain(bounce: Bounce) -> tuple[int, int]:
-    """Hard bounces of the domain within the hour, and the letters of their issues that were sent there,
-    counted no further than needed."""
-    since = bounce.at - FLOOD_WINDOW
-    recent = Bounce.objects.filter(domain=bounce.domain, at__gt=since, kind=Kind.HARD.value).order_by()
-    hard = recent.count() if bounce.domain else 0
-    if hard < FLOOD_LEAST:
-        return hard, 0
-    issues = recent.exclude(delivery__issue=None).values_list("delivery__issue", flat=True).distinct()[:10]
-    sent = Delivery.objects.filter(issue__in=list(issues), state=Delivery.State.SENT, domain=bounce.domain)
-    return hard, sent.order_by()[: int(hard / FLOOD_SHARE) + 1].count()

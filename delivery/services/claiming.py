@@ -1,9 +1,9 @@
 """Claiming: a lane's due deliveries, with a lease and the lane's tokens, in one transaction."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -11,10 +11,15 @@ from django.db.models.functions import Coalesce
 
 from common.leases import lease
 from delivery.channels import CHANNELS
-from delivery.models import Delivery, Lane
-from delivery.rules.lanes import HEAD_WAITS, Allowance, LaneState, Queued, allowance, serial_next
+from delivery.models import Delivery, Issue, Lane
+from delivery.querysets import DeliveryQuerySet
+from delivery.rules.lanes import HEAD_WAITS, Queued, serial_next
 from delivery.rules.outcomes import Standing, cancel_reason
+from delivery.services import limiting, restoring
+from delivery.services.claimed import Job, Row, read
 from subscriptions.models import Suppression
+
+__all__ = ["ISSUE_PRIORITY", "LEASE", "SHORT_WAIT", "Claim", "Job", "claim", "has_urgent", "lanes_with_due"]
 
 LEASE = timedelta(seconds=60)
 # A lane that rests no longer than this is worth a look (a pass may wait for it).
@@ -22,20 +27,10 @@ SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50
 # Less than this goes before all letters: mails that somebody waits for.
 ISSUE_PRIORITY = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A claimed delivery. `begun_before`: since when an earlier attempt's end is unknown."""
-
-    row: Delivery
-    token: UUID
-    begun_before: datetime | None
-    claimed_at: datetime
-
-    @property
-    def pk(self) -> int:
-        return self.row.pk
+MOST_AT_ONCE = 1000
+CLOSED = {"lease_token": None, "lease_until": None}
+HELD_WORDS = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
+DROPPED = "The issue was cancelled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,56 +57,49 @@ def has_urgent(lane: Lane, now: datetime) -> bool:
 
 
 @transaction.atomic
-def claim(*, lane_id: int, now: datetime, in_flight: int, urgent: bool = False) -> Claim:
-    """Claims what the lane allows; if `urgent`, only what goes before letters.
-
-    NOTHING while another worker is claiming from it.
+def claim(
+    *, lane_id: int, now: datetime, in_flight: int, urgent: bool = False, connections: int | None = None
+) -> Claim:
+    """Claims what the lane allows a worker with so many connections; if `urgent`, only what goes before
+    letters. NOTHING while another worker is claiming from it.
     """
     # NO KEY: publishing holds KEY SHARE on the lane, and would keep everybody from sending meanwhile.
     lanes = Lane.objects.select_for_update(skip_locked=True, no_key=True)
     lane = lanes.filter(pk=lane_id).first()
     if lane is None:
         return NOTHING
-    allowed = allowance(state_of(lane), now, in_flight=in_flight)
-    if not allowed.count:
-        return Claim(again_at=allowed.again_at)
-    pks = _serial(lane, now) if lane.serial else _wide(lane, allowed.count, now, urgent)
-    if not pks:
+    room = limiting.room(lane, now, in_flight=in_flight, connections=connections)
+    if not room.count:
+        return Claim(again_at=room.again_at)
+    seen = _serial(lane, now) if lane.serial else _wide(lane, min(room.count, MOST_AT_ONCE), now, urgent)
+    if not seen:
         return NOTHING
-    ours = lease(now, LEASE)
-    Delivery.objects.due(now).filter(pk__in=pks).update(
-        state=Delivery.State.SENDING,
-        lease_token=ours.token,
-        lease_until=ours.until,
-        begun_at=Coalesce(F("begun_at"), now),
-    )
-    jobs = _still_wanted(ours.token, now)
-    if not jobs:
+    if (restore := restoring.is_open()) is not None:
+        restoring.hold_back(restore=restore, pks=[one.pk for one in seen])
+    rest = _allowed(lane, seen, now)
+    if not rest:
         return Claim(again_at=now)
-    _take_tokens(lane, allowed, len(jobs), now)
-    return Claim(jobs)
+    jobs = _wanted(lane, rest, now)
+    limiting.use(lane, Counter(job.row.domain for job in jobs), now)
+    return Claim(jobs) if jobs else Claim(again_at=now)
 
 
-def state_of(lane: Lane) -> LaneState:
-    return LaneState(
-        concurrency=lane.concurrency,
-        rate=lane.rate,
-        burst=lane.burst,
-        tokens=lane.tokens,
-        refilled_at=lane.refilled_at,
-        free_at=lane.free_at,
-        paused=lane.paused,
-    )
+@dataclass(frozen=True, slots=True)
+class _Due:
+    pk: int
+    domain: str
+    priority: int
 
 
-def _wide(lane: Lane, count: int, now: datetime, urgent: bool) -> list[int]:
+def _wide(lane: Lane, count: int, now: datetime, urgent: bool) -> list[_Due]:
     rows = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
     if urgent:
         rows = rows.filter(priority__lt=ISSUE_PRIORITY)
-    return [row.pk for row in rows.select_for_update(skip_locked=True).only("pk")[:count]]
+    values = rows.values_list("pk", "domain", "priority")
+    return [_Due(*row) for row in values[:count]]
 
 
-def _serial(lane: Lane, now: datetime) -> list[int]:
+def _serial(lane: Lane, now: datetime) -> list[_Due]:
     if Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING).exists():
         return []
     # Old ones that are not due hold nobody back: they must not fill the window either.
@@ -119,57 +107,77 @@ def _serial(lane: Lane, now: datetime) -> list[int]:
     waiting = Delivery.objects.waiting().filter(counts, lane=lane).order_by("priority", "pk")
     rows = waiting.values_list("pk", "state", "due_at", "created_at")[:SERIAL_QUEUE]
     head = serial_next([Queued(*row) for row in rows], now)
-    return [] if head is None else [head]
+    return [] if head is None else [_Due(head, "", ISSUE_PRIORITY)]
 
 
-def _take_tokens(lane: Lane, allowed: Allowance, count: int, now: datetime) -> None:
-    if lane.rate is not None:
-        lane.tokens, lane.refilled_at = allowed.tokens - count, now
-    if lane.spacing_seconds:
-        lane.free_at = now + timedelta(seconds=lane.spacing_seconds)
-    lane.save(update_fields=["tokens", "refilled_at", "free_at"])
+def _allowed(lane: Lane, seen: Sequence[_Due], now: datetime) -> list[int]:
+    """Those that their domains let go now; the others are put off, or held."""
+    urgent = {one.pk for one in seen if one.priority < ISSUE_PRIORITY}
+    sifted = limiting.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=urgent)
+    for pks, due_at in sifted.later:
+        Delivery.objects.waiting().filter(pk__in=pks).update(due_at=due_at)
+    if sifted.hold:
+        _hold(Delivery.objects.waiting().filter(pk__in=sifted.hold), Delivery.HeldFor.DOMAIN)
+    return sifted.take
 
 
-def _still_wanted(token: UUID, now: datetime) -> tuple[Job, ...]:
-    """Looks at each recipient again; cancels those that left or may not be written to any more."""
-    rows = list(
-        Delivery.objects.filter(lease_token=token)
-        .select_related("destination", "subscription", "lane")
-        .order_by("priority", "due_at", "pk")
-    )
+def _wanted(lane: Lane, pks: Sequence[int], now: datetime) -> tuple[Job, ...]:
+    """Takes them; then looks at each recipient again, and cancels or holds what must not go out."""
+    rows = read(lane, pks)
+    ours = lease(now, LEASE)
+    # The lane's lock keeps other claims away; what somebody else moved meanwhile is not waiting any more.
+    taken = Delivery.objects.waiting().filter(pk__any_of=pks, due_at__lte=now)
+    changes = {"lease_token": ours.token, "lease_until": ours.until, "begun_at": Coalesce(F("begun_at"), now)}
+    if taken.update(state=Delivery.State.SENDING, **changes) != len(rows):
+        mine = Delivery.objects.filter(pk__any_of=pks, lease_token=ours.token)
+        got = set(mine.values_list("pk", flat=True))
+        rows = [row for row in rows if row.pk in got]
     suppressed = _suppressed(rows)
+    stopped = _stopped_issues({row.issue_id for row in rows if row.issue_id})
     wanted = []
     for row in rows:
-        earlier = row.begun_at is not None and row.begun_at < now
-        job = Job(row, token, row.begun_at if earlier else None, now)
-        if reason := cancel_reason(_standing(row, suppressed)):
-            _cancel(job, reason)
+        job = Job(row, ours.token, row.begun_at, now)
+        why = stopped.get(row.issue_id or 0, "")
+        reason = cancel_reason(_standing(row, suppressed)) or (DROPPED if why == DROPPED else "")
+        if reason:
+            _end(job, state=Delivery.State.CANCELLED, last_error=reason)
+        elif why:
+            _end(job, state=Delivery.State.HELD, held_for=why, last_error=HELD_WORDS[why])
         else:
             wanted.append(job)
     return tuple(wanted)
 
 
-def _standing(row: Delivery, suppressed: set[tuple[str, str]]) -> Standing:
-    destination = row.destination
+def _stopped_issues(issues: set[int]) -> dict[int, str]:
+    """Those of the issues that are paused, or whose newsletter is ("pause"), or that were DROPPED."""
+    stopped = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
+    rows = Issue.objects.filter(stopped | Q(cancelled_at__isnull=False), pk__in=issues)
+    return {
+        pk: DROPPED if dropped else Delivery.HeldFor.PAUSE.value
+        for pk, dropped in rows.order_by().values_list("pk", "cancelled_at")
+    }
+
+
+def _standing(row: Row, suppressed: set[tuple[str, str]]) -> Standing:
     return Standing(
         kind=row.kind,
         subscription_status=row.subscription.status if row.subscription else None,
-        suppressed=(destination.kind, destination.core) in suppressed,
-        disabled=(destination.disabled_reason or "it was disabled") if destination.disabled_at else "",
+        suppressed=(row.destination.kind, row.destination.core) in suppressed,
+        disabled=row.destination.disabled,
     )
 
 
-def _suppressed(rows: Sequence[Delivery]) -> set[tuple[str, str]]:
+def _suppressed(rows: Sequence[Row]) -> set[tuple[str, str]]:
     cores = {row.destination.core for row in rows}
-    found = Suppression.objects.filter(core__in=cores)
+    found = Suppression.objects.filter(core__any_of=list(cores))
     return set(found.values_list("kind", "core"))
 
 
-def _cancel(job: Job, reason: str) -> None:
+def _end(job: Job, **becomes: str) -> None:
     Delivery.objects.filter(pk=job.pk, lease_token=job.token, state=Delivery.State.SENDING).update(
-        state=Delivery.State.CANCELLED,
-        lease_token=None,
-        lease_until=None,
-        begun_at=job.begun_before,
-        last_error=reason,
+        begun_at=job.begun_before, **CLOSED, **becomes
     )
+
+
+def _hold(rows: DeliveryQuerySet, why: Delivery.HeldFor) -> None:
+    rows.update(state=Delivery.State.HELD, held_for=why, last_error=HELD_WORDS[why.value])

@@ -13,7 +13,8 @@ from django.db import InterfaceError, OperationalError
 from common.clock import utcnow
 from delivery.bounces.account import parse_bounce_url
 from delivery.bounces.sources import Incoming, Source, SourceError, opened
-from delivery.services.bouncing import prune_bounces, take_report
+from delivery.services.bouncing import prune_bounces
+from delivery.services.incoming import take_mail
 from delivery.services.stopping import stopping
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ def collect_bounces(*, clock: Callable[[], datetime], budget: timedelta | None =
 def _take(source: Source, mail: Incoming, now: datetime) -> str:
     """Its kind. One that cannot be taken stays in the mailbox, and stops no other."""
     try:
-        kind = take_report(raw=mail.raw, now=now).kind
+        kind = take_mail(raw=mail.raw, now=now).kind
     except (InterfaceError, OperationalError):
         raise
     except Exception:

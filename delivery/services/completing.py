@@ -14,12 +14,15 @@ from common.clock import utcnow
 from common.leases import lease
 from common.text import without_controls
 from delivery.rendering.issue import render_issue
+from delivery.services.approving import release_due
+from delivery.services.contents import in_own_words, note_dropped
 from delivery.services.facts import Collected, collected, issue_facts
 from delivery.services.storing_issues import CollectionChanged, store_issue, store_nothing
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import is_complete
 from subscriptions.services.assigning import lock_for_membership
 from subscriptions.services.dropping import delete_dropped_feeds
+from subscriptions.services.post_rules import note_troubles
 from subscriptions.services.waiting import collection_facts, feed_facts, hurry_feeds
 
 log = logging.getLogger(__name__)
@@ -35,6 +38,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     issued = 0
     stop_at = time.monotonic() + budget.total_seconds() if budget else None
     hurry_feeds(now=clock())
+    release_due(clock=clock, budget=budget)
     for pk in _candidates(clock()):
         if stop_at is not None and time.monotonic() >= stop_at:
             break
@@ -63,6 +67,7 @@ def complete(*, assignable_id: int, now: datetime) -> bool:
             return False
         # Sealed, it changes no more: nothing joins it and nothing is taken out.
         contents = collected(Assignable.objects.select_related("subscribable").get(pk=assignable_id))
+        note_troubles(contents.troubles, title=contents.subscribable.title, now=now)
         _issue(assignable_id, token, contents, now)
     except Exception as error:
         if not isinstance(error, CollectionChanged):
@@ -77,10 +82,14 @@ def _issue(assignable_id: int, token: UUID, contents: Collected, now: datetime) 
     if not contents.posts:
         with transaction.atomic():
             store_nothing(assignable_id=assignable_id, token=token, contents=contents)
+            note_dropped(contents.subscribable, contents.reasons, now=now)
         return
     rendered = render_issue(issue_facts(contents, now=now))
+    if contents.announcement:
+        rendered = in_own_words(rendered, contents.announcement)
     with transaction.atomic():
         store_issue(assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now)
+        note_dropped(contents.subscribable, contents.reasons, now=now)
 
 
 @transaction.atomic

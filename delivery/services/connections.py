@@ -1,91 +1,72 @@
-"""The connections of one lane: threads that touch the network and never the database."""
+"""The connections of a lane whose sessions block: threads that touch the network and never the database."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
-from queue import PriorityQueue, SimpleQueue
-from typing import Any
+from queue import Empty, PriorityQueue
 
 from delivery.channels.base import (
     Ambiguous,
+    BatchSession,
     Channel,
     LaneFacts,
-    Letter,
     Outcome,
-    Recipient,
     Session,
     Temporary,
 )
-from delivery.services.claiming import Job
+from delivery.services.parcels import Done, Parcel, Task
 
 log = logging.getLogger(__name__)
-LAST = 1_000_000
 
-
-@dataclass(eq=False)
-class Task:
-    """A job on its way. `outcome` None: it was not begun, and is given back. `begun`: a session had it."""
-
-    job: Job
-    outcome: Outcome | None = None
-    at: datetime | None = None
-    begun: bool = False
-    settled: threading.Event = field(default_factory=threading.Event)
-
-
-@dataclass(order=True)
-class _Parcel:
-    """A task with all that sending it needs; urgent ones first, else in the order they came."""
-
-    priority: int
-    number: int
-    task: Task | None = field(default=None, compare=False)
-    letter: Letter | None = field(default=None, compare=False)
-    recipient: Recipient | None = field(default=None, compare=False)
+# Comes after all tasks: the thread that gets it ends.
+_LAST = 1_000_000
+_Entry = tuple[int, int, Task | None]
 
 
 class Connections:
-    """As many threads as the lane is wide, each with a session of its own.
+    """A Carrier: as many threads as the lane is wide, each with a session of its own.
 
-    The barrier: a thread begins its next message only when `settled` says that the outcome of its last
-    one is durable. So a killed worker doubles at most one message for each open connection.
+    A session that sends batches is given groups of one letter's tasks; the barrier holds for the group.
     """
 
     def __init__(
         self,
         lane: LaneFacts,
         channel: Channel,
-        *,
         width: int,
-        done: "SimpleQueue[Task]",
+        done: Done,
         may_begin: Callable[[Task], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        self._lane, self._channel, self.width = lane, channel, width
-        self._todo: PriorityQueue[_Parcel] = PriorityQueue()
+        self.width, self.stopped = width, False
+        self._lane, self._channel = lane, channel
+        self._todo: PriorityQueue[_Entry] = PriorityQueue()
         self._numbers = count()
         self._done, self._may_begin, self._clock = done, may_begin, clock
         self._threads: list[threading.Thread] = []
-        # Claimed and not settled yet; kept by the sender.
-        self.outstanding = 0
-        # Whether the last claim brought anything, so that the next one may.
-        self.more = False
-        # Set when the account itself cannot send: what is waiting here is given back, not tried one by one.
-        self.stopped = False
 
-    @property
-    def runs_low(self) -> bool:
-        return self.more and self.outstanding <= self.width
-
-    def put(self, task: Task, letter: Letter, recipient: Recipient) -> None:
-        """Hands a task over; its end arrives in `done`. Opens another connection if all may be busy."""
-        if len(self._threads) < min(self.width, self.outstanding):
+    def put(self, tasks: Sequence[Task]) -> None:
+        """Opens more connections if all may be busy."""
+        for task in tasks:
+            self._todo.put((task.job.row.priority, next(self._numbers), task))
+        for _ in range(min(self.width - len(self._threads), self._todo.qsize())):
             self._open()
-        self._todo.put(_Parcel(task.job.row.priority, next(self._numbers), task, letter, recipient))
+
+    def settle(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            if task.settled is not None:
+                task.settled.set()
+
+    def leave(self) -> None:
+        for _ in self._threads:
+            self._todo.put((_LAST, next(self._numbers), None))
+
+    def join(self, seconds: float) -> None:
+        for thread in self._threads:
+            thread.join(seconds)
 
     def _open(self) -> None:
         thread = threading.Thread(target=self._run, name=f"send {self._lane.kind}", daemon=True)
@@ -97,46 +78,66 @@ class Connections:
             return
         self._threads.append(thread)
 
-    def leave(self) -> None:
-        """Lets every thread close its session and end, once nothing is left to do."""
-        for _ in self._threads:
-            self._todo.put(_Parcel(LAST, next(self._numbers)))
-
-    def join(self, timeout: float) -> None:
-        for thread in self._threads:
-            thread.join(timeout)
-
     def _run(self) -> None:
         session: Session | None = None
-        while (parcel := self._todo.get()).task is not None:
-            task = parcel.task
+        while (task := self._todo.get()[2]) is not None:
+            tasks = [task]
             try:
-                if not self.stopped and self._may_begin(task):
-                    session = self._send(session, task, parcel)
+                tasks += self._like(task, getattr(session, "batch", 1) - 1)
+                session = self._send(session, [one for one in tasks if self._is_wanted(one)])
             finally:
-                self._done.put(task)
-            task.settled.wait()
+                waits = [self._end(one) for one in tasks]
+            for settled in waits:
+                settled.wait()
         _close(session)
 
-    def _send(self, session: Session | None, task: Task, parcel: _Parcel) -> Session | None:
-        """Sets the task's outcome. Returns the session to go on with."""
+    def _end(self, task: Task) -> threading.Event:
+        """Hands the task back. Returns what to wait for."""
+        settled = task.settled = threading.Event()
+        self._done.put(task)
+        return settled
+
+    def _is_wanted(self, task: Task) -> bool:
+        return not self.stopped and self._may_begin(task)
+
+    def _like(self, task: Task, most: int) -> list[Task]:
+        """Up to that many of those that wait next, as long as they are of the same letter."""
+        tasks: list[Task] = []
+        with suppress(Empty):
+            while len(tasks) < most:
+                entry = self._todo.get_nowait()
+                other = entry[2]
+                if other is None or _parcel(other).letter is not _parcel(task).letter:
+                    self._todo.put(entry)
+                    break
+                tasks.append(other)
+        return tasks
+
+    def _send(self, session: Session | None, tasks: Sequence[Task]) -> Session | None:
+        """Sets the tasks' outcomes. Returns the session to go on with."""
+        if not tasks:
+            return session
         try:
-            message = self._channel.compose(parcel.letter, parcel.recipient)  # type: ignore[arg-type]
             session = session or self._channel.connect(self._lane)
-        except Exception as error:  # one recipient waits, the others go on
-            log.exception("a message cannot be made", extra={"delivery": task.job.pk})
-            task.outcome = Temporary(f"The message cannot be made: {error}")
-        else:
-            task.begun = True
-            task.outcome = self._attempt(session, message, task, parcel)
-        task.at = self._clock()
-        self.stopped |= isinstance(task.outcome, Temporary) and task.outcome.stops_lane
+            outcomes = self._outcomes(session, tasks)
+        except Exception as error:  # these wait, the others go on
+            log.exception("a message cannot be made", extra={"delivery": tasks[0].job.pk})
+            outcomes = [Temporary(f"The message cannot be made: {error}")] * len(tasks)
+        at = self._clock()
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            task.outcome, task.at = outcome, at
+            self.stopped |= isinstance(outcome, Temporary) and outcome.stops_lane
         return session
 
-    def _attempt(self, session: Session, message: Any, task: Task, parcel: _Parcel) -> Outcome:
-        assert parcel.letter is not None  # noqa: S101 - for the type checker
+    def _outcomes(self, session: Session, tasks: Sequence[Task]) -> list[Outcome]:
+        if isinstance(session, BatchSession) and session.batch > 1:
+            return self._batch(session, tasks)
+        (task,) = tasks
+        parcel = _parcel(task)
+        message = parcel.compose(parcel.recipient)
+        task.begun = True
         try:
-            return session.send(
+            sent = session.send(
                 message,
                 key=f"{parcel.letter.token}-{task.job.pk}",
                 begun_at=task.job.begun_before,
@@ -144,7 +145,27 @@ class Connections:
             )
         except Exception as error:  # a defect of ours, and nobody knows how far it came
             log.exception("sending failed", extra={"delivery": task.job.pk})
-            return Ambiguous(f"Sending failed in an unforeseen way ({type(error).__name__}: {error}).")
+            return [_unforeseen(error)]
+        return [sent]
+
+    def _batch(self, session: BatchSession, tasks: Sequence[Task]) -> list[Outcome]:
+        for task in tasks:
+            task.begun = True
+        recipients = [_parcel(task).recipient for task in tasks]
+        try:
+            return session.send_batch(_parcel(tasks[0]).letter, recipients, now=self._clock())
+        except Exception as error:
+            log.exception("sending failed", extra={"delivery": tasks[0].job.pk})
+            return [_unforeseen(error)] * len(tasks)
+
+
+def _parcel(task: Task) -> Parcel:
+    assert task.parcel is not None  # noqa: S101 - for the type checker
+    return task.parcel
+
+
+def _unforeseen(error: Exception) -> Ambiguous:
+    return Ambiguous(f"Sending failed in an unforeseen way ({type(error).__name__}: {error}).")
 
 
 def _close(session: Session | None) -> None:

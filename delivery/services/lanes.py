@@ -1,20 +1,30 @@
 """Lanes are made when something is first published through them."""
 
+from collections.abc import Mapping
+
 from django.db.models import F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import StrIndex, Substr
 
 from delivery.channels import channel
 from delivery.models import Lane
+from delivery.models.account import DEFAULT
 from subscriptions.models import Destination
 
 # INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.
 PROBE = "\0"
+NO_OPTIONS: Mapping[str, str] = {}
 
 
-def lane_for(*, kind: str, core: str) -> Lane:
-    """The lane that carries a destination, made with the channel's defaults if it is new."""
-    return _lane(kind, channel(kind).lane_account(core))
+def lane_for(*, kind: str, core: str, options: Mapping[str, str] = NO_OPTIONS) -> Lane:
+    """The lane that carries a newsletter's mails to a destination, made with the channel's defaults if it
+    is new. `options` are the newsletter's; none for what belongs to no newsletter."""
+    return _lane(kind, channel(kind).lane_account(core, options))
+
+
+def mail_lane(account: str = DEFAULT) -> Lane:
+    """The lane of a mail account, made if nothing went through it yet."""
+    return _lane("email", account)
 
 
 def _lane(kind: str, account: str) -> Lane:
@@ -32,9 +42,11 @@ def _lane(kind: str, account: str) -> Lane:
     return lane
 
 
-def lane_expression(*, kind: str, destinations: "QuerySet[Destination]") -> Combinable:
+def lane_expression(
+    *, kind: str, destinations: "QuerySet[Destination]", options: Mapping[str, str]
+) -> Combinable:
     """SQL for the lane's key of each row's destination; makes the lanes that are missing."""
-    account = channel(kind).lane_account(PROBE)
+    account = channel(kind).lane_account(PROBE, options)
     if account != PROBE:
         return Value(_lane(kind, account).pk)
     for core in destinations.values_list("core", flat=True).iterator():

@@ -6,10 +6,11 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
 
 from delivery.models import Delivery, Lane
-from delivery.services.claiming import LEASE, Job
+from delivery.services import limiting
+from delivery.services.claimed import Job
+from delivery.services.claiming import LEASE
 
 
 @transaction.atomic
@@ -30,6 +31,14 @@ def give_back(*, jobs: Sequence[Job]) -> None:
         Delivery.objects.filter(pk__in=pks, lease_token=token, state=Delivery.State.SENDING).update(
             state=Delivery.State.QUEUED, lease_token=None, lease_until=None, begun_at=begun_before
         )
-    # The next claim cuts the bucket to its burst.
-    for lane_id, count in sorted(Counter(job.row.lane_id for job in jobs).items()):
-        Lane.objects.filter(pk=lane_id, rate__gt=0).update(tokens=F("tokens") + count)
+    for (lane_id, claimed_at), group in _together(jobs).items():
+        domains = Counter(job.row.domain for job in group)
+        limiting.give_back_use(Lane.objects.get(pk=lane_id), domains, claimed_at)
+
+
+def _together(jobs: Sequence[Job]) -> dict[tuple[int, datetime], list[Job]]:
+    """By lane and claim, in the order of the lanes."""
+    groups: dict[tuple[int, datetime], list[Job]] = defaultdict(list)
+    for job in sorted(jobs, key=lambda job: job.row.lane_id):
+        groups[(job.row.lane_id, job.claimed_at)].append(job)
+    return groups

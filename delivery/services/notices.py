@@ -27,13 +27,18 @@ def take_notices(*, now: datetime) -> int:
 def _take_batch(now: datetime) -> int:
     notices = list(
         Notice.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("destination")
+        .select_related("destination", "subscription__subscribable")
         .order_by("pk")[:BATCH]
     )
     wanted = [notice for notice in notices if notice.destination.kind in CHANNELS]
     Delivery.objects.bulk_create([_delivery(notice, now) for notice in wanted], ignore_conflicts=True)
     Notice.objects.filter(pk__in=[notice.pk for notice in notices]).delete()
     return len(notices)
+
+
+def _options(notice: Notice) -> dict[str, str]:
+    """A newsletter's mails go out through its account; a sign-in belongs to none."""
+    return notice.subscription.subscribable.options if notice.subscription else {}
 
 
 def _delivery(notice: Notice, now: datetime) -> Delivery:
@@ -46,7 +51,7 @@ def _delivery(notice: Notice, now: datetime) -> Delivery:
         template=notice.template,
         language=notice.language,
         context=notice.context,
-        lane=lane_for(kind=kind, core=core),
+        lane=lane_for(kind=kind, core=core, options=_options(notice)),
         domain=domain_of(kind=kind, core=core),
         priority=FIRST,
         created_at=now,

@@ -8,34 +8,45 @@ from django.db.models import QuerySet, Value
 from delivery.models import Delivery, Issue
 from delivery.services.claiming import ISSUE_PRIORITY
 from delivery.services.lanes import domain_expression, lane_expression
-from subscriptions.models import Destination, Subscription
+from subscriptions.models import Destination, Subscribable, Subscription
 
 
 @transaction.atomic
 def publish(*, issue_id: int, now: datetime) -> int:
-    """Queues the issue for everyone who is confirmed now. Returns how many; 0 when published before."""
-    if not Issue.objects.filter(pk=issue_id, published_at=None).update(published_at=now):
+    """Queues the issue for everyone who is confirmed now. Returns how many; 0 when published or discarded."""
+    drafts = Issue.objects.filter(pk=issue_id, published_at=None, cancelled_at=None)
+    if not drafts.update(published_at=now):
         return 0
-    issue = Issue.objects.select_related("subscribable").get(pk=issue_id)
-    recipients = Subscription.objects.reachable().filter(subscribable=issue.subscribable)
-    return _insert_select(_rows(issue, recipients, now))
+    issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
+    return queue(issue=issue, recipients=recipients_of(issue.subscribable), now=now)
+
+
+def recipients_of(subscribable: Subscribable) -> "QuerySet[Subscription]":
+    """Who would get an issue that is published now."""
+    return Subscription.objects.reachable().filter(subscribable=subscribable)
+
+
+def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
+    """One queued delivery for each, by one statement, within the caller's transaction. Returns how many."""
+    return _insert_select(_rows(issue, recipients, now, key))
 
 
 def _rows(
-    issue: Issue, recipients: "QuerySet[Subscription]", now: datetime
+    issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str
 ) -> "QuerySet[Subscription, tuple[object, ...]]":
     kind = issue.subscribable.channel
     destinations = Destination.objects.filter(subscriptions__in=recipients)
     values = {
         "kind": Value(Delivery.Kind.ISSUE.value),
         "issue_id": Value(issue.pk),
-        "key": Value(""),
+        "key": Value(key),
         "template": Value(""),
         "context": Value("{}"),
-        "lane_id": lane_expression(kind=kind, destinations=destinations),
+        "lane_id": lane_expression(kind=kind, destinations=destinations, options=issue.subscribable.options),
         "domain": domain_expression(kind),
         "priority": Value(ISSUE_PRIORITY),
         "state": Value(Delivery.State.QUEUED.value),
+        "held_for": Value(""),
         "created_at": Value(now),
         "due_at": Value(now),
         "attempts": Value(0),

@@ -1,22 +1,22 @@
 """Recording outcomes: in groups, each guarded by its lease, except that an acceptance is always recorded."""
 
 import logging
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 
 from common.text import without_controls
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.models import Attempt, Delivery, Lane
+from delivery.models import Attempt, Delivery
 from delivery.rules.outcomes import Next, after_ambiguous, after_temporary
-from delivery.services.claiming import Job
+from delivery.services.accepting import Acceptance, acceptance, record_accepted
+from delivery.services.answers import Answer, follow_answers, take_answers
+from delivery.services.claimed import Job
 from delivery.services.keeping import keep_letters
-from delivery.services.resting import Stop, rest_lanes
+from delivery.services.resting import Stop, rest_lanes, well_lanes
 from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
@@ -42,115 +42,117 @@ class Result:
     def stops_lane(self) -> bool:
         return isinstance(self.outcome, Temporary) and self.outcome.stops_lane
 
+    @property
+    def is_suspect(self) -> bool:
+        """Whether the lane stopped, and may have because of this very message."""
+        return isinstance(self.outcome, Temporary) and self.outcome.stops_lane and self.outcome.suspect
+
+    @property
+    def is_lanes_alone(self) -> bool:
+        """Whether the lane stopped before the message had any part in it: no connection, no login."""
+        return self.stops_lane and not self.is_suspect
+
+
+def record(*, results: Sequence[Result]) -> None:
+    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit."""
+    if all(_is_plain(result) for result in results):
+        # (One statement is a transaction of its own: nearly always there is nothing else to say.)
+        record_accepted([_acceptance(result) for result in results])
+    else:
+        _record(results=results)
+
+
+def _is_plain(result: Result) -> bool:
+    """Whether it was accepted, by a lane that is well, and that is all."""
+    outcome = result.outcome
+    return isinstance(outcome, Sent) and outcome.stored is None and not result.job.row.lane.failures
+
 
 @transaction.atomic
-def record(*, results: Sequence[Result]) -> None:
-    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit.
-
-    Locks deliveries, then destinations, then lanes, as everybody does.
-    """
+def _record(*, results: Sequence[Result]) -> None:
+    """Locks deliveries, then destinations, then lanes, as everybody does."""
     results = sorted(results, key=lambda result: result.job.pk)
     accepted = [result for result in results if isinstance(result.outcome, Sent)]
     failed = [result for result in results if not isinstance(result.outcome, Sent)]
-    _record_accepted(accepted)
+    record_accepted([_acceptance(result) for result in sorted(accepted, key=lambda one: one.job.pk)])
     ours = _record_failed(failed)
     keep_letters([(result.job, result.outcome, result.at) for result in accepted])
+    answers = _answers(ours)
+    taken = take_answers(answers)
     _disable(ours)
     rest_lanes(
         stops=[_stop(result) for result in failed if result.stops_lane],
         sent={result.job.row.lane for result in accepted},
+        now=max((result.at for result in accepted), default=None),
     )
+    follow_answers(answers, taken)
 
 
-def _record_accepted(results: Sequence[Result]) -> None:
-    alike: dict[tuple[UUID, str, bool], list[Result]] = defaultdict(list)
-    for result in results:
-        assert isinstance(result.outcome, Sent)  # noqa: S101 - for the type checker
-        remote_id = without_controls(result.outcome.remote_id)[:255]
-        alike[(result.job.token, remote_id, result.outcome.stored is not None)].append(result)
-    for (token, remote_id, stored), group in alike.items():
-        at, pks = max(result.at for result in group), [result.job.pk for result in group]
-        ours = Delivery.objects.filter(pk__in=pks, lease_token=token, state=Delivery.State.SENDING)
-        if ours.update(**_accepted(at, remote_id, stored)) != len(pks):
-            _record_late(pks, at, remote_id, stored)
-
-
-def _accepted(at: datetime, remote_id: str, stored: bool) -> dict[str, object]:
-    return {
-        "state": Delivery.State.STORED if stored else Delivery.State.SENT,
-        "sent_at": at,
-        "remote_id": remote_id,
-        "last_error": "",
-        "begun_at": None,
-        "attempts": F("attempts") + 1,
-        **CLOSED,
-    }
-
-
-def _record_late(pks: Sequence[int], at: datetime, remote_id: str, stored: bool) -> None:
-    """Acceptances after our lease was taken from us: the message did arrive, so that is recorded.
-
-    Whoever claimed it meanwhile finds its lease gone at the next renewal and skips it if not begun.
-    """
-    for row in Delivery.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk"):
-        if (row.remote_id, row.sent_at) == (remote_id, at):
-            continue  # just now, or by the commit of which we did not hear
-        log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
-        if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
-            Attempt.objects.create(delivery=row, at=at, outcome="accepted twice", text=remote_id)
-        if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
-            Delivery.objects.filter(pk=row.pk, state=row.state).update(**_accepted(at, remote_id, stored))
+def _acceptance(result: Result) -> Acceptance:
+    assert isinstance(result.outcome, Sent)  # noqa: S101 - for the type checker
+    stored = result.outcome.stored is not None
+    return acceptance(result.job, result.at, result.outcome.remote_id, stored=stored)
 
 
 def _record_failed(results: Sequence[Result]) -> list[Result]:
     """Returns those that were still ours; late failures are only logged.
 
-    The first to stop a lane that was well is counted: the cause may be the message.
+    The first message to stop a lane that was well is counted: it may be the cause.
     """
-    lanes = {result.job.row.lane_id for result in results if result.stops_lane}
-    well = set(Lane.objects.filter(pk__in=lanes, failures=0).values_list("pk", flat=True)) if lanes else set()
+    well = well_lanes({result.job.row.lane_id for result in results if result.is_suspect})
+    rows = Delivery.objects.only("attempts", "created_at", "due_at", "begun_at", "last_error")
+    known = rows.in_bulk([result.job.pk for result in results])
     ours = []
     for result in results:
-        counts = not result.stops_lane or result.job.row.lane_id in well
-        if _record_failure(result, counts):
+        row = known.get(result.job.pk)  # (None: its newsletter was dropped meanwhile.)
+        if row and _record_failure(result, row, _after(result, row, result.job.row.lane_id in well)):
             ours.append(result)
         else:
             log.warning("a late failure, not recorded", extra={"delivery": result.job.pk})
-        if result.stops_lane:
+        if result.is_suspect:
             well.discard(result.job.row.lane_id)
-    Attempt.objects.bulk_create(
-        [
-            Attempt(
-                delivery_id=result.job.pk,
-                at=result.at,
-                outcome=type(result.outcome).__name__.lower(),
-                text=_text(result),
-            )
-            for result in ours
-        ]
-    )
+    Attempt.objects.bulk_create([_attempt(result) for result in ours if not result.is_lanes_alone])
     return ours
 
 
-def _record_failure(result: Result, counts: bool) -> bool:
-    row = result.job.row
-    after = _after(result, row.attempts + 1) if counts else Next("deferred", result.at)
+def _attempt(result: Result) -> Attempt:
+    return Attempt(
+        delivery_id=result.job.pk,
+        at=result.at,
+        outcome=type(result.outcome).__name__.lower(),
+        status=getattr(result.outcome, "status", ""),
+        text=_text(result),
+    )
+
+
+def _after(result: Result, row: Delivery, is_lane_well: bool) -> tuple[Next, bool]:
+    """What becomes of it, and whether the attempt counts."""
+    if result.is_lanes_alone:
+        return Next("queued"), False
+    if result.stops_lane and not is_lane_well:
+        return Next("deferred", result.at), False
+    return _after_attempt(result, row.attempts + 1, row.created_at), True
+
+
+def _record_failure(result: Result, row: Delivery, after: tuple[Next, bool]) -> bool:
+    becomes, counts = after
     # An earlier attempt whose end is unknown stays unknown until a session has dealt with it.
     unknown = row.begun_at if isinstance(result.outcome, Ambiguous) else None
+    dealt_with = result.begun and not result.is_lanes_alone
     ours = Delivery.objects.filter(pk=row.pk, lease_token=result.job.token, state=Delivery.State.SENDING)
     changed = ours.update(
-        state=after.state,
-        due_at=after.due_at or row.due_at,
+        state=becomes.state,
+        due_at=becomes.due_at or row.due_at,
         attempts=F("attempts") + int(counts),
-        last_error=_text(result),
-        begun_at=unknown if result.begun else result.job.begun_before,
+        last_error=row.last_error if result.is_lanes_alone else _text(result),
+        begun_at=unknown if dealt_with else result.job.begun_before,
         **CLOSED,
     )
     return bool(changed)
 
 
-def _after(result: Result, attempts: int) -> Next:
-    outcome, created_at, now = result.outcome, result.job.row.created_at, result.at
+def _after_attempt(result: Result, attempts: int, created_at: datetime) -> Next:
+    outcome, now = result.outcome, result.at
     if isinstance(outcome, Ambiguous):
         policy = "hold" if outcome.holds else result.crash_policy
         return after_ambiguous(policy, attempts=attempts, created_at=created_at, now=now)
@@ -171,6 +173,24 @@ def _stop(result: Result) -> Stop:
         claimed_at=result.job.claimed_at,
         at=result.at,
     )
+
+
+def _answers(results: Sequence[Result]) -> list[Answer]:
+    """Those in which the server gave a reason by its code."""
+    outcomes = {
+        result.job.pk: (result, result.outcome)
+        for result in results
+        if isinstance(result.outcome, Permanent | Temporary) and result.outcome.status
+    }
+    if not outcomes:
+        return []
+    rows = Delivery.objects.select_related("destination", "subscription", "issue")
+    found = rows.defer("issue__html", "issue__text", "context").in_bulk(list(outcomes))
+    return [
+        Answer(found[pk], result.job.token, replace(outcome, text=_text(result)), result.at)
+        for pk, (result, outcome) in outcomes.items()
+        if pk in found
+    ]
 
 
 def _disable(results: Sequence[Result]) -> None:

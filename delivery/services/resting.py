@@ -1,12 +1,16 @@
-"""A lane whose account cannot send at all rests for a while, longer each time."""
+"""A lane that was told to slow down rests for a while, longer each time, and comes back step by step."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from delivery.models import Lane
+from django.db.models import Q
+
+from delivery.models import Delivery, Lane
+from delivery.querysets import WAITING
 from delivery.rules.outcomes import lane_pause
+from delivery.rules.slowing import after_success
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +24,29 @@ class Stop:
     at: datetime
 
 
-def rest_lanes(*, stops: Sequence[Stop], sent: Collection[Lane]) -> None:
-    """Within the caller's transaction: lanes that stopped rest; those of `sent`, as claimed, are well."""
+def well_lanes(lanes: Collection[int]) -> set[int]:
+    """Those of the lanes that have sent something since they last had to stop."""
+    # A rest is forgotten with the first success after it (see _recover).
+    recovering = Q(free_at=None, failures__gt=0)
+    rows = Lane.objects.filter(recovering | Q(failures=0), pk__in=lanes)
+    return set(rows.values_list("pk", flat=True)) if lanes else set()
+
+
+def rest_lanes(*, stops: Sequence[Stop], sent: Collection[Lane], now: datetime | None) -> None:
+    """Within the caller's transaction: lanes that stopped rest; those of `sent`, as claimed, recover.
+
+    `now` is when the last of these were sent.
+    """
     stopped: dict[int, list[Stop]] = defaultdict(list)
     for stop in stops:
         stopped[stop.lane_id].append(stop)
-    for lane_id in sorted(stopped):
-        _rest(lane_id, stopped[lane_id])
-    # (Asked first: nearly always there is nothing to forget.)
-    for lane_id in sorted(lane.pk for lane in sent if lane.failures or lane.pk in stopped):
-        Lane.objects.filter(pk=lane_id, failures__gt=0).update(failures=0, last_error="")
+    # (As claimed: nearly always there is nothing to recover from, and nothing is asked.)
+    recovering = {lane.pk: lane for lane in sent if lane.failures and lane.pk not in stopped}
+    for lane_id in sorted({*stopped, *recovering}):
+        if lane_id in stopped:
+            _rest(lane_id, stopped[lane_id])
+        elif now is not None:
+            _recover(recovering[lane_id], now)
 
 
 def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
@@ -48,3 +65,14 @@ def _is_known(lane: Lane, stop: Stop) -> bool:
     """Whether another connection has said so already: it was claimed before the rest that goes on now."""
     spaced_until = stop.claimed_at + timedelta(seconds=lane.spacing_seconds)
     return lane.failures > 0 and lane.free_at is not None and lane.free_at > spaced_until
+
+
+def _recover(claimed: Lane, now: datetime) -> None:
+    """One step, unless another worker took it: only what was claimed in this state tells of it."""
+    wanted = Q(state=Delivery.State.SENDING) | Q(state__in=WAITING, due_at__lte=now)
+    is_idle = not Delivery.objects.filter(wanted, lane=claimed.pk).exists()
+    left = after_success(claimed.failures, serial=claimed.serial, is_idle=is_idle)
+    rows = Lane.objects.filter(pk=claimed.pk, failures=claimed.failures)
+    rows.update(failures=left, **({} if left else {"last_error": ""}))
+    # Of a serial lane it is the pause after each message.
+    Lane.objects.filter(pk=claimed.pk, serial=False, spacing_seconds=0, free_at__lte=now).update(free_at=None)

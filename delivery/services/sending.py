@@ -2,25 +2,23 @@
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from queue import SimpleQueue
 
+from django.db import connections
+
 from common.clock import utcnow
 from common.transactions import forbid_open_transaction
-from delivery.channels.base import Permanent, Temporary
-from delivery.models import Lane
-from delivery.services.claiming import ISSUE_PRIORITY, SHORT_WAIT, claim, has_urgent, lanes_with_due
-from delivery.services.connections import Connections, Task
-from delivery.services.database import AWAY, durably, noticing_loss
+from delivery.services.claimer import Claimer
+from delivery.services.claiming import SHORT_WAIT
+from delivery.services.database import durably, noticing_loss
 from delivery.services.leases import renew
-from delivery.services.letters import Letters, recipient
-from delivery.services.notices import take_notices
+from delivery.services.parcels import Done, Task
 from delivery.services.pool import Pool
 from delivery.services.reaping import reap
 from delivery.services.report import SendReport
-from delivery.services.samples import NothingToShow
 from delivery.services.settling import gathered, settle
 from delivery.services.stopping import heeding_signals, stopping
 
@@ -29,9 +27,9 @@ log = logging.getLogger(__name__)
 RENEW_EVERY = 15.0
 # A message is begun only when the lease was renewed this many seconds ago at most.
 FRESH = 20.0
+# Seconds between two looks for what is due: at most, and at least.
 LOOK_EVERY = 0.25
-# Letters are made for so long at a time, then outcomes are looked after.
-SLICE = 0.05
+REST = 0.01
 
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> SendReport:
@@ -46,21 +44,28 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 class SendPass:
-    """One pass. All database work is done by the thread that runs it; the connections only send."""
+    """One pass. The thread that runs it records and renews; another one claims meanwhile (Claimer); the
+    connections (Carrier) only send."""
 
     def __init__(self, clock: Callable[[], datetime], budget: timedelta | None) -> None:
         self.clock = clock
         self.stop_at = time.monotonic() + budget.total_seconds() if budget else None
         self.report = SendReport()
-        self.letters = Letters()
-        self.done: SimpleQueue[Task] = SimpleQueue()
-        self.pool = Pool(done=self.done, may_begin=self._may_begin, clock=clock)
+        self.done: Done = SimpleQueue()
         self.in_flight: set[Task] = set()
-        # Those of them whose letters are still to be made.
-        self.waiting: deque[Task] = deque()
         self.lost: set[Task] = set()
+        self.pool = Pool(done=self.done, may_begin=self._may_begin, clock=clock)
+        self.claimer = Claimer(
+            pool=self.pool,
+            in_flight=self.in_flight,
+            done=self.done,
+            is_finishing=lambda: self.finishing or stopping.is_set(),
+            clock=clock,
+        )
         self.renewed_at = time.monotonic()
         self.looked_at = -LOOK_EVERY
+        self.looking: Future[datetime | None] | None = None
+        self.beside: ThreadPoolExecutor | None = None
         self.finishing = False
 
     def run(self) -> SendReport:
@@ -74,15 +79,14 @@ class SendPass:
         return self.report
 
     def _step(self) -> bool:
-        """Renews, claims, hands over, records. False when the pass is over."""
+        """Renews, claims, records. False when the pass is over."""
         if not self._may_go_on():
             return False
         self._renew()
-        again_at = self._claim()
-        self._hand_over()
-        if not self.in_flight:
+        again_at = self._look()
+        if not self.in_flight and self.looking is None:
             return self._wait_for(again_at)
-        self._settle(wait=0.0 if self.waiting else 0.2)
+        self._settle(wait=0.2)
         return True
 
     def _may_go_on(self) -> bool:
@@ -97,67 +101,26 @@ class SendPass:
         # A clock that stands still (when the past is replayed) never gets there.
         return again_at <= now or self.clock() > now
 
-    def _claim(self) -> datetime | None:
-        """Tops up every lane that runs low. Returns when to ask again, if a lane said so."""
-        hungry = not self.in_flight or self.pool.runs_low
-        if not hungry and time.monotonic() - self.looked_at < LOOK_EVERY:
+    def _look(self) -> datetime | None:
+        """Has lanes topped up that run low. Returns when to ask again, if a lane said so.
+
+        With nothing to record meanwhile it is done here, which spares an idle pass the other thread.
+        """
+        if self.looking is not None:
+            if self.looking.done():
+                looked, self.looking = self.looking, None
+                looked.result()
+            return None
+        since = time.monotonic() - self.looked_at
+        if self.in_flight and since < (REST if self.claimer.runs_low else LOOK_EVERY):
             return None
         self.looked_at = time.monotonic()
-        now = self.clock()
-        take_notices(now=now)
-        waits = [wait for lane in lanes_with_due(now) if (wait := self._claim_from(lane, now))]
-        return min(waits, default=None)
-
-    def _claim_from(self, lane: Lane, now: datetime) -> datetime | None:
-        try:
-            connections = self.pool.connections(lane)
-            return self._top_up(connections, lane, now) if connections else None
-        except AWAY:
-            raise
-        except Exception:  # a lane that cannot be claimed from stops no other
-            log.exception("claiming failed", extra={"lane": lane.pk})
-            return None
-
-    def _top_up(self, connections: Connections, lane: Lane, now: datetime) -> datetime | None:
-        full = connections.outstanding > 2 * connections.width
-        # A lane that stopped is asked again when all that it had is settled, and its rest is known.
-        if (connections.stopped and connections.outstanding) or (full and not has_urgent(lane, now)):
-            return None
-        connections.stopped = False
-        in_flight = self._urgent_in_flight(lane) if full else connections.outstanding
-        claimed = claim(lane_id=lane.pk, now=now, in_flight=in_flight, urgent=full)
-        tasks = [Task(job) for job in claimed.jobs]
-        connections.more = bool(tasks)
-        connections.outstanding += len(tasks)
-        self.in_flight.update(tasks)
-        self.waiting.extend(tasks)
-        return claimed.again_at
-
-    def _urgent_in_flight(self, lane: Lane) -> int:
-        rows = (task.job.row for task in self.in_flight)
-        return sum(row.lane_id == lane.pk and row.priority < ISSUE_PRIORITY for row in rows)
-
-    def _hand_over(self) -> None:
-        """Makes letters, for a moment: leases have to be renewed and outcomes recorded in between."""
-        until = time.monotonic() + SLICE
-        while self.waiting and time.monotonic() < until:
-            self._start(self.waiting.popleft())
-
-    def _start(self, task: Task) -> None:
-        row = task.job.row
-        try:
-            letter, to = self.letters.letter(row, now=self.clock()), recipient(row)
-            self.pool[row.lane_id].put(task, letter, to)
-            return
-        except AWAY:
-            self.done.put(task)
-            raise
-        except NothingToShow as error:
-            task.outcome = Permanent(str(error))
-        except Exception as error:  # a poisoned letter or recipient stops nobody else
-            log.exception("a letter cannot be made", extra={"delivery": row.pk})
-            task.outcome = Temporary(f"The letter cannot be made: {error}")
-        self.done.put(task)
+        if not self.in_flight:
+            return self.claimer.look()
+        self.beside = self.beside or ThreadPoolExecutor(1, thread_name_prefix="claim")
+        self.looking = self.beside.submit(self.claimer.look)
+        self.looking.add_done_callback(lambda _: self.done.put(None))
+        return None
 
     def _may_begin(self, task: Task) -> bool:
         fresh = time.monotonic() - self.renewed_at < FRESH
@@ -167,29 +130,39 @@ class SendPass:
         started = time.monotonic()
         if self.in_flight and started - self.renewed_at < RENEW_EVERY:
             return
-        if self.in_flight:
-            tokens = {task.job.token for task in self.in_flight}
+        # (The other thread may be adding to it.)
+        tasks = list(self.in_flight)
+        if tasks:
+            tokens = {task.job.token for task in tasks}
             ours = durably(lambda: renew(tokens=tokens, now=self.clock()))
-            self.lost = {task for task in self.in_flight if (task.job.pk, task.job.token) not in ours}
+            self.lost = {task for task in tasks if (task.job.pk, task.job.token) not in ours}
         self.renewed_at = started
 
     def _settle(self, wait: float) -> None:
         """Makes whatever has ended durable in one transaction, then lets the connections go on."""
         tasks = gathered(self.done, wait)
+        if not tasks:
+            return
         settle(tasks, clock=self.clock)
+        carried: dict[int, list[Task]] = {}
         for task in tasks:
             if task.outcome is not None:
                 self.report.count(task.outcome)
             self.in_flight.remove(task)
-            self.pool[task.job.row.lane_id].outstanding -= 1
-            task.settled.set()
+            carried.setdefault(task.job.row.lane_id, []).append(task)
+        for lane_id, ended in carried.items():
+            lane = self.pool[lane_id]
+            lane.ended += len(ended)
+            lane.carrier.settle([task for task in ended if task.is_carried])
 
     def _finish(self) -> None:
         """Ends the pass: messages in flight are finished, the rest goes back."""
         self.finishing = True
-        while self.waiting:
-            self.done.put(self.waiting.popleft())
-        while self.in_flight:
+        while self.in_flight or (self.looking is not None and not self.looking.done()):
             self._renew()
             self._settle(wait=1.0)
         self.pool.close()
+        if self.beside is not None:
+            self.beside.submit(connections.close_all)
+            self.beside.shutdown()
+        self.claimer.close()

@@ -3,36 +3,38 @@
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from queue import Empty, SimpleQueue
+from queue import Empty
 
 from delivery.channels import channel
-from delivery.services.connections import Task
 from delivery.services.database import AWAY, durably
 from delivery.services.leases import give_back
+from delivery.services.parcels import Done, Task
 from delivery.services.recording import Result, hold, record
 
 log = logging.getLogger(__name__)
 
 
-def gathered(done: "SimpleQueue[Task]", wait: float) -> list[Task]:
-    """What has ended, waiting up to that many seconds for the first."""
-    tasks = []
+def gathered(done: Done, seconds: float) -> list[Task]:
+    """What has ended, waiting up to so many seconds for the first."""
+    tasks: list[Task | None] = []
     try:
-        tasks.append(done.get(timeout=wait))
+        tasks.append(done.get(timeout=seconds))
         while True:
             tasks.append(done.get_nowait())
     except Empty:
-        return tasks
+        return [task for task in tasks if task is not None]
 
 
 def settle(tasks: Sequence[Task], *, clock: Callable[[], datetime]) -> None:
     """Records outcomes, then gives back what was not begun; waits for the database as long as it takes."""
+    kinds = {task.job.row.lane.kind for task in tasks}
+    policies = {kind: channel(kind).crash_policy.value for kind in kinds}
     results = [
         Result(
             task.job,
             task.outcome,
             task.at or clock(),
-            channel(task.job.row.lane.kind).crash_policy.value,
+            policies[task.job.row.lane.kind],
             begun=task.begun,
         )
         for task in tasks

@@ -11,6 +11,7 @@ from django.db.models.functions import Concat, Trim
 from delivery.models import Issue, IssueItem
 from delivery.rendering.issue import Rendered
 from delivery.rules.announcing import WHY_LEFT_OUT
+from delivery.rules.approval import release_of
 from delivery.services.facts import Collected, Post
 from delivery.services.publishing import publish
 from feeds.models import Item
@@ -26,16 +27,18 @@ class CollectionChanged(RuntimeError):
 def store_issue(
     *, assignable_id: int, token: UUID, contents: Collected, rendered: Rendered, now: datetime
 ) -> Issue:
-    """Stores the issue and publishes it, within the caller's transaction.
+    """Stores the issue, and publishes it unless that waits for approval, in the caller's transaction.
 
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.
     """
     assignable, subscribable = _held(assignable_id, token, contents)
     _take_out(assignable, contents)
-    issue = _issue(contents, rendered, now)
+    release = release_of(subscribable.approval, subscribable.approval_minutes, now)
+    issue = _issue(contents, rendered, release.at, now)
     _end(assignable, subscribable, contents)
-    publish(issue_id=issue.pk, now=now)
+    if not release.waits:
+        publish(issue_id=issue.pk, now=now)
     return issue
 
 
@@ -79,7 +82,7 @@ def _take_out(assignable: Assignable, contents: Collected) -> None:
         raise CollectionChanged("The collection changed while it was rendered.")
 
 
-def _issue(contents: Collected, rendered: Rendered, now: datetime) -> Issue:
+def _issue(contents: Collected, rendered: Rendered, release_at: datetime | None, now: datetime) -> Issue:
     issue = Issue.objects.create(
         subscribable=contents.subscribable,
         within_type_id=contents.within_type_id,
@@ -92,6 +95,7 @@ def _issue(contents: Collected, rendered: Rendered, now: datetime) -> Issue:
         period_start=contents.period_start,
         period_end=contents.period_end,
         created_at=now,
+        release_at=release_at,
     )
     IssueItem.objects.bulk_create(
         [

@@ -1,19 +1,20 @@
 """Past issues: the list, one issue, and all of them as RSS."""
 
-from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from delivery.services.pages import issue_page
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import posts_of
 from delivery.views.rss import rss
-from subscriptions.services.signing_up import is_open
-from subscriptions.views.security import page
+from subscriptions.views.security import POLICY, page
 
 ON_A_PAGE = 50
 IN_THE_FEED = 20
+# What an admin wrote may bring its styles along; scripts it may not.
+OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 
 
 @require_safe
@@ -33,17 +34,18 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     newsletter = newsletter_or_404(name)
     issues = published(newsletter).defer("html", "text")
     found = get_object_or_404(issues, pk=pk)
+    found.subscribable = newsletter  # saves asking for it once more
     moment = found.published_at
-    context = {
-        "newsletter": newsletter,
-        "issue": found,
-        "posts": posts_of(found),
-        "is_open": is_open(newsletter),
-        "earlier": issues.filter(published_at__lt=moment).first(),
-        "later": issues.filter(published_at__gt=moment).order_by("published_at", "pk").first(),
-        "issue_url": f"{settings.SITE_URL}/s/{newsletter.name}/archive/{found.pk}/",
-    }
-    return render(request, "pages/issue.html", context)
+    html, is_own = issue_page(
+        found,
+        posts=posts_of(found),
+        earlier=issues.filter(published_at__lt=moment).first(),
+        later=issues.filter(published_at__gt=moment).order_by("published_at", "pk").first(),
+    )
+    response = HttpResponse(html)
+    if is_own:
+        response.headers["Content-Security-Policy"] = OWN_STYLES
+    return response
 
 
 @require_safe

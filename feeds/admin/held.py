@@ -8,10 +8,14 @@ from common.admin_html import link_to, list_link, table, when
 from common.clock import utcnow
 from common.text import counted
 from feeds.models import Feed, Item
-from feeds.rules.floods import MORE_THAN
+from feeds.rules.floods import MORE_THAN, RESTORED
 from feeds.services.deciding import exclude_held, release
 
 SHOWN = 10
+WHY_RESTORED = (
+    "A backup was restored: what came between the backup and the restore may have been sent already. So none "
+    "of these is sent until you say so."
+)
 WHY = (
     f"One reading of this feed brought more than {MORE_THAN} new posts, and more new ones than old. That is "
     "seldom a busy day: the blog may have moved, or given all its posts new ids. So none of these is sent "
@@ -34,7 +38,7 @@ def held(feed: Feed) -> SafeString | str:
     return format_html(
         '<p class="fl-sentence"><strong>{}</strong> {}</p>{}{}',
         said,
-        WHY,
+        WHY_RESTORED if items.filter(reason=RESTORED).exists() else WHY,
         table(("post", "published"), rows),
         _all_of(feed, count),
     )

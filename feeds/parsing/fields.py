@@ -9,7 +9,7 @@ from typing import Any
 
 import feedparser.datetimes
 
-from common.html import plain
+from common.html import bounded, plain
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of
 from feeds.parsing.entry import Entry
@@ -164,7 +164,7 @@ def _base(raw: Raw, content: Mapping[str, Any], url: str) -> str:
 
 def html_of(detail: Mapping[str, Any], atom: bool) -> str:
     """The html of a detail of feedparser's; of a text in Atom (RFC 4287 §3.1.1.1) html that looks like it."""
-    value = without_controls(str(detail.get("value") or ""))[:MAX_CONTENT].strip()
+    value = bounded(without_controls(str(detail.get("value") or "")), MAX_CONTENT).strip()
     return paragraphs(value) if atom and detail.get("type") == "text/plain" else value
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from common.html import plain
+from common.html import bounded, plain
 from common.text import one_line, shortened, without_controls
 from feeds.parsing import channels, gate
 from feeds.parsing.dates import moment_of
@@ -102,7 +102,7 @@ def _entry(item: Item, guid: str, url: str, shared: Entry) -> Entry:
     """`shared` has what counts where an entry does not say otherwise: authors and language."""
     media = tuple(_media(item, url))
     featured = next((absolute(_address(value), url) for value in _values(item, "featured")), "")
-    content = without_controls(_content(item))[:MAX_CONTENT].strip()
+    content = bounded(without_controls(_content(item)), MAX_CONTENT).strip()
     return Entry(
         guid=guid,
         title=_title(item),

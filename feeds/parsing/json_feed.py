@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeGuard
 
+from common.html import bounded
 from common.text import one_line, shortened, without_controls
 from feeds.parsing import activity_pub, channels
 from feeds.parsing.dates import moment_of
@@ -143,7 +144,7 @@ def _link(item: Json, base: str) -> str:
 
 
 def _html(item: Json, key: str) -> str:
-    return without_controls(_text(item, key))[:MAX_CONTENT].strip()
+    return bounded(without_controls(_text(item, key)), MAX_CONTENT).strip()
 
 
 def _authors(item: Json) -> Iterator[str]:

@@ -104,8 +104,9 @@ class Plan:
     habitual: int = field(default=0, compare=False)
     # The document has posts, and none of them has an id that was known.
     all_unknown: bool = field(default=False, compare=False)
-    # Something waits for an admin's word afterwards.
+    # Something waits for an admin's word afterwards; why what is new does, where it is no flood.
     holds: bool = field(default=False, compare=False)
+    held_for: str = field(default="", compare=False)
 
     @property
     def restless(self) -> bool | None:

@@ -7,6 +7,10 @@ HELD_AT_MOST = 1_000
 
 FLOOD = "came in a flood that was not to be sent"
 LEFT_WHILE_HELD = "left the feed while it was held"
+# Why an item is held, while it is: nothing for a flood.
+RESTORED = "held because a backup was restored"
+# Why such an item is excluded.
+NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
 
 
 def is_flood(new: int, shown: int) -> bool:

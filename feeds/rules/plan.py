@@ -6,7 +6,7 @@ from datetime import datetime
 
 from feeds.rules.facts import Adding, Document, Insert, Known, Plan, Seen
 from feeds.rules.finality import Timing, is_final
-from feeds.rules.floods import HELD_AT_MOST, is_flood
+from feeds.rules.floods import HELD_AT_MOST, RESTORED, is_flood
 from feeds.rules.order import newest
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
@@ -32,6 +32,7 @@ def plan_document(
     adding: Adding | None,
     moment: datetime,
     hold_floods: bool = False,
+    hold_new: bool = False,
     partial: bool = False,
 ) -> Plan:
     """The plan for a document that was requested at `moment`.
@@ -40,7 +41,8 @@ def plan_document(
     those of `done` that were excluded for being one. `formers` are the items at the links of new ids and of
     reposts, in `known` too where they may change (none: reposts are not recognised). `previous` is the last
     document's order, newest first; `adding` is given at the first document only. A `partial` document was
-    pushed by a hub and may hold only what is new: nothing is missing for not being in it.
+    pushed by a hub and may hold only what is new: nothing is missing for not being in it. `hold_new`: a
+    backup was restored, and what looks new may have been sent already.
     """
     plan = Plan()
     rows = {row.id: row for row in known}
@@ -62,8 +64,11 @@ def plan_document(
                 if id_ in twins
                 else _insert(id_, document, wanted, added_at, timing)
             )
-    if hold_floods and adding is None:
-        _hold_flood(plan, len(document.order))
+    if hold_new:
+        _hold_new(plan)
+        plan.held_for = RESTORED
+    elif hold_floods and adding is None and _is_flood(plan, len(document.order)):
+        _hold_new(plan)
     if partial:
         plan.calm.clear()
     else:
@@ -164,11 +169,14 @@ def _insert(
     return Insert(id_, final=timing.at_first_sight)
 
 
-def _hold_flood(plan: Plan, shown: int) -> None:
-    if is_flood(sum(not insert.excluded for insert in plan.insert), shown):
-        plan.insert = [
-            insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
-        ]
+def _is_flood(plan: Plan, shown: int) -> bool:
+    return is_flood(sum(not insert.excluded for insert in plan.insert), shown)
+
+
+def _hold_new(plan: Plan) -> None:
+    plan.insert = [
+        insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
+    ]
 
 
 def _see(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from feeds.rules.finality import MINUTE, Timing
-from feeds.rules.floods import FLOOD, LEFT_WHILE_HELD
+from feeds.rules.floods import FLOOD, LEFT_WHILE_HELD, NOT_AFTER_RESTORE, RESTORED
 from feeds.rules.plan import BEYOND, OLDER, THERE_BEFORE
 from feeds.rules.reposts import REPOST
 from feeds.rules.rhythm import RESTLESS
@@ -17,6 +17,7 @@ WHY_EXCLUDED = {
     BY_HAND: "it was excluded by hand",
     REPOST: "it is the same post as one that was there before, under another id",
     FLOOD: "it came with many others at once, and they were not to be sent",
+    NOT_AFTER_RESTORE: "it was held after a backup was restored, and was not to be sent",
     LEFT_WHILE_HELD: "it left the feed while it was held with more posts than can be kept",
 }
 
@@ -25,7 +26,7 @@ WHY_EXCLUDED = {
 class Standing:
     """`watched`: its feed is being read, neither paused nor stopped. `changes`: as Item.changes.
 
-    `reason`: why it is excluded, or which newsletters it is not in.
+    `reason`: why it is excluded or held, or which newsletters it is not in.
     """
 
     state: str
@@ -54,6 +55,11 @@ def explain(item: Standing, timing: Timing, now: datetime) -> str:
         return _but("Settled, and in a collection: it goes out when that closes.", item.reason)
     if item.vanished:
         return "Not sent: it was withdrawn from the feed before it had settled."
+    if item.held and item.reason == RESTORED:
+        return (
+            "Held for you: a backup was restored, and it may have been sent before that. Send it, or say "
+            "that it is not to be sent."
+        )
     if item.held:
         return "Held for you: it came with many others at once. Send it, or say that it is not to be sent."
     if item.final:

@@ -1,13 +1,14 @@
-"""An admin's word on a flood: its posts are sent after all, or they are not."""
+"""An admin's word on what is held, after a flood or a restore: it is sent after all, or it is not."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Case, Value, When
 
 from feeds.models import Feed, Item
 from feeds.querysets import ItemQuerySet
-from feeds.rules.floods import FLOOD
+from feeds.rules.floods import FLOOD, NOT_AFTER_RESTORE, RESTORED
 from feeds.services.known import chunks
 from feeds.services.storing import DROPPED
 
@@ -19,14 +20,15 @@ def release(
 
     They settle as if they had never been held: at the next reading, when they have waited long enough.
     """
-    return _decide(_held(feed_ids, item_ids), {"held_at": None})
+    return _decide(_held(feed_ids, item_ids), {"held_at": None, "reason": ""})
 
 
 def exclude_held(
     *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
 ) -> int:
     """Excludes held items: of these feeds, or these items. Each can be taken back. Returns how many."""
-    return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": FLOOD})
+    why = Case(When(reason=RESTORED, then=Value(NOT_AFTER_RESTORE)), default=Value(FLOOD))
+    return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": why})
 
 
 @transaction.atomic

@@ -147,6 +147,7 @@ READ_FIELDS = (
     "first_polled_at",
     "last_polled_at",
     "fetched_through",
+    "hold_next",
     "failures",
     "failing_since",
     "last_error",
@@ -170,6 +171,8 @@ def _read(
     note = _follow(feed, reading)
     feed.first_polled_at = feed.first_polled_at or moment
     feed.last_polled_at = feed.fetched_through = moment
+    # All that is in the document is known now: what comes later is new.
+    feed.hold_next = False
     feed.failures, feed.failing_since, feed.last_error = 0, None, ""
     signs = signs_of(feed, reading, moment, settling=settling, hub_is_live=hub_is_live)
     _schedule(feed, next_poll(pacing_of(feed), signs, moment, chance=_chance()))

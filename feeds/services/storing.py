@@ -109,6 +109,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         adding=Adding(feed.start, feed.start_count) if feed.first_polled_at is None else None,
         moment=moment,
         hold_floods=feed.hold_floods,
+        hold_new=feed.hold_next,
         partial=reading.partial,
     )
 
@@ -116,7 +117,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
 def apply(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> PollCounts:
     """Writes the plan: one statement for each kind of change, one row at a time only for new content."""
     _rekey(feed, plan, reading, moment)
-    _insert(feed, plan.insert, reading, moment)
+    _insert(feed, plan, reading, moment)
     # A push tells of what changes only: it says nothing of how often.
     streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
@@ -185,9 +186,12 @@ def _left_behind(item: Item, moment: datetime) -> Item:
     )
 
 
-def _insert(feed: Feed, inserts: Sequence[Insert], reading: Reading, moment: datetime) -> None:
-    for start in range(0, len(inserts), BATCH):
-        rows = [_item(feed, insert, reading, moment) for insert in inserts[start : start + BATCH]]
+def _insert(feed: Feed, plan: Plan, reading: Reading, moment: datetime) -> None:
+    for start in range(0, len(plan.insert), BATCH):
+        rows = [_item(feed, insert, reading, moment) for insert in plan.insert[start : start + BATCH]]
+        for row in rows:
+            if row.held_at:
+                row.reason = plan.held_for
         Item.objects.bulk_create(rows)
 
 

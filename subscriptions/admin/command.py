@@ -12,12 +12,17 @@ IF_OTHER = (
     ("--description", "description"),
     ("--channel", "channel"),
     ("--time-zone", "time_zone"),
+    ("--approval", "approval"),
+    ("--approval-minutes", "approval_minutes"),
     ("--visibility", "visibility"),
     ("--sign-up", "sign_up"),
     ("--language", "language"),
     ("--from", "from_email"),
     ("--reply-to", "reply_to"),
     ("--template", "template"),
+    ("--order", "post_order"),
+    ("--max-posts", "max_posts"),
+    ("--hooks", "hooks"),
 )
 
 

@@ -14,12 +14,12 @@ from common.admin_html import list_link, web_link
 from common.clock import utcnow
 from common.panels import Action, Panel
 from feeds.models import Feed
-from subscriptions.admin import newsletter_panels
+from subscriptions.admin import newsletter_panels, post_rules
 from subscriptions.admin_words import rhythm
 from subscriptions.forms_admin import subscribable_form
 from subscriptions.forms_channels import shown_for
 from subscriptions.links import page_url
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import PostRule, Subscribable, Subscription
 from subscriptions.services.defining import (
     SCHEDULING,
     USES,
@@ -54,8 +54,11 @@ class SubscribableAdmin(ServiceAdmin):
     autocomplete_fields = ("feeds",)
     shown_after_adding = True
     own_panels = (
+        Panel("Posts that wait", post_rules.what_is_stuck, order=8),
         Panel("How it goes", newsletter_panels.how_it_goes, order=10),
         Panel("Share it", newsletter_panels.share, order=40),
+        Panel("What its rules do", post_rules.what_rules_do, order=51),
+        Panel("Left out lately", post_rules.left_out_lately, order=52),
         Panel("The same as a command", newsletter_panels.command, order=90),
     )
     own_actions = (Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"),)
@@ -71,9 +74,11 @@ class SubscribableAdmin(ServiceAdmin):
         channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
         by_mail = dict.fromkeys(("from_email", "reply_to", "sign_up"), "channel == 'email'")
         approval = {"approval_minutes": "approval == 'delay'"}
+        several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
             **used,
             **approval,
+            **several,
             "grace_minutes": periods,
             **by_mail,
             **shown_for("option_fields", channels),
@@ -145,8 +150,15 @@ class SubscribableAdmin(ServiceAdmin):
             return {}
         return usual_access(form.cleaned_data["feeds"])
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the services saved."""
+    def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
+        # Whoever makes a newsletter is asked no more than is needed.
+        return (post_rules.RuleInline,) if obj is not None else ()
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """The newsletter itself is saved already, by its service."""
+        for formset in formsets:
+            if formset.model is PostRule:
+                post_rules.save_rules(form.instance, formset)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Deleted by an action, which says first what goes with it.

@@ -21,10 +21,21 @@ OPTION_NAMES: Mapping[str, str] = {
     "feeds": "--feed",
     "from_email": "--from",
     "params": "--param",
+    "post_order": "--order",
 }
-TEXTS = ("title", "description", "language", "template", "from_email", "reply_to", "time_zone", "cron")
-CHOICES = ("channel", "arrangement", "visibility", "sign_up")
-NUMBERS = ("n", "max_wait_days", "day_of_month")
+TEXTS = (
+    "title",
+    "description",
+    "language",
+    "template",
+    "from_email",
+    "reply_to",
+    "time_zone",
+    "cron",
+    "hooks",
+)
+CHOICES = ("channel", "arrangement", "approval", "visibility", "sign_up", "post_order")
+NUMBERS = ("n", "max_wait_days", "day_of_month", "approval_minutes", "max_posts")
 FIELDS = (*TEXTS, *CHOICES, *NUMBERS, "at", "weekday")
 
 
@@ -66,6 +77,25 @@ def add_fields(parser: CommandParser) -> None:
     parser.add_argument("--description", help="One or two sentences for readers.")
     parser.add_argument("--language", help="Of the letters, such as en.")
     parser.add_argument("--template", help="A letter template; left out, the usual one.")
+    parser.add_argument(
+        "--approval", choices=Subscribable.Approval.values, help="Whether an issue waits for you first."
+    )
+    parser.add_argument(
+        "--approval-minutes", type=whole, metavar="N", help="delay: it goes out after so many minutes."
+    )
+    parser.add_argument(
+        "--order",
+        dest="post_order",
+        choices=Subscribable.PostOrder.values,
+        help="Of the posts in a letter; usually the newest comes first.",
+    )
+    parser.add_argument(
+        "--max-posts",
+        type=whole,
+        metavar="N",
+        help="Posts in full; the others are mentioned. 0: all in full.",
+    )
+    parser.add_argument("--hooks", metavar="PATH", help="A Python module with code of your own; “” for none.")
     parser.add_argument("--visibility", choices=Subscribable.Visibility.values)
     parser.add_argument("--sign-up", choices=Subscribable.SignUp.values)
     parser.add_argument(
@@ -79,6 +109,8 @@ def add_fields(parser: CommandParser) -> None:
 def fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that were given."""
     given = {name: options[name] for name in FIELDS if options.get(name) is not None}
+    if given.get("max_posts") == 0:
+        given["max_posts"] = None
     if options["option"]:
         given["options"] = pairs(options["option"], "--option")
     return given

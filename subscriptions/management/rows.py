@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
-from subscriptions.models import Subscribable, Subscription, Suppression
+from subscriptions.models import PostRule, Subscribable, Subscription, Suppression
 from subscriptions.rules.periods import next_ends
 from subscriptions.services.schedules import schedule_of
 
@@ -46,6 +46,20 @@ def next_end(subscribable: Subscribable, *, now: datetime) -> datetime | None:
     """When the coming period ends; None where posts decide, not the calendar."""
     ends = next_ends(schedule_of(subscribable), ZoneInfo(subscribable.time_zone), now, 1)
     return ends[0] if ends else None
+
+
+def rule_row(rule: PostRule) -> dict[str, Any]:
+    return {
+        "id": rule.pk,
+        "rule": str(rule),
+        "action": rule.action,
+        "field": rule.field,
+        "test": rule.test,
+        "pattern": rule.pattern,
+        "with": rule.replacement,
+        "active": rule.active,
+        "trouble": rule.trouble,
+    }
 
 
 def with_suppressed(rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":

@@ -2,7 +2,7 @@ from subscriptions.models.assignable import Assignable, Assignment
 from subscriptions.models.carried import Carried
 from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.notice import Notice
-from subscriptions.models.rule import LeftOut, PostRule
+from subscriptions.models.rule import LeftOut, PostRule, Stuck
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscription import Subscription
 
@@ -14,6 +14,7 @@ __all__ = [
     "LeftOut",
     "Notice",
     "PostRule",
+    "Stuck",
     "Subscribable",
     "Subscription",
     "Suppression",

@@ -1,10 +1,12 @@
 """Rules that a newsletter has for the posts of its feeds."""
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
 
 from feeds.models import Item
 from subscriptions.models.subscribable import Subscribable
+from subscriptions.rules.post_rules import InvalidRule, Rule, check, sentence
 
 
 class PostRule(models.Model):
@@ -41,6 +43,9 @@ class PostRule(models.Model):
         max_length=500, blank=True, default="", help_text=r"For “replace”; \1 is the first group."
     )
     active = models.BooleanField(default=True)
+    # Why a post could not be judged by it lately. Forgotten when the rule is changed.
+    trouble = models.TextField(blank=True, default="", editable=False)
+    trouble_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("subscribable", "position", "pk")
@@ -48,7 +53,19 @@ class PostRule(models.Model):
         verbose_name_plural = "rules for posts"
 
     def __str__(self) -> str:
-        return f"{self.get_action_display()} whose {self.field} {self.get_test_display()} “{self.pattern}”"
+        return sentence(self.rule)
+
+    def clean(self) -> None:
+        """Raises ValidationError, naming the field, for a rule that could not work."""
+        try:
+            check(self.rule)
+        except InvalidRule as error:
+            raise ValidationError({error.field: str(error)}) from error
+
+    @property
+    def rule(self) -> Rule:
+        """As the pure rules see it."""
+        return Rule(self.action, self.field, self.test, self.pattern, self.replacement, key=self.pk or 0)
 
 
 class LeftOut(models.Model):
@@ -65,3 +82,18 @@ class LeftOut(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item} not in {self.subscribable}"
+
+
+class Stuck(models.Model):
+    """A settled post that could not be assigned: why, and when it is tried again."""
+
+    item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="stuck")
+    failures = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=timezone.now)
+    last_error = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ("next_try_at", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.last_error}"

@@ -2,41 +2,81 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from common.backoff import delay
 from common.clock import utcnow
+from common.hooks import HookError
+from common.text import without_controls
 from feeds.models import Item
 from feeds.querysets import ItemQuerySet
-from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.models import Assignable, Assignment, Stuck, Subscribable
 from subscriptions.querysets import SubscribableQuerySet
 from subscriptions.rules.collecting import OpenCollection, Slot, period_slot
+from subscriptions.rules.post_rules import Verdict
 from subscriptions.rules.within_type_ids import within_type_id_for
 from subscriptions.services.carrying import carry, words_for
+from subscriptions.services.post_rules import left_out_words, note_left_out, verdicts
 from subscriptions.services.schedules import schedule_of
 
 log = logging.getLogger(__name__)
 
 # Whoever adds a feed defines its newsletter next: what settles in between is not lost.
 WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
+FIRST_BACKOFF = timedelta(minutes=1)
+LONGEST_BACKOFF = timedelta(hours=1)
+MAX_TEXT = 2000
 
 
-def assign_final(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Assigns every final item, oldest first, or what the budget allows. Returns how many were assigned."""
+def assign_final(
+    *,
+    clock: Callable[[], datetime] = utcnow,
+    budget: timedelta | None = None,
+    ignore_back_off: bool = False,
+) -> int:
+    """Assigns every final item, oldest first, or what the budget allows. Returns how many were assigned.
+
+    One that cannot be assigned stays as it is; the error is kept, and it is tried again later.
+    """
     assigned = 0
     stop_at = time.monotonic() + budget.total_seconds() if budget is not None else None
+    stuck = dict(Stuck.objects.values_list("item_id", "next_try_at"))
     for pk in list(_takable(clock()).order_by("final_at", "pk").values_list("pk", flat=True)):
         if stop_at is not None and time.monotonic() >= stop_at:
             break
-        try:
-            assigned += assign(item_id=pk, now=clock())
-        except Exception:
-            log.exception("assigning failed", extra={"item": pk})
+        if pk in stuck and stuck[pk] > clock() and not ignore_back_off:
+            continue
+        assigned += _tried(pk, clock(), is_stuck=pk in stuck)
     return assigned
+
+
+def _tried(item_id: int, now: datetime, *, is_stuck: bool) -> bool:
+    try:
+        assigned = assign(item_id=item_id, now=now)
+    except Exception as error:
+        log.exception("assigning failed", extra={"item": item_id})
+        _note_stuck(item_id, error, now)
+        return False
+    if is_stuck:
+        Stuck.objects.filter(item=item_id).delete()
+    return assigned
+
+
+@transaction.atomic
+def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
+    if not Item.objects.filter(pk=item_id).exists():
+        return
+    row = Stuck.objects.select_for_update().filter(item=item_id).first() or Stuck(item_id=item_id)
+    row.failures += 1
+    row.next_try_at = now + delay(row.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
+    named = str(error) if isinstance(error, HookError) else f"{type(error).__name__}: {error}"
+    row.last_error = without_controls(named)[:MAX_TEXT]
+    row.save()
 
 
 def _takable(now: datetime) -> ItemQuerySet:
@@ -45,25 +85,42 @@ def _takable(now: datetime) -> ItemQuerySet:
     return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
 
 
-@transaction.atomic
 def assign(*, item_id: int, now: datetime) -> bool:
-    """Assigns one item. False: another was first, or no newsletter reads its feed yet."""
-    feed_id = Item.objects.filter(pk=item_id).values_list("feed_id", flat=True).first()
-    takers = lock_for_membership(Subscribable.objects.filter(feeds=feed_id, stopped=False))
-    item = _takable(now).select_for_update(of=("self",)).filter(pk=item_id).first()
-    if item is None or item.final_at is None:
+    """Assigns one item. False: another was first, it has just changed, or no newsletter reads its feed yet.
+
+    Raises HookError where a newsletter's own code fails: it may yet want the post.
+    """
+    item = Item.objects.select_related("feed").defer("entry").filter(pk=item_id).first()
+    if item is None:
         return False
-    had = carry(item, takers)
+    return _assign(item, verdicts(item, now=now), now)
+
+
+@transaction.atomic
+def _assign(seen: Item, said: Mapping[int, Verdict], now: datetime) -> bool:
+    """Assigns the item, if it is still what the newsletters were asked about."""
+    takers = lock_for_membership(Subscribable.objects.filter(feeds=seen.feed_id, stopped=False))
+    item = _takable(now).select_for_update(of=("self",)).filter(pk=seen.pk).first()
+    if item is None or item.final_at is None or item.content_hash != seen.content_hash:
+        return False
+    refusing = [taker for taker in takers if taker.pk in said and not said[taker.pk].is_kept]
+    wanting = [taker for taker in takers if taker not in refusing]
+    # A copy of the post by another feed may well be wanted where this one is not.
+    had = carry(item, wanting)
     rows = [
         Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now)
-        for taker in takers
+        for taker in wanting
         if taker.pk not in had
     ]
     Assignment.objects.bulk_create(rows)
+    for taker in refusing:
+        note_left_out(taker, {item.pk: said[taker.pk].reason}, now=now)
     # Nobody takes it, so nothing will ever clear it but us.
     state = Item.State.ASSIGNED if rows else Item.State.CLEARED
     changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
-    why = {"reason": words_for(takers, had)} if had else {}
+    left_out = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
+    reason = " ".join(filter(None, (words_for(wanting, had), *left_out)))
+    why = {"reason": reason} if reason else {}
     return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
 
 

@@ -12,6 +12,7 @@ from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
+from subscriptions.services.hooking import check_hooks
 from subscriptions.services.schedules import schedule_of
 
 # What each arrangement uses besides the time zone; anything else given is refused.
@@ -25,10 +26,15 @@ USES: Mapping[str, frozenset[str]] = {
 }
 SCHEDULING = frozenset().union(*USES.values())
 # Set by the program itself, as collections open and issues go out.
-KEPT = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"})
+KEPT = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
+    "sending_paused_at",
+    "sending_paused_reason",
+}
 EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - KEPT
 MAX_PARAMS = 50
 MAX_GRACE = 7 * 24 * 60
+LONGEST_APPROVAL = 30 * 24 * 60
+DELAY = Subscribable.Approval.DELAY
 # Added by the apps after this one. Each raises ValidationError, naming the field, for what cannot work.
 checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
@@ -75,6 +81,8 @@ def alter_subscribable(
         for field, value in fields.items():
             setattr(subscribable, field, value)
         _forget_unused(subscribable, arrangement)
+        if subscribable.approval != DELAY and "approval_minutes" not in fields:
+            subscribable.approval_minutes = None
         check(subscribable)
         _save(subscribable)
         if feeds is not None:
@@ -158,11 +166,22 @@ def check(subscribable: Subscribable) -> None:
         raise ValidationError({error.field: str(error)}) from error
     if subscribable.grace_minutes > MAX_GRACE:
         raise ValidationError({"grace_minutes": f"At most {MAX_GRACE} minutes, which is a week."})
+    _check_approval(subscribable)
     _check_lines(subscribable)
     _check_channel(subscribable)
     check_params(subscribable.params)
+    check_hooks(subscribable)
     for check_of_later_app in checks_of_later_apps:
         check_of_later_app(subscribable)
+
+
+def _check_approval(subscribable: Subscribable) -> None:
+    minutes = subscribable.approval_minutes
+    if subscribable.approval != DELAY and minutes is not None:
+        raise ValidationError({"approval_minutes": "Only what goes out after a while has such a time."})
+    if subscribable.approval == DELAY and not 1 <= (minutes or 0) <= LONGEST_APPROVAL:
+        text = f"Say after how many minutes it goes out: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
+        raise ValidationError({"approval_minutes": text})
 
 
 def _check_lines(subscribable: Subscribable) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from common.html import clean, plain
+from common.html import bounded, clean, plain
 from common.text import words
 
 BASE = "https://blog.example.org/posts/one"
@@ -25,7 +25,7 @@ def cleaned(html: str) -> str:
         ("<style>p{}</style><svg><script>x</script></svg>a", "a"),
         ('<img src=x onerror="alert(1)">', '<img src="https://blog.example.org/posts/x">'),
         ("<form><input name=a><button>b</button></form>", "b"),
-        ("<object data=x></object><embed src=y><link rel=x><meta http-equiv=refresh>", ""),
+        ("<object data=data:x></object><embed src=javascript:y><link rel=x><meta http-equiv=refresh>", ""),
         ('<p style="position:fixed" class="a" id="b">x</p>', "<p>x</p>"),
         ("<!-- x -->a<!--[if mso]>b<![endif]-->", "a"),
         ("a &lt;b&gt; &amp; c", "a &lt;b&gt; &amp; c"),
@@ -43,6 +43,8 @@ def test_what_could_run_or_hide_is_left_out(html: str, safe: str) -> None:
         '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td colspan="2">b</td></tr></tbody></table>',
         "<pre><code>x &lt; y</code></pre>",
         '<ol start="3"><li>c</li></ol>',
+        "<ul><li>a<ul><li>b</li></ul></li></ul>",
+        "<section><header>a</header><p>b</p></section>",
         "<blockquote><p>q</p></blockquote><hr><h2>H</h2>",
         '<img src="https://e.org/a.png" alt="A &quot;cat&quot;" width="600" height="400">',
     ],
@@ -211,3 +213,10 @@ def test_a_title_never_has_line_ends_or_controls(text: str) -> None:
     line.encode()
     assert len(line.splitlines()) <= 1
     assert not re.search(r"[\x00-\x1f\x7f]", line)
+
+
+def test_what_follows_an_image_that_is_written_out_is_not_cut_off() -> None:
+    image = f'<img src="data:image/png;base64,{"iVBORw0K" * 1000}">'
+    assert bounded(f"<p>a</p>{image}<p>b</p>", 5_000) == '<p>a</p><img src=""><p>b</p>'
+    assert bounded("x" * 6_000, 5_000) == "x" * 5_000
+    assert bounded(image, 50_000) == image

@@ -20,6 +20,18 @@ from common.html import to_text
         ("<p>a</p><blockquote><p>b</p><p>c</p></blockquote><p>d</p>", "a\n\n> b\n>\n> c\n\nd"),
         ("<pre>a\n  b</pre>", "    a\n      b"),
         ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "a | b\n1 | 2"),
+        (
+            '<table class="grid"><tr><th>Day<th>Rain<tr><td>Monday<td>14 mm<tr><td>日本<td></table>',
+            "Day     Rain\n------  -----\nMonday  14 mm\n日本",
+        ),
+        ('<table class="grid"><tr><td>a<td>b<tr><td>c</table><p>x</p>', "a  b\nc\n\nx"),
+        (f'<table class="grid"><tr><td>{"long " * 12}<td>{"b" * 30}</table>', f"{'long ' * 12}|\n{'b' * 30}"),
+        (
+            '<table class="grid"><tr><td><a href="https://e.org/">a</a><td>b</table>',
+            "a [1]  b\n\n[1] https://e.org/",
+        ),
+        ("<p>a<sup>1</sup>, 10<sup>6</sup>, 1<sup>st</sup></p>", "a^1, 10^6, 1st"),
+        ("<ul><li>a<ul><li>b</ul><li>c</ul><p>d</p>", "* a\n  * b\n* c\n\nd"),
         ("<p>a</p><hr><p>b</p>", "a\n\n* * *\n\nb"),
         ('<img src="x" alt="A cat"><img src="y">', "[A cat]"),
         ("<dl><dt>T</dt><dd>D</dd></dl>", "T\n    D"),

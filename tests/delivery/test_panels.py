@@ -22,7 +22,7 @@ def test_an_issue_that_nobody_got_says_none() -> None:
     item = ItemFactory(state="cleared")
     IssueItemFactory(issue=IssueFactory(published_at=None), item=item)
     assert ">none<" in item_issues(item)
-    assert "not yet" in item_issues(item)
+    assert "waits for approval" in item_issues(item)
 
 
 def test_issues_are_counted_in_one_question(django_assert_num_queries: object) -> None:

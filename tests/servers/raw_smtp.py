@@ -1,44 +1,57 @@
 """A server on loopback that breaks SMTP's rules as a test tells it to."""
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import ClassVar, Self
+
+Reply = bytes | None
+# How long to wait for more commands before those that have come are answered together.
+PACKET = 0.05
 
 
 class RawServer:
     """Speaks just what it is told, whatever the client says: for what no proper server would send.
 
     `script` maps a verb ("CONNECT", "EHLO", "MAIL", …, "." for the end of the data) to the octets of its
-    reply, b"" for none, or None to close the connection. Verbs not named get `ordinary` replies.
-    With `hangs_up_within_data` it resets the connection soon after the data has begun.
-    With `tls` it begins TLS after its reply to STAR(TTLS).
+    reply, b"" for none, None to close the connection, or a function of the command's line that returns one
+    of these. Verbs not named get `ordinary` replies.
+    With `hangs_up_within_data` it resets the connection soon after the data has begun; after the reply to
+    the verb `hangs_up_after` it closes it. With `tls` it begins TLS after its reply to STAR(TTLS).
+    `in_one_packet`: commands that came together are answered together.
+    `verbs` is what was said, `data` what came between DATA and the dot.
     """
 
-    ordinary: ClassVar[dict[str, bytes | None]] = {
+    ordinary: ClassVar[dict[str, Reply]] = {
         "CONNECT": b"220 mx.example.test ESMTP\r\n",
         "EHLO": b"250 mx.example.test\r\n",
+        "STAR": b"220 go\r\n",
         "DATA": b"354 go on\r\n",
         "QUIT": b"221 bye\r\n",
     }
 
     def __init__(
         self,
-        script: Mapping[str, bytes | None],
+        script: Mapping[str, "Reply | Callable[[str], Reply]"],
         *,
         hangs_up_within_data: bool = False,
+        hangs_up_after: str = "",
         tls: ssl.SSLContext | None = None,
+        in_one_packet: bool = False,
     ) -> None:
-        self.tls = tls
-        self.hangs_up_within_data = hangs_up_within_data
+        self.tls, self.in_one_packet = tls, in_one_packet
+        self.hangs_up_within_data, self.hangs_up_after = hangs_up_within_data, hangs_up_after
         self.script = {**self.ordinary, **script}
         self.verbs: list[str] = []
+        self.data: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve, daemon=True)
-        self.url = f"smtp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.port = self._listener.getsockname()[1]
+        self.url = f"smtp://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -58,28 +71,64 @@ class RawServer:
                 connection, _ = self._listener.accept()
                 with contextlib.suppress(OSError), connection:
                     connection.settimeout(20)
-                    self._converse(connection)
+                    self._converse(_Lines(connection))
 
-    def _converse(self, connection: socket.socket) -> None:
-        lines, in_data = connection.makefile("rb"), False
-        verb = "CONNECT"
+    def _converse(self, lines: "_Lines") -> None:
+        verb, line, owed = "CONNECT", "", b""
         while True:
             self.verbs.append(verb)
-            reply = self.script.get(verb, b"250 ok\r\n")
-            if reply is None:
+            reply = self._reply(verb, line)
+            owed += reply or b""
+            ends = reply is None or verb == self.hangs_up_after
+            if ends or not (self.in_one_packet and lines.more_within(PACKET)):
+                lines.connection.sendall(owed)
+                owed = b""
+            if reply is None or ends:
                 # Shut down first: the data not yet read would make close() a reset at once.
-                connection.shutdown(socket.SHUT_RDWR)
+                lines.connection.shutdown(socket.SHUT_RDWR)
                 return
-            connection.sendall(reply)
             if verb == "STAR" and self.tls:
-                connection = self.tls.wrap_socket(connection, server_side=True)
-                lines = connection.makefile("rb")
-            in_data = verb == "DATA" and reply.startswith(b"354")
-            line = lines.readline(65536)
-            if in_data and self.hangs_up_within_data:
+                lines = _Lines(self.tls.wrap_socket(lines.connection, server_side=True))
+            if verb == "DATA" and reply.startswith(b"354"):
+                verb, line = ".", ""
+                if not self._take(lines):
+                    return
+                continue
+            said = lines.next()
+            if not said:
                 return
-            while in_data and line not in (b".\r\n", b""):
-                line = lines.readline(65536)
-            if not line:
-                return
-            verb = "." if in_data else line[:4].strip().upper().decode("ascii", "replace")
+            verb, line = said[:4].strip().upper().decode("ascii", "replace"), said.decode("ascii", "replace")
+
+    def _reply(self, verb: str, line: str) -> Reply:
+        scripted = self.script.get(verb, b"250 ok\r\n")
+        return scripted(line) if callable(scripted) else scripted
+
+    def _take(self, lines: "_Lines") -> bool:
+        """The data, up to its dot. False when it does not come to that."""
+        taken = b""
+        while (line := lines.next()) not in (b".\r\n", b""):
+            if self.hangs_up_within_data:
+                return False
+            taken += line
+        self.data.append(taken)
+        return bool(line)
+
+
+class _Lines:
+    """What comes in, by lines."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self._unread = connection, b""
+
+    def next(self) -> bytes:
+        """A line with its end; b"" when there is none any more."""
+        while b"\n" not in self._unread:
+            chunk = self.connection.recv(65536)
+            if not chunk:
+                return b""
+            self._unread += chunk
+        line, end, self._unread = self._unread.partition(b"\n")
+        return line + end
+
+    def more_within(self, seconds: float) -> bool:
+        return bool(self._unread or select.select([self.connection], [], [], seconds)[0])

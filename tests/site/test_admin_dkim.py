@@ -46,11 +46,13 @@ def test_a_refusal_stands_at_its_field(admin_client: Client) -> None:
 
 def test_another_key_takes_over(admin_client: Client) -> None:
     first, second = made(), made()
-    act(admin_client, "delivery_dkimkey", "activate", second)
+    chosen = {"action": "activate", "_selected_action": [second.pk], "confirmed": "1"}
+    submit(admin_client, "delivery_dkimkey_changelist", chosen)
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.state, second.state) == ("retired", "active")
-    assert "choose that one alone" in text(act(admin_client, "delivery_dkimkey", "activate", first, second))
+    chosen["_selected_action"] = [first.pk, second.pk]
+    assert "choose that one alone" in text(submit(admin_client, "delivery_dkimkey_changelist", chosen))
 
 
 def test_retiring_and_deleting_ask_first(admin_client: Client) -> None:

@@ -24,6 +24,7 @@ PUBLIC = {
     "delivery:newsletter": "a newsletter's page",
     "delivery:archive": "past issues",
     "delivery:issue": "one past issue",
+    "delivery:look": "the colours of a newsletter's pages",
     "delivery:feed": "past issues as RSS",
     "admin:login": "the way in",
     "admin:logout": "the way out",

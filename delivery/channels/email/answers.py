@@ -17,13 +17,20 @@ class Stage(StrEnum):
     MESSAGE = "the end of the message"
 
 
-# RFC 3463 §3.2. 5.1.7 and 5.1.8 are about the sender; 5.1.0 and 5.1.4 leave open what is wrong.
-_NO_SUCH_ADDRESS = frozenset({"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"})
 # RFC 4954 §6: log in first, log in otherwise. The settings are wrong, not the recipient.
 _LOGIN_CODES = frozenset({530, 534, 535, 538})
 _LOGIN_STATUS = frozenset({"5.7.8", "5.7.9", "5.7.11", "5.7.14"})
 _RELAY = re.compile(r"\brelay", re.IGNORECASE)
-_GREYLISTED = re.compile(r"gr[ea]y-?\s?list", re.IGNORECASE)
+# Each message for such a host hears this once, whatever else goes on. The second is rspamd's way to say so.
+_GREYLISTED = re.compile(
+    r"gr[ea]y-?\s?list|\A451 4\.7\.1 (?:please )?try again later\.?\Z|please retry in \d", re.IGNORECASE
+)
+# Words for “too fast” without one of the codes that say so.
+_TOO_FAST = re.compile(
+    r"throttl|\brate.{0,20}(?:limit|exceed)|too many (?:\w+ )?(?:connections|messages|mails)", re.IGNORECASE
+)
+# RFC 3463 §3.5: “mail system congestion” only lasts for a while. With 550, it is a daily quota of ours.
+_CONGESTED = "5.4.5"
 _TOO_LARGE = frozenset({"5.2.3", "5.3.4"})
 
 
@@ -31,7 +38,7 @@ def words(code: int, text: bytes | str) -> str:
     """The server's own words on one line: printable, at most MAX_TEXT characters."""
     if isinstance(text, bytes):
         text = text[: 4 * MAX_TEXT].decode("utf-8", "replace")
-    line = "".join(character if character.isprintable() else " " for character in text)
+    line = text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
     line = " ".join(f"{code if code > 0 else ''} {line}".split())
     return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
 
@@ -41,7 +48,8 @@ def judge(stage: Stage, code: int, text: bytes) -> Outcome | None:
     said = words(code, text)
     status = _status(text)
     if 400 <= code < 500:
-        return Temporary(said, stops_lane=_is_about_us(code, status, said))
+        slows = _is_about_us(code, status, said)
+        return Temporary(said, stops_lane=slows, suspect=slows, status=status)
     if 500 <= code < 600:
         return _refused(stage, code, status, said)
     if stage is Stage.MESSAGE:
@@ -52,25 +60,37 @@ def judge(stage: Stage, code: int, text: bytes) -> Outcome | None:
 
 def _is_about_us(code: int, status: str, said: str) -> bool:
     """Rate, policy, log-in: the next message of this lane would hear the same."""
-    return code in (421, 454) or (status.startswith("4.7.") and not _GREYLISTED.search(said))
+    if code in (421, 454):
+        return True
+    if _GREYLISTED.search(said):
+        return False
+    # 4.2.x is about one mailbox: it may get too much from everybody.
+    return status.startswith("4.7.") or (not status.startswith("4.2.") and bool(_TOO_FAST.search(said)))
 
 
 def _refused(stage: Stage, code: int, status: str, said: str) -> Outcome:
-    if code in _LOGIN_CODES or status in _LOGIN_STATUS:
-        return Temporary(f"The mail server wants another login than EMAIL_URL has: {said}", stops_lane=True)
-    if stage is Stage.RCPT and _RELAY.search(said):
-        return Temporary(f"The mail server does not relay for us; check EMAIL_URL: {said}", stops_lane=True)
+    if stops := _settings_or_quota(stage, code, status, said):
+        return Temporary(stops, stops_lane=True, suspect=True, status=status)
     # 503: the dialogue went out of step. At MAIL the recipient is not named yet: a sender that is refused
     # must not fail a whole list for good, so it stays with the back-off until someone corrects it.
     sender_refused = stage is Stage.MAIL and code != 552 and status not in _TOO_LARGE
     if code == 503 or sender_refused:
-        return Temporary(said)
-    return Permanent(said, disables=stage is Stage.RCPT and status in _NO_SUCH_ADDRESS)
+        return Temporary(said, status=status)
+    return Permanent(said, status=status)
+
+
+def _settings_or_quota(stage: Stage, code: int, status: str, said: str) -> str:
+    """The sentence about a refusal that every message would hear; empty for any other."""
+    if code in _LOGIN_CODES or status in _LOGIN_STATUS:
+        return f"The mail server wants another login than EMAIL_URL has: {said}"
+    if stage is Stage.RCPT and _RELAY.search(said):
+        return f"The mail server does not relay for us; check EMAIL_URL: {said}"
+    return said if status == _CONGESTED else ""
 
 
 def _status(text: bytes) -> str:
     """The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one."""
-    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})", text.lstrip())
+    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?![\d.])", text.lstrip())
     return match[1].decode("ascii") if match else ""
 
 

@@ -1,15 +1,20 @@
 """The e-mail channel."""
 
 import ipaddress
+from collections.abc import Callable, Mapping
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from delivery.bounces.return_path import return_path
 from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient, Session
-from delivery.channels.email.message import MailMessage, compose
+from delivery.channels.email.esp.session import EspSession
+from delivery.channels.email.esp.settings import EspSettings
+from delivery.channels.email.message import MailMessage, WireLetter
+from delivery.channels.email.pipeline import Pipeline
 from delivery.channels.email.session import MailboxSession, SmtpSession, UnusableSession
-from delivery.channels.email.transport import Mailbox, transport
+from delivery.channels.email.transport import Mailbox, SmtpSettings, transport_of
+from delivery.models.account import DEFAULT
 
 
 class EmailChannel:
@@ -22,26 +27,46 @@ class EmailChannel:
     concurrency = 10
     spacing_seconds = 0.0
 
-    def lane_account(self, core: str) -> str:
-        return "default"
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return options.get("account") or DEFAULT
 
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]
 
     def compose(self, letter: Letter, recipient: Recipient) -> MailMessage:
-        return compose(
+        return self.form(letter).message(recipient)
+
+    def form(self, letter: Letter) -> WireLetter:
+        """The letter as octets with holes, for very many recipients."""
+        return WireLetter(
             letter,
-            recipient,
             site_host=settings.SITE_HOST,
-            return_path=return_path(recipient.delivery_id),
+            bounce_domain=settings.BOUNCE_DOMAIN,
+            return_path=return_path,
         )
 
-    def connect(self, lane: LaneFacts) -> Session:
-        """Reads EMAIL_URL; connects at the first message."""
+    def composer(self, letter: Letter) -> Callable[[Recipient], MailMessage]:
+        return self.form(letter).message
+
+    def pipelines(self, lane: LaneFacts) -> Callable[[], Pipeline] | None:
+        """For SMTP servers."""
         try:
-            target = transport()
+            target = transport_of(lane.account, lane.url)
+        except ImproperlyConfigured:
+            return None
+        if not isinstance(target, SmtpSettings):
+            return None
+        helo, most = _helo(), lane.messages_per_connection
+        return lambda: Pipeline(target, helo=helo, messages_per_connection=most)
+
+    def connect(self, lane: LaneFacts) -> Session:
+        """Reads the account's URL, or EMAIL_URL; connects at the first message."""
+        try:
+            target = transport_of(lane.account, lane.url)
         except ImproperlyConfigured as error:
             return UnusableSession(str(error))
+        if isinstance(target, EspSettings):
+            return EspSession(target, form=self.form)
         return MailboxSession() if isinstance(target, Mailbox) else SmtpSession(target, helo=_helo())
 
 

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from common.kinds import InvalidDestination
 from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.channels.email.address import parse_address, parse_sender
+from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.transport import PLAIN, Mailbox, SmtpSettings, parse_email_url
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -42,6 +43,8 @@ def _url() -> list[CheckMessage]:
         return [Error(str(error), id="delivery.E001")]
     if isinstance(target, Mailbox):
         return []
+    if isinstance(target, EspSettings):
+        return _unreal_sender(target)
     return [*_open_password(target), *_unreal_sender(target)]
 
 
@@ -61,11 +64,11 @@ def _sender() -> list[CheckMessage]:
     return []
 
 
-def _unreal_sender(target: SmtpSettings) -> list[CheckMessage]:
+def _unreal_sender(target: SmtpSettings | EspSettings) -> list[CheckMessage]:
     try:
         parse_address(settings.DEFAULT_FROM_EMAIL)
     except InvalidDestination:
-        if target.host in _LOOPBACK:
+        if isinstance(target, SmtpSettings) and target.host in _LOOPBACK:
             return []
         text = "DEFAULT_FROM_EMAIL has no domain of yours: mail servers will refuse letters from it."
         return [Warning(text, hint="Set it to Name <letters@example.org>.", id="delivery.W003")]

@@ -1,5 +1,6 @@
 """What can go wrong with a connection, in a sentence's words."""
 
+import os
 import ssl
 
 from delivery.channels.email.answers import words
@@ -25,4 +26,7 @@ def reason(error: Exception) -> str:
         return f"its certificate was refused ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed ({error.reason or error})"
-    return words(0, getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    # (asyncio's own words name the address once more.)
+    number = getattr(error, "errno", None)
+    said = os.strerror(number) if number and number > 0 else getattr(error, "strerror", None)
+    return words(0, said or str(error) or type(error).__name__)

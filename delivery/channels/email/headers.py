@@ -19,6 +19,7 @@ _PLAIN = 60
 _PLAIN_WORD = re.compile(f"[!-~]{{1,{_PLAIN}}}")
 # RFC 5322 §3.2.3 atext, without what encoded words are made of.
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/^_`{|}~-]+( [A-Za-z0-9!#$%&'*+/^_`{|}~-]+)*")
+_PLAIN_LINK = re.compile(r"[A-Za-z0-9:/?#@=&.%+_~-]{1,900}")
 _IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
 
 
@@ -64,10 +65,15 @@ def phrase(text: str) -> str:
     return _encoded(line)
 
 
-def url_field(name: str, url: str) -> str:
-    """A field that holds one link (RFC 2369); none for a link that no line can hold (RFC 5322 §2.1.1)."""
-    link = quote(one_line(url, _LONGEST_LINK), safe=":/?#[]@!$&()*+;=%~")
-    return f"{name}: <{link}>{CRLF}" if len(link) <= _LONGEST_LINK else ""
+def url_field(name: str, *urls: str) -> str:
+    """A field that holds links (RFC 2369); without those that no line can hold (RFC 5322 §2.1.1)."""
+    links = [link if _PLAIN_LINK.fullmatch(link) else _quoted(link) for link in urls if link]
+    shown = f",{CRLF} ".join(f"<{link}>" for link in links if len(link) <= _LONGEST_LINK)
+    return f"{name}: {shown}{CRLF}" if shown else ""
+
+
+def _quoted(url: str) -> str:
+    return quote(one_line(url, _LONGEST_LINK), safe=":/?#[]@!$&()*+;=%~")
 
 
 def checked(address: str) -> str:

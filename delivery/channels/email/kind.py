@@ -4,6 +4,13 @@ from collections.abc import Mapping
 
 from common.kinds import Field, InvalidDestination, ParsedDestination
 from delivery.channels.email.address import checked_name, parse_address
+from delivery.models.account import DEFAULT, Account
+
+
+def _accounts() -> list[tuple[str, str]]:
+    """What a newsletter can choose from."""
+    names = Account.objects.values_list("name", flat=True)
+    return [("", "The server of EMAIL_URL"), *((name, name) for name in names)]
 
 
 class EmailKind:
@@ -17,7 +24,14 @@ class EmailKind:
         Field("email", "E-mail address", "Such as ada@example.org or Ada <ada@example.org>.", required=True),
         Field("name", "Name", "How letters address them; may be empty."),
     )
-    option_fields: tuple[Field, ...] = ()
+    option_fields: tuple[Field, ...] = (
+        Field(
+            "account",
+            "Mail account",
+            "Whose server carries its letters and mails. More are added under Delivery, Mail accounts.",
+            choices=_accounts,
+        ),
+    )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         """`email` may carry a name; `name` goes before it. Raises InvalidDestination."""
@@ -30,10 +44,17 @@ class EmailKind:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """E-mail has none. Raises InvalidDestination for any."""
-        if data:
-            raise InvalidDestination(f"E-mail has no option “{next(iter(data))}”.")
-        return {}
+        """The mail account, if it is another than EMAIL_URL's. Raises InvalidDestination."""
+        for name in data.keys() - {"account"}:
+            raise InvalidDestination(f"E-mail has no option “{name}”.")
+        account = data.get("account", "").strip()
+        if not account or account == DEFAULT:
+            return {}
+        names = [name for name, _ in _accounts() if name]
+        if account not in names:
+            known = f"There are: {', '.join(names)}." if names else "There is none besides EMAIL_URL's."
+            raise InvalidDestination(f"account: there is no mail account “{account[:64]}”. {known}")
+        return {"account": account}
 
     def check(self, destination: ParsedDestination) -> None:
         """Nothing can be asked beforehand: the confirmation mail is the check."""

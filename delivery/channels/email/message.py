@@ -1,11 +1,13 @@
-"""Turns a letter and its recipient into the message that goes out. Pure."""
+"""Turns a letter into octets with holes, once, and these into each recipient's message. Pure."""
 
-import hmac
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import lru_cache
 
+from common.signing import mac
 from delivery.channels.base import Letter, Recipient
 from delivery.channels.email import headers
 from delivery.channels.email.address import Address, parse_sender
@@ -13,10 +15,12 @@ from delivery.channels.email.body import body
 from delivery.dkim.keys import Key
 from delivery.dkim.signing import sign
 from delivery.rendering.fields import values_for
-from delivery.rendering.fill import fill_header, fill_html, fill_text
+from delivery.rendering.fill import fill_header, written_html, written_text
 
 # A test shows the letter as subscribers get it.
 BULK_KINDS = frozenset({"issue", "test"})
+# Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
+SENDER_ID = "feedletter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +42,91 @@ class MailMessage:
 
     def dated(self, now: datetime) -> bytes:
         """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
-        dated = f"Date: {format_datetime(now)}\r\n".encode() + self.data
+        dated = _date(now.replace(microsecond=0)) + self.data
         return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 
 
-def compose(letter: Letter, recipient: Recipient, *, site_host: str, return_path: str = "") -> MailMessage:
-    """The message of one delivery. Raises InvalidDestination when the sender is no address.
+@lru_cache(maxsize=16)
+def _date(now: datetime) -> bytes:
+    return f"Date: {format_datetime(now.astimezone(UTC))}\r\n".encode()
 
-    `return_path` is where bounces go: the envelope's sender (RFC 5321 §4.4). Without one they go to From.
+
+class WireLetter:
+    """A letter as octets with holes. Raises InvalidDestination when its sender is no address.
+
+    `bounce_domain` takes mails of those who leave by mail; `return_path` gives the envelope's sender of a
+    delivery (RFC 5321 §4.4), by its id: an empty one means From.
     """
-    sender = parse_sender(letter.from_email)
-    address = headers.checked(recipient.config.get("address") or recipient.core)
-    values = values_for(letter, recipient)
-    subject = headers.one_line(fill_header(letter.subject, letter.holes, values))
-    fields = [
-        headers.address_field("From", sender),
-        headers.address_field("To", Address(address, address, recipient.core, recipient.name)),
-        headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
-        headers.text_field("Subject", subject),
-        f"Message-ID: {message_id(letter.token, recipient.delivery_id, sender.domain)}\r\n",
-        "MIME-Version: 1.0\r\n",
-        # RFC 3834 §5: keeps vacation notices away.
-        "Auto-Submitted: auto-generated\r\n",
-        _language(letter.language),
-        *(_list_fields(letter, recipient, site_host) if letter.kind in BULK_KINDS else ()),
-    ]
-    text = fill_text(letter.text, letter.holes, values)
-    html = fill_html(letter.html, letter.holes, values)
-    data = "".join(fields).encode() + body(text, html)
-    envelope = headers.checked(return_path) if return_path else sender.email
-    return MailMessage(envelope, address, subject, data, letter.signing_keys)
+
+    def __init__(
+        self,
+        letter: Letter,
+        *,
+        site_host: str,
+        bounce_domain: str = "",
+        return_path: Callable[[int], str] = lambda _: "",
+    ) -> None:
+        self.letter, self._return_path, self._bounce_domain = letter, return_path, bounce_domain
+        self._sender = parse_sender(letter.from_email)
+        self._is_bulk = letter.kind in BULK_KINDS
+        self._head = "".join(self._fields(site_host)).encode()
+        self._body = body(
+            letter.text, letter.html, letter.holes, written_text=written_text, written_html=written_html
+        )
+        self._used = frozenset(letter.holes)
+
+    def message(self, recipient: Recipient) -> MailMessage:
+        """The message of one delivery. Raises ValueError for an address that no header can hold."""
+        letter = self.letter
+        address = headers.checked(recipient.config.get("address") or recipient.core)
+        values = values_for(letter, recipient, self._used)
+        subject = headers.one_line(fill_header(letter.subject, letter.holes, values))
+        own = [
+            headers.address_field("To", Address(address, address, recipient.core, recipient.name)),
+            _subject(subject),
+            f"Message-ID: {message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n",
+            *(self._leaving(recipient) if self._is_bulk and recipient.unsubscribe_url else ()),
+        ]
+        data = b"".join((self._head, "".join(own).encode(), *self._body.filled(values)))
+        envelope = self._return_path(recipient.delivery_id)
+        sender = headers.checked(envelope) if envelope else self._sender.email
+        return MailMessage(sender, address, subject, data, letter.signing_keys)
+
+    def _fields(self, site_host: str) -> list[str]:
+        """Those that are the same for everybody."""
+        letter = self.letter
+        return [
+            headers.address_field("From", self._sender),
+            headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
+            "MIME-Version: 1.0\r\n",
+            # RFC 3834 §5: keeps vacation notices away.
+            "Auto-Submitted: auto-generated\r\n",
+            _language(letter.language),
+            *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
+        ]
+
+    def _leaving(self, recipient: Recipient) -> tuple[str, str]:
+        """RFC 2369 §3.2: the one to be preferred first."""
+        token = recipient.unsubscribe_url.rstrip("/").rpartition("/")[2]
+        by_mail = f"mailto:leave@{self._bounce_domain}?subject={token}" if self._bounce_domain else ""
+        return (
+            headers.url_field("List-Unsubscribe", recipient.unsubscribe_url, by_mail),
+            # RFC 8058 §3.1, word for word.
+            "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n",
+        )
+
+
+def compose(
+    letter: Letter,
+    recipient: Recipient,
+    *,
+    site_host: str,
+    bounce_domain: str = "",
+    return_path: Callable[[int], str] = lambda _: "",
+) -> MailMessage:
+    """One message of a letter that has no others. Arguments and errors as WireLetter's."""
+    wire = WireLetter(letter, site_host=site_host, bounce_domain=bounce_domain, return_path=return_path)
+    return wire.message(recipient)
 
 
 def message_id(token: str, delivery_id: int, domain: str) -> str:
@@ -78,7 +137,7 @@ def message_id(token: str, delivery_id: int, domain: str) -> str:
 def message_mark(token: str, delivery_id: int) -> str:
     """32 hex digits that nobody can guess from another reader's letter of the same issue: a report that
     quotes them comes from someone who had this one."""
-    return hmac.digest(token.encode(), f"message-id:{delivery_id}".encode(), "sha256")[:16].hex()
+    return mac(token, f"message-id:{delivery_id}")
 
 
 def list_id(name: str, host: str) -> str:
@@ -87,18 +146,30 @@ def list_id(name: str, host: str) -> str:
     return "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
 
 
-def _list_fields(letter: Letter, recipient: Recipient, site_host: str) -> list[str]:
+def _list_fields(letter: Letter, sender: Address, site_host: str) -> list[str]:
     title = headers.phrase(letter.newsletter_title)
     identity = list_id(letter.newsletter, site_host)
-    fields = [headers.named_field("List-Id", title, identity) if title else f"List-Id: {identity}\r\n"]
-    fields.append("Precedence: bulk\r\n")
-    if recipient.unsubscribe_url:
-        fields.append(headers.url_field("List-Unsubscribe", recipient.unsubscribe_url))
-        # RFC 8058 §3.1, word for word.
-        fields.append("List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n")
-    if letter.archive_url:
-        fields.append(headers.url_field("List-Archive", letter.archive_url))
-    return fields
+    owner = f"mailto:{parse_sender(letter.reply_to).email if letter.reply_to else sender.email}"
+    return [
+        headers.named_field("List-Id", title, identity) if title else f"List-Id: {identity}\r\n",
+        "Precedence: bulk\r\n",
+        headers.url_field("List-Archive", letter.archive_url) if letter.archive_url else "",
+        headers.url_field("List-Help", letter.page_url or owner),
+        headers.url_field("List-Owner", owner),
+        # RFC 2369 §3.4: nobody can write to the list.
+        "List-Post: NO\r\n",
+        f"Feedback-ID: {_plain(letter.token)}:{_plain(letter.newsletter)}:{letter.kind}:{SENDER_ID}\r\n",
+    ]
+
+
+def _plain(text: str) -> str:
+    return re.sub("[^A-Za-z0-9._-]", "-", text)[:64]
+
+
+@lru_cache(maxsize=64)
+def _subject(text: str) -> str:
+    """(Nearly always the same for a whole issue.)"""
+    return headers.text_field("Subject", text)
 
 
 def _language(tag: str) -> str:

@@ -1,5 +1,7 @@
 """The Mastodon channel: a status for each post, or one for a digest."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from urllib.parse import urlsplit
 
 from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient
@@ -17,7 +19,7 @@ class MastodonChannel:
     # Far below 300 statuses in 3 hours, and easy on those who follow.
     spacing_seconds = 60.0
 
-    def lane_account(self, core: str) -> str:
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return core
 
     def domain(self, core: str) -> str:
@@ -26,6 +28,12 @@ class MastodonChannel:
 
     def compose(self, letter: Letter, recipient: Recipient) -> Message:
         return compose(letter, recipient)
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], Message]:
+        return partial(self.compose, letter)
+
+    def pipelines(self, lane: LaneFacts) -> None:
+        """Its sessions block."""
 
     def connect(self, lane: LaneFacts) -> MastodonSession:
         """The credentials come with each message."""

@@ -37,12 +37,15 @@ class Message:
 def compose(letter: Letter, recipient: Recipient) -> Message:
     """The status of an announcement (one post) or a digest (title, count, its page or the archive)."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
-    text = _announcement(letter, entry) if entry else _digest(letter)
     link = postable(entry.link if entry else letter.web_url or letter.archive_url)
+    if entry and _has_own_words(letter):
+        parts = _own_words(letter.text, link)
+    else:
+        parts = [*(_announcement(letter, entry) if entry else _digest(letter)), Part(link)]
     return Message(
         instance_url=recipient.config.get("instance_url", ""),
         access_token=recipient.secrets.get("access_token", ""),
-        parts=(*text, Part(link)),
+        parts=tuple(parts),
         link=link,
         visibility=_visibility(letter.options),
         language=_language(
@@ -55,7 +58,7 @@ def compose(letter: Letter, recipient: Recipient) -> Message:
 
 def plain(text: str) -> str:
     """Text on one line that mentions nobody: `@someone` is broken with an invisible joiner."""
-    return _MENTION.sub(f"@{WORD_JOINER}", one_line(text))
+    return _unmentioned(one_line(text))
 
 
 def _name(text: str) -> str:
@@ -70,6 +73,26 @@ def _announcement(letter: Letter, entry: Entry) -> list[Part]:
     if author:
         text += [Part(", by "), Part(author, cuttable=True)]
     return [*text, Part(" " if title or author else " at ")]
+
+
+def _has_own_words(letter: Letter) -> bool:
+    """An issue without html has its text from the newsletter's own code (delivery.services.contents)."""
+    return letter.kind == "issue" and not letter.html and bool(letter.text)
+
+
+def _own_words(text: str, link: str) -> list[Part]:
+    """The text as it was written, lines included; but it mentions nobody, and has the link once at least."""
+    unmentioned = _unmentioned(text)
+    if not link:
+        return [Part(unmentioned, cuttable=True)]
+    before, found, after = unmentioned.partition(link)
+    if not found:
+        return [Part(before, cuttable=True), Part(" "), Part(link)]
+    return [Part(before, cuttable=True), Part(link), Part(after, cuttable=True)]
+
+
+def _unmentioned(text: str) -> str:
+    return _MENTION.sub(f"@{WORD_JOINER}", text)
 
 
 def _digest(letter: Letter) -> list[Part]:

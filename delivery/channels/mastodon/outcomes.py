@@ -47,12 +47,12 @@ def of_answer(answer: Answer, host: str, now: datetime) -> Outcome:
     said = f"{host} answered {answer.status}" + (f": {answer.words}" if answer.words else ".")
     if answer.status == 429 or answer.status >= 500 or answer.status in TRY_LATER:
         stops = answer.status == 429 or answer.status in INSTANCE_DOWN
-        return Temporary(said, retry_at=retry_at(answer.headers, now), stops_lane=stops)
+        return Temporary(said, retry_at=retry_at(answer.headers, now), stops_lane=stops, suspect=stops)
     if answer.status == 401:
         return Permanent(f"{said} The access token is no longer good: save a new one.", disables=True)
     if answer.status == 403 and not answer.words:
         # A firewall before the instance says this, and changes its mind.
-        return Temporary(said, stops_lane=True)
+        return Temporary(said, stops_lane=True, suspect=True)
     if answer.status == 403:
         return Permanent(f"{said} The token may not post: it needs the scope write:statuses.", disables=True)
     return Permanent(said)

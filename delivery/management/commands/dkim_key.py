@@ -11,6 +11,7 @@ from common.commands import FeedletterCommand, Result, Told
 from delivery.dkim.keys import ALGORITHMS, MAX_PEM
 from delivery.models import DkimKey
 from delivery.services.dkim_keys import activate_key, find_key, make_key, retire_key
+from delivery.services.dkim_publication import look_up
 
 STANDING = {
     "active": "{} signs the letters from {}.",
@@ -52,9 +53,16 @@ class Command(FeedletterCommand):
         key = self.key(**options)
         if options["activate"]:
             key = activate_key(key, now=utcnow())
+            self.warn(key)
         elif options["retire"]:
             key = retire_key(key, now=utcnow())
         return Told(sentence(key), facts(key))
+
+    def warn(self, key: DkimKey) -> None:
+        """Says what is wrong with its record in the DNS, if anything is."""
+        found = look_up(key)
+        if not found.is_good:
+            self.note(f"{found.says} {found.change}")
 
     def key(self, **options: Any) -> DkimKey:
         named = {name: options[name] for name in ("domain", "selector", "algorithm")}

@@ -1,4 +1,4 @@
-"""`handle_bounce`: takes one bounce, complaint or automatic reply from standard input."""
+"""`handle_bounce`: takes one mail to BOUNCE_DOMAIN from standard input: what came back, or who leaves."""
 
 import sys
 from typing import Any
@@ -8,14 +8,14 @@ from django.core.management.base import CommandError, CommandParser
 from common.clock import utcnow
 from common.commands import FeedletterCommand, Result, Told
 from delivery.bounces.parsing import MAX_BYTES
-from delivery.services.bouncing import take_report
+from delivery.services.incoming import take_mail
 
 # sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
 TRY_AGAIN = 75
 
 
 class Command(FeedletterCommand):
-    help = "Takes a mail that came back, from standard input: for a mail server's pipe."
+    help = "Takes a mail that came back, or from who leaves, from standard input: for a mail server's pipe."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -26,7 +26,7 @@ class Command(FeedletterCommand):
         raw = sys.stdin.buffer.read(MAX_BYTES)
         if not raw.strip():
             raise CommandError("Nothing came by standard input: pipe a mail into this command.")
-        taken = take_report(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
+        taken = take_mail(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
         facts = {"kind": taken.kind, "effect": taken.effect, "id": taken.bounce and taken.bounce.pk}
         return Told(f"{taken.kind}: {taken.effect}", facts)
 

@@ -24,17 +24,19 @@ class Command(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--to", required=True, metavar="ADDRESS", help="Such as ada@example.org")
+        parser.add_argument("--account", default="", metavar="NAME", help="A mail account; else EMAIL_URL's.")
 
     def run(self, **options: Any) -> Result:
-        queued = send_test_email(to=options["to"], now=utcnow())
+        queued = send_test_email(to=options["to"], account=options["account"], now=utcnow())
         with self.progress("sending"):
             send_due(budget=PATIENCE)
         delivery = find_delivery(queued.pk)
         if delivery.state not in ARRIVED:
             reason = delivery.last_error or f"it is {delivery.state}"
+            account = options["account"] or "EMAIL_URL"
             raise CommandError(
                 f"The test mail to {delivery.destination} was not sent: {reason.rstrip('.')}. "
-                f"Check EMAIL_URL; “show_delivery {delivery.pk}” tells how it goes on."
+                f"Check {account}; “show_delivery {delivery.pk}” tells how it goes on."
             )
         return Told(
             ARRIVED[Delivery.State(delivery.state)].format(delivery.destination), delivery_row(delivery)

@@ -13,9 +13,11 @@ class Command(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--all", action="store_true", help="As for the other stages; this one never backs off."
+            "--all",
+            action="store_true",
+            help="Also those that failed a moment ago and wait for the next try.",
         )
 
     def run(self, **options: Any) -> Result:
         with self.progress("assigning"):
-            return {"assigned": assign_final()}
+            return {"assigned": assign_final(ignore_back_off=options["all"])}

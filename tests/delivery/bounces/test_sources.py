@@ -192,7 +192,7 @@ def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
             raise KeyboardInterrupt
         return taken
 
-    monkeypatch.setattr(collecting_bounces, "take_report", dying)
+    monkeypatch.setattr(collecting_bounces, "take_mail", dying)
     with kind([QMAIL, QMAIL.replace(b"<q1@", b"<q2@"), QMAIL.replace(b"<q1@", b"<q3@")]) as server:
         settings.BOUNCE_URL = server.url
         with pytest.raises(KeyboardInterrupt):
@@ -215,7 +215,7 @@ def test_one_that_cannot_be_taken_stays_and_stops_no_other(
             raise RuntimeError("never this one")
         return real(raw=raw, now=now)
 
-    monkeypatch.setattr(collecting_bounces, "take_report", picky)
+    monkeypatch.setattr(collecting_bounces, "take_mail", picky)
     assert read_bounces(clock=Clock()) == {"failed": 1, "auto_reply": 1, "unknown": 1}
     assert [file.name for file in (box / "new").iterdir()] == ["0.host"]
 

@@ -32,7 +32,7 @@ class TestEmailKeepsTheContract(ChannelContract):
     def session(self) -> Session:
         session = self.channel.connect(LaneFacts("email", "default"))
         assert isinstance(session, SmtpSession)
-        session.timeouts = self.timeouts
+        session.pipeline.timeouts = self.timeouts
         return session
 
     def message(self, *, text: str, delivery_id: int = 1) -> MailMessage:

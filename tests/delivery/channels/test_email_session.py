@@ -8,9 +8,8 @@ from email import message_from_bytes, policy
 import pytest
 
 from delivery.channels.base import Ambiguous, Permanent, Sent, Temporary
-from delivery.channels.email import session as session_module
-from delivery.channels.email.connection import MAX_REPLY
 from delivery.channels.email.session import SmtpSession
+from delivery.channels.email.wire import MAX_REPLY
 from tests.delivery.channels.email_letters import IMPATIENT, NOW, message, send, session
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
@@ -60,10 +59,8 @@ def test_nothing_is_connected_before_the_first_message(server: SmtpServer) -> No
     assert server.connections == 0
 
 
-def test_a_connection_carries_no_more_than_its_share(
-    server: SmtpServer, client: SmtpSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_module, "MESSAGES_PER_CONNECTION", 2)
+def test_a_connection_carries_no_more_than_its_share(server: SmtpServer, client: SmtpSession) -> None:
+    client.pipeline.messages_per_connection = 2
     for _ in range(5):
         assert isinstance(send(client), Sent)
     assert [taken.connection for taken in server.messages] == [1, 1, 2, 2, 3]
@@ -90,7 +87,7 @@ def test_close_leaves_no_connection_behind(server: SmtpServer, client: SmtpSessi
 
 
 REFUSALS = [
-    # stage, reply, what it is, whether it stops the lane (Temporary) or disables the address (Permanent)
+    # stage, reply, what it is, whether it stops the lane
     ("mail", "450 4.3.2 not now", Temporary, False),
     ("mail", "421 4.3.2 shutting down", Temporary, True),
     ("mail", "550 5.1.8 sender refused", Temporary, False),
@@ -104,9 +101,9 @@ REFUSALS = [
     ("rcpt", "451 4.7.1 slow down", Temporary, True),
     ("rcpt", "451 4.7.1 Greylisting in action", Temporary, False),
     ("rcpt", "454 Throttling failure", Temporary, True),
-    ("rcpt", "550 5.1.1 no such user", Permanent, True),
-    ("rcpt", "550 5.1.10 null MX", Permanent, True),
-    ("rcpt", "553 5.1.3 bad address syntax", Permanent, True),
+    ("rcpt", "550 5.1.1 no such user", Permanent, False),
+    ("rcpt", "550 5.1.10 null MX", Permanent, False),
+    ("rcpt", "553 5.1.3 bad address syntax", Permanent, False),
     ("rcpt", "550 5.1.8 bad sender", Permanent, False),
     ("rcpt", "550 no such user", Permanent, False),
     ("rcpt", "550 5.11.1 no such code", Permanent, False),
@@ -135,7 +132,7 @@ def test_a_refusal_is_told_in_the_servers_words_and_harms_no_other(
     outcome = send(client)
     assert type(outcome) is kind
     assert reply in outcome.text  # type: ignore[union-attr]
-    assert (outcome.disables if isinstance(outcome, Permanent) else outcome.stops_lane) is mark  # type: ignore[union-attr]
+    assert getattr(outcome, "stops_lane", False) is mark
     assert isinstance(send(client, message(BEN)), Sent)
     assert server.recipients == [BEN]
 
@@ -267,7 +264,7 @@ def test_what_a_server_says_is_kept_short_and_printable() -> None:
     with RawServer({"RCPT": lines + b"550 5.1.1 end\r\n"}) as server:
         outcome = send(session(server.url))
     assert isinstance(outcome, Permanent)
-    assert outcome.disables
+    assert outcome.status == "5.1.1"
     assert outcome.text.startswith("550 5.1.1 ")
     assert outcome.text.isprintable()
     assert len(outcome.text) <= 500

@@ -80,7 +80,7 @@ class TestDestination:
 
     def test_the_lane_is_the_account_and_the_domain_its_host(self) -> None:
         channel = MastodonChannel()
-        assert channel.lane_account("bot@fake.example:8443") == "bot@fake.example:8443"
+        assert channel.lane_account("bot@fake.example:8443", {}) == "bot@fake.example:8443"
         assert channel.domain("bot@fake.example:8443") == "fake.example"
         assert channel.domain("bot@[::1]:3000") == "::1"
 

@@ -104,15 +104,15 @@ def test_a_template_cannot_include_a_file_by_a_computed_name(folder: Path) -> No
 
 def test_html_is_escaped_and_text_is_not(folder: Path) -> None:
     template(folder, "<p>{{ name }}</p>", "{{ name }}")
-    html, text = render("issues/mine", {"name": "Rain & <Sun>"}, Holes({}))
-    assert "<p>Rain &amp; &lt;Sun&gt;</p>" in html
-    assert text == "Rain & <Sun>\n"
+    drawn = render("issues/mine", {"name": "Rain & <Sun>"}, Holes({}))
+    assert "<p>Rain &amp; &lt;Sun&gt;</p>" in drawn.html
+    assert drawn.text == "Rain & <Sun>\n"
 
 
 def test_styles_are_inlined_but_those_marked_to_be_kept(folder: Path) -> None:
     kept = '<style data-css-inline="keep">@media print{p{color:blue}}</style>'
     template(folder, f"<html><head><style>p{{color:red}}</style>{kept}</head><body><p>x</p></body></html>")
-    html, _ = render("issues/mine", {}, Holes({}))
+    html = render("issues/mine", {}, Holes({})).html
     assert '<p style="color: red;">' in html
     assert "@media print" in html
     assert html.count("<style") == 1
@@ -121,7 +121,7 @@ def test_styles_are_inlined_but_those_marked_to_be_kept(folder: Path) -> None:
 def test_a_hole_survives_escaping_and_inlining_in_attributes_and_text(folder: Path) -> None:
     template(folder, '<style>a{color:red}</style><a href="%removeLink%">%toEmail%</a>', "%removeLink%")
     holes = Holes({})
-    html, text = render("issues/mine", {}, holes)
-    assert f'href="{holes.used["removelink"]}"' in html
-    assert f">{holes.used['toemail']}</a>" in html
-    assert text == holes.used["removelink"] + "\n"
+    drawn = render("issues/mine", {}, holes)
+    assert f'href="{holes.used["removelink"]}"' in drawn.html
+    assert f">{holes.used['toemail']}</a>" in drawn.html
+    assert drawn.text == holes.used["removelink"] + "\n"

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.rendering import subjects
+from delivery.rendering.themes import ThemeFacts
 from tests.delivery.rendering.samples import NOW, entry, facts, one
 
 
@@ -61,3 +62,39 @@ def test_a_subject_is_one_bounded_line(title: str, name: str) -> None:
     assert len(subject) <= 200
     assert len(subject.splitlines()) == 1
     assert not any(ord(character) < 32 or ord(character) == 127 for character in subject)
+
+
+def patterned(pattern: str, title: str = "Rain") -> str:
+    return subjects.subject(one(entry(title=title), theme=ThemeFacts(subject=pattern)))
+
+
+def test_a_pattern_words_the_subject() -> None:
+    assert patterned("{newsletter}: {title}") == "The Valley Weekly: Rain"
+    assert patterned("Rain!") == "Rain!"
+    weekly = facts(theme=ThemeFacts(subject="{count} posts, {date}: {title}"))
+    assert subjects.subject(weekly) == (
+        "3 posts, March 5, 2026 – March 7, 2026: Posts, 2026-03-05 to 2026-03-07"
+    )
+
+
+def test_what_a_title_has_in_braces_stays_text() -> None:
+    assert patterned("{title}", "{newsletter} {nope}") == "{newsletter} {nope}"
+    assert patterned("{title}", "a\r\nBcc: b") == "a Bcc: b"
+    assert len(patterned("{title} {title}", "x" * 300)) == 200
+
+
+def test_a_pattern_that_comes_to_nothing_is_the_usual_subject() -> None:
+    assert patterned(" ") == "[The Valley Weekly] New Post: Rain"
+
+
+@pytest.mark.parametrize("pattern", ["", "Plain", "{newsletter}", "{title}{count} {date}"])
+def test_patterns_of_what_there_is_are_taken(pattern: str) -> None:
+    subjects.check_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["{Title}", "{0}", "{}", "{title.x}", "{title!r}", "{{title}}", "{title", "a } b"]
+)
+def test_other_patterns_are_refused_with_what_there_is(pattern: str) -> None:
+    with pytest.raises(subjects.BadPattern, match=r"\{newsletter\}, \{title\}, \{count\}, \{date\}"):
+        subjects.check_pattern(pattern)

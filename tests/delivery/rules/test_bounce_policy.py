@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.bounce_policy import Act, History, Kind, act, is_flood, kind_of, mildest, precise, worst
+from delivery.rules.bounce_policy import (
+    Act,
+    History,
+    Kind,
+    act,
+    is_flood,
+    is_no_such_address,
+    kind_of,
+    mildest,
+    precise,
+    worst,
+)
 
 DAY = date(2026, 3, 3)
 
@@ -69,9 +80,9 @@ def test_who_has_confirmed_since_is_written_to_unless_they_complain() -> None:
 
 
 def test_a_flood_of_a_domain_is_held() -> None:
-    assert act(Kind.HARD, History(domain_hard=10, domain_sent=99))[0] is Act.HOLD
-    assert act(Kind.HARD, History(domain_hard=10, domain_sent=100))[0] is Act.SUPPRESS
-    assert act(Kind.HARD, History(domain_hard=9, domain_sent=9))[0] is Act.SUPPRESS
+    assert act(Kind.HARD, History(domain_hard=10, domain_answered=99))[0] is Act.HOLD
+    assert act(Kind.HARD, History(domain_hard=10, domain_answered=100))[0] is Act.SUPPRESS
+    assert act(Kind.HARD, History(domain_hard=9, domain_answered=9))[0] is Act.SUPPRESS
     assert is_flood(11, 100)
 
 
@@ -81,3 +92,29 @@ def test_the_worst_and_the_mildest_are_of_them(kinds: list[Kind]) -> None:
         assert {worst(kinds), mildest(kinds)} <= set(kinds)
     else:
         assert worst(kinds) is mildest(kinds) is Kind.UNKNOWN
+
+
+def test_a_letter_whose_bounce_is_known_suppresses_nobody_again() -> None:
+    assert act(Kind.HARD, History(known=True, domain_hard=99))[0] is Act.RECORD
+
+
+def test_while_a_person_is_asked_about_the_domain_its_bounces_wait_too() -> None:
+    assert act(Kind.HARD, History(domain_held=True))[0] is Act.HOLD
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "there_is_none"),
+    [
+        ("5.1.1", "550 5.1.1 No such user", True),
+        ("5.1.10", "556 5.1.10 null MX", True),
+        ("5.1.0", "550 5.1.0 Address rejected", True),
+        ("5.1.0", "550 5.1.0 Sender denied", False),
+        ("5.1.8", "550 5.1.8 Bad sender", False),
+        ("", "550 No such user", False),
+        ("5.7.1", "550 5.7.1 No such user", False),
+    ],
+)
+def test_a_servers_own_refusal_is_about_the_address_by_its_code(
+    status: str, said: str, there_is_none: bool
+) -> None:
+    assert is_no_such_address(status, said) is there_is_none

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delivery.rules.lanes import CLAIM_SECONDS, LaneState, allowance, refilled
+from delivery.rules.lanes import CLAIM_SECONDS, LaneState, allowance
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def test_a_burst_of_none_still_lets_one_go() -> None:
 
 
 def test_a_clock_that_went_back_takes_no_tokens_away() -> None:
-    assert refilled(lane(rate=1.0, tokens=3.0), NOW - seconds(60)) == 3.0
+    assert lane(rate=1.0, tokens=3.0).bucket.refilled(NOW - seconds(60)) == 3.0
 
 
 @example(rate=49.99999999999999, burst=1, pauses=[0.01, 0.01])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from delivery.rules.outcomes import (
     GIVE_UP,
     LANE_LONGEST,
+    LEAST_TRIES,
     LONGEST_RETRY,
     Next,
     Standing,
@@ -44,6 +45,12 @@ def test_after_four_days_it_is_given_up() -> None:
     assert retry(20, age=GIVE_UP - 5 * HOUR).state == "deferred"
     assert retry(20, age=GIVE_UP - 3 * HOUR) == Next("failed")
     assert retry(1, retry_at=NOW + timedelta(days=30)) == Next("failed")
+
+
+def test_days_on_which_nothing_was_tried_do_not_make_a_letter_fail() -> None:
+    assert retry(1, age=2 * GIVE_UP).state == "deferred"
+    assert retry(LEAST_TRIES - 1, age=2 * GIVE_UP).state == "deferred"
+    assert retry(LEAST_TRIES, age=2 * GIVE_UP) == Next("failed")
 
 
 @given(attempts=st.integers(1, 10_000), chance=st.floats(0, 1, exclude_max=True))

@@ -66,7 +66,7 @@ def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> Non
     with MastodonInstance() as instance:
         a_bridge_to(instance)
         (job,) = claimed()
-        _post_as(instance, job.row)
+        _post_as(instance, Delivery.objects.get(pk=job.pk))
         reap(now=NOW + 2 * MINUTE)
         assert send(60).sent == 1
         assert len(instance.statuses) == 1

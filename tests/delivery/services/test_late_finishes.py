@@ -6,7 +6,7 @@ from django.utils import timezone
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage
 from delivery.services.claiming import Job
-from delivery.services.connections import Task
+from delivery.services.parcels import Task
 from delivery.services.reaping import reap
 from delivery.services.recording import Result, hold, record
 from delivery.services.settling import settle
@@ -90,7 +90,7 @@ def test_recording_once_more_after_a_doubtful_commit_changes_nothing(outcome: Se
 def test_a_failure_recorded_once_more_is_counted_once() -> None:
     queued()
     (job,) = claimed()
-    stop = Temporary("421 Too many connections", stops_lane=True)
+    stop = Temporary("421 Too many connections", stops_lane=True, suspect=True)
     ended(stop, job)
     (row,) = ended(stop, job)
     assert (row.attempts, len(attempts(row)), Lane.objects.get().failures) == (1, 1, 1)
@@ -109,7 +109,10 @@ def test_an_outcome_that_cannot_be_recorded_is_held_and_the_others_are_recorded(
     queued(2)
     bad, good = claimed()
     naive = timezone.make_naive(NOW)
-    tasks = [Task(bad, Temporary("odd", retry_at=naive), NOW, True), Task(good, Sent("ok"), NOW, True)]
+    tasks = [
+        Task(bad, outcome=Temporary("odd", retry_at=naive), at=NOW, begun=True),
+        Task(good, outcome=Sent("ok"), at=NOW, begun=True),
+    ]
     settle(tasks, clock=Clock())
     bad_row, good_row = Delivery.objects.get(pk=bad.pk), Delivery.objects.get(pk=good.pk)
     assert (good_row.state, good_row.remote_id) == ("sent", "ok")

@@ -9,7 +9,8 @@ from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery
 from delivery.rendering.fields import values_for
-from delivery.services.letters import Letters, mail_letter, recipient
+from delivery.services.claimed import Row, read
+from delivery.services.letters import Letters, mail_letter, recipient_of
 from tests.delivery.services.ledger import a_mail, queued
 from tests.factories import (
     NOW,
@@ -23,8 +24,18 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
+def claimed_row(row: Delivery) -> Row:
+    """As a claim reads it."""
+    (found,) = read(row.lane, [row.pk])
+    return found
+
+
 def letter_of(row: Delivery) -> Any:
-    return Letters().letter(row, now=NOW)
+    return Letters().parcel(claimed_row(row), now=NOW).letter
+
+
+def recipient(row: Delivery) -> Any:
+    return recipient_of(claimed_row(row))
 
 
 def test_an_issues_letter_has_its_posts_as_they_stood_and_its_own_page() -> None:
@@ -65,17 +76,17 @@ def test_a_digest_on_mastodon_links_to_the_issue() -> None:
 
 
 def test_a_letter_is_made_once_for_all_its_recipients(django_assert_num_queries: Any) -> None:
-    one, two = queued(2, issue=an_issue())
+    one, two = map(claimed_row, queued(2, issue=an_issue()))
     letters = Letters()
-    first = letters.letter(one, now=NOW)
+    first = letters.parcel(one, now=NOW)
     with django_assert_num_queries(0):
-        assert letters.letter(two, now=NOW) is first
+        assert letters.parcel(two, now=NOW).letter is first.letter
 
 
 def test_only_so_many_letters_are_kept_at_a_time() -> None:
     letters = Letters()
     for _ in range(Letters.LIMIT + 5):
-        letters.letter(queued(issue=IssueFactory())[0], now=NOW)
+        letters.parcel(claimed_row(queued(issue=IssueFactory())[0]), now=NOW)
         assert len(letters._issues) <= Letters.LIMIT
 
 
@@ -84,12 +95,12 @@ def test_one_that_cannot_be_made_fails_for_each_recipient_without_being_made_aga
 ) -> None:
     issue = an_issue(posts=1)
     issue.issue_items.update(entry={"no": "entry"})
-    one, two = queued(2, issue=issue)
+    one, two = map(claimed_row, queued(2, issue=issue))
     letters = Letters()
     with pytest.raises(Exception, match=r".") as first:
-        letters.letter(one, now=NOW)
+        letters.parcel(one, now=NOW)
     with django_assert_num_queries(0), pytest.raises(type(first.value)):
-        letters.letter(two, now=NOW)
+        letters.parcel(two, now=NOW)
 
 
 def test_a_confirmation_looks_like_its_newsletter() -> None:

@@ -37,7 +37,7 @@ def test_what_is_being_sent_is_refused() -> None:
     queued()
     (job,) = claimed()
     with pytest.raises(NotRetryable, match="sending"):
-        retry_delivery(delivery=job.row, now=NOW)
+        retry_delivery(delivery=Delivery.objects.get(pk=job.pk), now=NOW)
     assert Delivery.objects.get().lease_token == job.token
 
 

@@ -7,8 +7,9 @@ from django.db import connection
 
 from delivery.models import Delivery, Lane
 from delivery.services import pool
+from delivery.services.accounts import add_account
 from delivery.services.sending import send_due
-from subscriptions.models import Destination
+from subscriptions.models import Destination, Suppression
 from tests.delivery.services.ledger import (
     MINUTE,
     SECOND,
@@ -61,7 +62,7 @@ def test_each_recipients_trouble_is_their_own(smtp: SmtpServer) -> None:
     assert (report.sent, report.failed, report.deferred) == (1, 1, 1)
     gone.refresh_from_db()
     assert (gone.state, attempts(gone)) == ("failed", [("permanent", "550 5.1.1 No such user")])
-    assert Destination.objects.get(pk=gone.destination_id).disabled_at == NOW
+    assert Suppression.objects.get().core == gone.destination.core
     assert send(NOW + 2 * MINUTE).sent == 1
     assert sorted(smtp.recipients) == sorted(cores([busy, fine]))
 
@@ -149,7 +150,10 @@ def test_many_lanes_share_one_bound_and_all_are_served(
 ) -> None:
     monkeypatch.setattr(pool, "MOST_CONNECTIONS", 3)
     for number in range(8):
-        queued(2, lane=a_lane(account=f"account {number}", serial=True, concurrency=1))
+        add_account(name=f"account-{number}", url=smtp.url)
+        lane = Lane.objects.get(account=f"account-{number}")
+        Lane.objects.filter(pk=lane.pk).update(serial=True, concurrency=1, refilled_at=NOW)
+        queued(2, lane=lane)
     assert send().sent == 16
     assert smtp.most_open <= 6  # those that say goodbye are still there for a moment
 

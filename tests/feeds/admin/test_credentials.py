@@ -150,5 +150,6 @@ def test_such_a_feed_that_joins_an_open_newsletter_is_named(admin_client: Client
     letter = SubscribableFactory()
     url = reverse("admin:subscriptions_subscribable_change", args=[letter.pk])
     feed = FeedFactory(credentials=BASIC, title="Secret Blog")
-    data = newsletter(feed, title="Weekly")
+    no_rules = {"post_rules-TOTAL_FORMS": "0", "post_rules-INITIAL_FORMS": "0"}
+    data = {**newsletter(feed, title="Weekly"), **no_rules}
     assert "“Secret Blog” needs credentials" in admin_client.post(url, data, follow=True).content.decode()

@@ -1,0 +1,103 @@
+"""A newsletter with as many confirmed subscribers as wanted, and issues for them."""
+
+import secrets
+
+from django.db import connection
+from django.utils import timezone
+
+from delivery.channels import channel
+from delivery.channels.base import Recipient
+from delivery.models import Delivery, Issue, Lane
+from delivery.rendering.holes import Holes
+from delivery.services.letters import issue_letter
+from delivery.services.publishing import publish
+from subscriptions.links import manage_url, unsubscribe_url
+from subscriptions.models import Destination, Subscribable, Subscription
+
+CONNECTIONS = 30
+DOMAINS = 20
+SENTENCE = "The quick brown fox jumps over the lazy dog, and tells about it at some length."
+# What makes a letter of 4.5 KB, html and text and header together.
+PARAGRAPHS = 17
+
+
+def newsletter(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
+    """Subscribers of their own for it, in `DOMAINS` domains, each with a name; rows made by SQL, in seconds."""
+    made = Subscribable.objects.create(name=name, title=f"The {name} letter", from_email=f"Bench <b@{domain}>")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            INSERT INTO {Destination._meta.db_table}
+                (kind, core, label, config, secrets, added_at, disabled_reason)
+            SELECT 'email', address, address, '{{}}', '', now(), ''
+            FROM generate_series(1, %s) number,
+                LATERAL (SELECT %s || number || '@mail' || number %% {DOMAINS} || '.example' AS address) made
+            """,
+            [readers, f"{name}-reader"],
+        )
+        cursor.execute(
+            f"""
+            INSERT INTO {Subscription._meta.db_table}
+                (subscribable_id, destination_id, display_name, asked_name, status, language, added_at,
+                confirmed_at, token, confirm_nonce)
+            SELECT %s, id, 'Reader ' || id, '', 'confirmed', '', now(), now(), md5(random()::text), ''
+            FROM {Destination._meta.db_table} WHERE core LIKE %s ORDER BY id
+            """,
+            [made.pk, f"{name}-reader%"],
+        )
+    vacuum(Destination, Subscription)
+    return made
+
+
+def lane(*, connections: int = CONNECTIONS) -> Lane:
+    """The one that all go through, as wide as the bench wants it."""
+    made, _ = Lane.objects.update_or_create(
+        kind="email", account="default", defaults={"concurrency": connections}
+    )
+    return made
+
+
+def issue(newsletter: Subscribable, number: int) -> Issue:
+    """Personalised in both parts: the reader's name and both links."""
+    holes = Holes({})
+    greeting = f"Good morning, {holes.token('toNicknameOrEmail')}"
+    leave, manage = holes.token("removeLink"), holes.token("manageLink")
+    paragraphs, lines = f"<p>{SENTENCE}</p>\n" * PARAGRAPHS, f"{SENTENCE}\n" * PARAGRAPHS
+    return Issue.objects.create(
+        subscribable=newsletter,
+        within_type_id=str(number),
+        token=secrets.token_hex(12),
+        title=f"Letter {number}",
+        subject=f"Letter {number}",
+        html=f'<!doctype html>\n<html lang="en"><body>\n<h1>{greeting}</h1>\n{paragraphs}'
+        f'<p><a href="{manage}">Manage</a> · <a href="{leave}">Unsubscribe</a></p>\n</body></html>\n',
+        text=f"{greeting}\n\n{lines}\nManage: {manage}\nUnsubscribe: {leave}\n",
+        holes=holes.used,
+    )
+
+
+def publish_settled(issue: Issue) -> int:
+    """Publishes it; then what autovacuum does within a minute is done at once. Returns how many."""
+    count = publish(issue_id=issue.pk, now=timezone.now())
+    vacuum(Delivery)
+    return count
+
+
+def vacuum(*models: "type[Delivery] | type[Destination] | type[Subscription]") -> None:
+    with connection.cursor() as cursor:
+        for model in models:
+            cursor.execute(f"VACUUM ANALYZE {model._meta.db_table}")
+
+
+def letter_size(issue: Issue) -> int:
+    """Octets of one letter as it goes over the wire, before it is signed."""
+    reader = Subscription.objects.select_related("destination").filter(subscribable=issue.subscribable)[0]
+    someone = Recipient(
+        delivery_id=1_000_000,
+        core=reader.destination.core,
+        label=reader.destination.label,
+        name=reader.display_name,
+        unsubscribe_url=unsubscribe_url(reader),
+        manage_url=manage_url(reader),
+    )
+    return len(channel("email").compose(issue_letter(issue), someone).data)

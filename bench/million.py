@@ -1,0 +1,96 @@
+"""An issue for a million subscribers: how long until it is queued, what a letter of it costs, and in how much
+memory. Takes some minutes: only when it is named.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from statistics import median
+
+from django.db import connection
+from django.utils import timezone
+
+from bench import audience
+from bench.smtp import sink
+from delivery.models import Delivery, Issue
+from delivery.services.publishing import publish
+from subscriptions.models import Subscribable
+
+MANY = 1_000_000
+FEW = 10_000
+ROUNDS = 2
+SAMPLE_SECONDS = 6.0
+LONG = 120.0
+# What the issue may take until it is queued, in seconds, and a sender in megabytes.
+FAN_OUT = 30.0
+MEMORY = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one process sent."""
+
+    sent: int
+    seconds: float
+    megabytes: float
+
+    @property
+    def rate(self) -> float:
+        return self.sent / self.seconds
+
+
+def million() -> list[dict[str, object]]:
+    """Three figures; a ratio of 1 or more is within what is wanted, for a letter's cost 0.83 (1.2 times)."""
+    audience.lane()
+    few, many = (audience.newsletter(f"list{size}", readers=size) for size in (FEW, MANY))
+    with sink() as port:
+        small = [whole(few, number, port) for number in range(ROUNDS)]
+        seconds = fan_out(audience.issue(many, 1))
+        big = [sample(SAMPLE_SECONDS, port) for _ in range(ROUNDS + 1)]
+        forget()
+        small += [whole(few, number + ROUNDS, port) for number in range(ROUNDS)]
+    ours, baseline = median(one.rate for one in big), median(one.rate for one in small)
+    peak = max(one.megabytes for one in big)
+    return [
+        figure(f"fan-out, {MANY:,} in {seconds:.1f} s", MANY / seconds, "letters/s", "30 s", MANY / FAN_OUT),
+        figure(f"letters of a {MANY:,}", ours, "letters/s", f"of {FEW:,}", baseline),
+        figure("  the sender's memory, at most", peak, "MB", "wanted", MEMORY) | {"ratio": MEMORY / peak},
+    ]
+
+
+def figure(name: str, rate: float, unit: str, baseline: str, baseline_rate: float) -> dict[str, object]:
+    shared: dict[str, object] = {"figure": name, "rate": rate, "unit": unit, "baseline": baseline}
+    return shared | {"baseline_rate": baseline_rate, "ratio": rate / baseline_rate}
+
+
+def fan_out(issue: Issue) -> float:
+    """Seconds until an issue is queued for everybody."""
+    started = time.perf_counter()
+    count = publish(issue_id=issue.pk, now=timezone.now())
+    seconds = time.perf_counter() - started
+    assert count == MANY
+    audience.vacuum(Delivery)
+    return seconds
+
+
+def whole(newsletter: Subscribable, number: int, port: int) -> Sample:
+    """An issue for few, sent to all of them."""
+    count = audience.publish_settled(audience.issue(newsletter, number))
+    sent = sample(LONG, port)
+    assert sent.sent == count, sent
+    return sent
+
+
+def sample(seconds: float, port: int) -> Sample:
+    """What a process of its own sends within that time."""
+    command = [sys.executable, "-m", "bench.sender", str(seconds), str(port)]
+    done = subprocess.run(command, check=True, timeout=300, stdout=subprocess.PIPE)
+    return Sample(**json.loads(done.stdout))
+
+
+def forget() -> None:
+    """The ledger is empty again."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {Delivery._meta.db_table} CASCADE")

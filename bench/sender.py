@@ -1,0 +1,44 @@
+"""A send worker's pass in a process of its own, as `python -m bench.sender SECONDS PORT`.
+
+Prints one JSON document: letters sent, the seconds they took, and the most memory the process ever had.
+"""
+
+import json
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+MEGABYTE = 1000 * 1000
+
+
+def main(seconds: float, port: int) -> None:
+    """With all that a worker has loaded."""
+    import django
+
+    django.setup()
+    from django.conf import settings
+
+    from feedletter_site.celery import app
+
+    app.loader.import_default_modules()
+    settings.EMAIL_URL = f"smtp://127.0.0.1:{port}"
+    settings.BOUNCE_DOMAIN = "bounces.example.org"
+    from delivery.services.sending import send_due
+
+    started = time.perf_counter()
+    report = send_due(budget=timedelta(seconds=seconds))
+    took = time.perf_counter() - started
+    print(json.dumps({"sent": report.sent, "seconds": took, "megabytes": peak_megabytes()}))
+
+
+def peak_megabytes() -> float:
+    """The high-water mark of resident memory (VmHWM, in KiB)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / MEGABYTE
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
+    main(float(sys.argv[1]), int(sys.argv[2]))

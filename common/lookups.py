@@ -1,0 +1,30 @@
+"""`any_of`: a field is one of very many values, given as one parameter.
+
+`in` writes each value into the statement, which is then parsed anew every time.
+"""
+
+import json
+from typing import Any
+
+from django.db.models import Field, Lookup
+from django.db.models.sql.compiler import SQLCompiler
+
+
+class AnyOf(Lookup):
+    """For keys and texts, on PostgreSQL and SQLite."""
+
+    lookup_name = "any_of"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: SQLCompiler, connection: Any) -> tuple[str, Any]:
+        lhs, params = self.process_lhs(compiler, connection)
+        values = list(self.rhs)
+        if connection.vendor == "sqlite":
+            return f"{lhs} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(values)]
+        kind = self.lhs.output_field.cast_db_type(connection)
+        return f"{lhs} = ANY(%s::{kind}[])", [*params, values]
+
+
+def register() -> None:
+    """Called once, before any question is asked."""
+    Field.register_lookup(AnyOf)

@@ -1,0 +1,89 @@
+"""The page “Mail check”: what makes letters arrive, looked at when somebody asks."""
+
+from itertools import groupby
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from common.admin_html import button
+from common.clock import utcnow
+from delivery.doctor.findings import Verdict
+from delivery.services.checking_mail import Report, check_mail
+from subscriptions.models import Subscribable
+
+PERMISSION = "delivery.view_lane"
+TONES = {Verdict.GOOD: "good", Verdict.BETTER: "wait", Verdict.WRONG: "bad"}
+WORDS = {Verdict.GOOD: "Good", Verdict.BETTER: "Could be better", Verdict.WRONG: "Wrong"}
+
+
+class MailCheckForm(forms.Form):
+    """Whose letters are looked at."""
+
+    newsletter = forms.ChoiceField(
+        required=False, widget=UnfoldAdminSelectWidget(), help_text="All, or the sender of one newsletter."
+    )
+    sending_address = forms.GenericIPAddressField(
+        required=False,
+        label="Letters leave from",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Only where your own mail server stands behind a router: its public IP address.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = Subscribable.objects.filter(channel="email").order_by("name")
+        field = self.fields["newsletter"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
+        field.choices = [("", "all"), *((row.name, str(row)) for row in rows)]
+
+
+def mail_check(request: HttpRequest) -> HttpResponse:
+    """GET asks, POST looks; that takes some seconds, and nothing is changed."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
+    initial = {"newsletter": request.GET.get("newsletter", "")}
+    form = MailCheckForm(request.POST) if request.method == "POST" else MailCheckForm(initial=initial)
+    context = {**admin.site.each_context(request), "title": "Mail check", "form": form}
+    if request.method == "POST" and form.is_valid():
+        report = check_mail(now=utcnow(), **form.cleaned_data)
+        context.update(report=report, groups=grouped(report))
+    return TemplateResponse(request, "admin/delivery/mail_check.html", context)
+
+
+def grouped(report: Report) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The findings by what they are about, with their colours and words."""
+    return [
+        (
+            about,
+            [
+                {"finding": each, "tone": TONES[each.verdict], "word": WORDS[each.verdict]}
+                for each in findings
+            ],
+        )
+        for about, findings in groupby(report.findings, key=lambda finding: finding.about)
+    ]
+
+
+def mail_check_url(newsletter: str = "") -> str:
+    """The page's address, with a newsletter chosen."""
+    url = reverse("mail_check")
+    return f"{url}?newsletter={newsletter}" if newsletter else url
+
+
+def offer(subscribable: Subscribable) -> SafeString | str:
+    """On a newsletter's page. Nothing for a bridge."""
+    if subscribable.channel != "email":
+        return ""
+    return format_html(
+        "<p>Sender, return address and mail server of this newsletter: are they set up so that letters"
+        " arrive?</p><p>{}</p>",
+        button(mail_check_url(subscribable.name), "Check the mail"),
+    )

@@ -1,0 +1,290 @@
+"""What can be done to issues. Whatever reaches many people says first how many."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils import timezone
+from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget
+
+from common.admin_html import when
+from common.clock import utcnow
+from common.panels import Action, CannotAct
+from common.text import counted
+from delivery.admin.issue_panels import recipients
+from delivery.models import Issue
+from delivery.rules.progress import waiting
+from delivery.services import progress
+from delivery.services.approving import (
+    approve_issue,
+    discard_issue,
+    release_at,
+    restore_issue,
+    stop_release,
+)
+from delivery.services.late import late_subscribers, send_late
+from delivery.services.pausing import AT_ONCE, cancel_issue, pause_issue, resume_issue
+from delivery.services.retrying import NotRetryable, failed_domains, failed_of, retry_failed
+from delivery.services.testing import send_test_of_issue
+
+TESTS_AT_ONCE = 10
+REST = " A large issue takes a little while: the rest follows by itself."
+
+
+def of(keys: list[int]) -> list[Issue]:
+    rows = Issue.objects.filter(pk__in=keys).select_related("subscribable").defer("html", "text", "holes")
+    return list(rows.order_by("pk"))
+
+
+def each(request: HttpRequest, keys: list[int], act: Callable[[int], str]) -> str:
+    """Does it to each issue; what cannot be done to one becomes a message about that one."""
+    said = []
+    for pk in keys:
+        try:
+            said.append(act(pk))
+        except (CannotAct, NotRetryable) as error:
+            messages.error(request, str(error))
+        progress.forget(pk)
+    return " ".join(said)
+
+
+# --- drafts
+
+
+class ApproveForm(forms.Form):
+    """Asks for nothing: it says to how many it goes."""
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        lines = (
+            f"“{issue}” goes to {counted(recipients(issue), 'subscriber')} at once." for issue in of(keys)
+        )
+        self.intro = " ".join(lines)
+
+
+def approve(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        return f"It is on its way to {counted(approve_issue(issue_id=pk, now=utcnow()), 'subscriber')}."
+
+    return each(request, keys, act)
+
+
+class MomentWidget(forms.DateTimeInput):
+    """The browser's own field for a day and an hour."""
+
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"class": " ".join(INPUT_CLASSES)}, format="%Y-%m-%dT%H:%M")
+
+
+class ReleaseForm(forms.Form):
+    at = forms.DateTimeField(label="Send at", widget=MomentWidget())
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        issues = of(keys)
+        numbers = sum(recipients(issue) for issue in issues)
+        self.intro = (
+            f"It goes by itself then, to {counted(numbers, 'subscriber')} as of now, unless you stop it."
+        )
+        self.fields[
+            "at"
+        ].help_text = f"In the time zone of this site, {timezone.get_current_timezone_name()}."
+        self.fields["at"].initial = next((issue.release_at for issue in issues), None)
+
+    def clean_at(self) -> datetime:
+        at: datetime = self.cleaned_data["at"]
+        if at <= utcnow():
+            raise forms.ValidationError("That time has passed. Give a later one.")
+        return at
+
+
+def release(request: HttpRequest, keys: list[int], at: datetime) -> str:
+    def act(pk: int) -> str:
+        release_at(issue_id=pk, at=at, now=utcnow())
+        return f"It goes out on {when(at)}, unless you stop it."
+
+    return each(request, keys, act)
+
+
+def hold(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        stop_release(issue_id=pk)
+        return "It waits for your click now."
+
+    return each(request, keys, act)
+
+
+def asked_to_discard(keys: list[int]) -> list[str]:
+    return [
+        f"“{issue}” will go to nobody. Its posts stay issued: they come in no later letter."
+        for issue in of(keys)
+    ]
+
+
+def discard(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        discard_issue(issue_id=pk, now=utcnow())
+        return "Discarded: it goes to nobody."
+
+    return each(request, keys, act)
+
+
+def restore(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        restore_issue(issue_id=pk)
+        return "It waits for your approval again."
+
+    return each(request, keys, act)
+
+
+def send_test(request: HttpRequest, keys: list[int]) -> str:
+    address = getattr(request.user, "email", "")
+    if not address:
+        raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
+    for issue in of(keys[:TESTS_AT_ONCE]):
+        send_test_of_issue(issue=issue, to=address, now=utcnow())
+    return f"A test is on its way to {address}."
+
+
+# --- what is being sent
+
+
+def pause(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        pause_issue(issue_id=pk, now=utcnow())
+        return "Paused. What a server is being told at this moment finishes."
+
+    return each(request, keys, act)
+
+
+def resume(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        queued = resume_issue(issue_id=pk, now=utcnow(), budget=AT_ONCE)
+        return f"It goes on: {counted(queued, 'letter')} queued so far.{REST if queued > 10_000 else ''}"
+
+    return each(request, keys, act)
+
+
+def asked_to_cancel(keys: list[int]) -> list[str]:
+    counts = progress.counts_of(keys)
+    rest = {pk: waiting(each_) + each_["held"] for pk, each_ in counts.items()}
+    return [
+        f"{counted(rest[issue.pk], 'letter')} of “{issue}” will not go out. "
+        "What a server is being told at this moment finishes. This cannot be taken back."
+        for issue in of(keys)
+    ]
+
+
+def cancel(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=AT_ONCE)
+        return f"{counted(stopped, 'letter')} cancelled so far.{REST if stopped > 10_000 else ''}"
+
+    return each(request, keys, act)
+
+
+class RetryForm(forms.Form):
+    domain = forms.ChoiceField(label="Which", required=False, widget=UnfoldAdminSelectWidget())
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        found = [failed_of(pk) for pk in keys]
+        can, cannot = sum(each.retryable for each in found), sum(each.skipped for each in found)
+        self.intro = f"{counted(can, 'failed letter')} can be tried again."
+        if cannot:
+            self.intro += f" {cannot:,} cannot: suppressed, disabled, or no longer subscribed."
+        domains = failed_domains(keys[0]) if len(keys) == 1 else []
+        named = [(domain, f"only {domain}: {count:,} failed") for domain, count in domains if domain]
+        self.fields["domain"].choices = [("", "all of them"), *named]  # type: ignore[attr-defined]
+
+
+def retry(request: HttpRequest, keys: list[int], domain: str) -> str:
+    def act(pk: int) -> str:
+        queued = retry_failed(issue_id=pk, domain=domain, now=utcnow(), budget=AT_ONCE * 5)
+        left = failed_of(pk, domain)
+        more = f" {left.retryable:,} are left: do it once more." if left.retryable else ""
+        skipped = f" {left.skipped:,} skipped." if left.skipped else ""
+        return f"{counted(queued, 'letter')} queued again.{skipped}{more}"
+
+    return each(request, keys, act)
+
+
+class LateForm(forms.Form):
+    """Asks for nothing: it says to how many it goes."""
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        lines = (
+            f"“{issue}” goes to {counted(late_subscribers(issue).count(), 'subscriber')} "
+            "who confirmed after it was published."
+            for issue in of(keys)
+        )
+        self.intro = " ".join(lines)
+
+
+def late(request: HttpRequest, keys: list[int]) -> str:
+    def act(pk: int) -> str:
+        return f"It is on its way to {counted(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
+
+    return each(request, keys, act)
+
+
+# --- which fit
+
+
+def is_draft(issue: Issue) -> bool:
+    return issue.published_at is None and issue.cancelled_at is None
+
+
+def can_be_tested(issue: Issue) -> bool:
+    return is_draft(issue) and issue.subscribable.channel == "email"
+
+
+def is_out(issue: Issue) -> bool:
+    return issue.published_at is not None and issue.cancelled_at is None
+
+
+def can_go_again(issue: Issue) -> bool:
+    return is_out(issue) and issue.pruned_at is None
+
+
+def has_rest(issue: Issue) -> bool:
+    counts = progress.counts(issue)
+    return is_out(issue) and bool(waiting(counts) + counts["held"])
+
+
+ACTIONS = (
+    Action("approve", "Approve and send", approve, form=ApproveForm, fits=is_draft),
+    Action("release", "Send at …", release, form=ReleaseForm, fits=is_draft),
+    Action("hold", "Wait for my click", hold, fits=lambda row: is_draft(row) and row.release_at is not None),
+    Action("send_test", "Send me a test", send_test, fits=can_be_tested),
+    Action("discard", "Discard", discard, asked_to_discard, fits=is_draft),
+    Action(
+        "restore",
+        "Take the discarding back",
+        restore,
+        fits=lambda row: row.published_at is None and row.cancelled_at is not None and row.pruned_at is None,
+    ),
+    Action("pause", "Pause", pause, fits=lambda row: row.paused_at is None and has_rest(row)),
+    Action("resume", "Resume", resume, fits=lambda row: is_out(row) and row.paused_at is not None),
+    Action(
+        "retry_failed",
+        "Retry failed",
+        retry,
+        form=RetryForm,
+        fits=lambda row: can_go_again(row) and bool(progress.counts(row)["failed"]),
+    ),
+    Action(
+        "send_late",
+        "Send to late subscribers",
+        late,
+        form=LateForm,
+        fits=lambda row: can_go_again(row) and late_subscribers(row).exists(),
+    ),
+    Action("cancel", "Cancel the rest", cancel, asked_to_cancel, fits=has_rest),
+)

@@ -1,0 +1,229 @@
+"""How far an issue is: bar, counts, rate, chart, domains, and who has trouble with it."""
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from common.admin_html import ago, link_to, list_link, list_url, table, when
+from common.clock import utcnow
+from common.sparkline import Bar, sparkline
+from common.text import counted
+from delivery.models import Attempt, Delivery, Issue
+from delivery.rules.progress import Stretch, arrived, ended, time_left, total, waiting
+from delivery.services import progress
+
+EVERY_SECONDS = 3
+# Letters that only wait for a further try change seldom.
+SELDOM_SECONDS = 30
+SHOWN, ATTEMPTS = 20, 3
+TONES = {
+    "sent": "good",
+    "stored": "good",
+    "deferred": "wait",
+    "failed": "bad",
+    "held": "bad",
+    "bounced": "bad",
+}
+NOBODY = "Nobody was subscribed when it was published."
+
+
+def how_far(issue: Issue) -> SafeString | str:
+    """Nothing for a draft. While it is being sent, the page asks for this again by itself."""
+    if issue.published_at is None:
+        return ""
+    counts = progress.counts(issue)
+    if not total(counts):
+        return NOBODY
+    state = progress.state(issue, counts)
+    context = {
+        "address": reverse("admin:delivery_issue_progress", args=[issue.pk]),
+        "every": EVERY_SECONDS if counts["queued"] or counts["sending"] else SELDOM_SECONDS,
+        "state": state,
+        "value": ended(counts),
+        "max": total(counts),
+        "done": f"{ended(counts):,}",
+        "total": f"{total(counts):,}",
+        "percent": 100 * ended(counts) // total(counts),
+        "words": words(issue, state, counts),
+        "parts": parts(issue, counts),
+        "reason": issue.subscribable.sending_paused_reason if issue.subscribable.sending_paused_at else "",
+        "newsletter": link_to(issue.subscribable),
+    }
+    return render_to_string("admin/issue_progress.html", context)
+
+
+def words(issue: Issue, state: str, counts: Counter[str]) -> str:
+    """A sentence under the bar."""
+    if state == "sending":
+        return pace(issue, counts)
+    left = waiting(counts) + counts["held"]
+    if state == "paused":
+        return (
+            f"Paused: {counted(left, 'letter')} wait until it is resumed."
+            if left != 1
+            else "Paused: one waits."
+        )
+    if state == "cancelled":
+        return f"Cancelled: {counted(counts['cancelled'], 'letter')} did not go out."
+    held = f" {counted(counts['held'], 'letter')} held." if counts["held"] else ""
+    return f"{counted(arrived(counts), 'letter')} arrived.{held}"
+
+
+def pace(issue: Issue, counts: Counter[str]) -> str:
+    """ "9,500 a minute, about 40 minutes left." """
+    rate = progress.per_minute(issue, now=utcnow())
+    if not rate and not counts["queued"] and not counts["sending"]:
+        number = counted(counts["deferred"], "letter")
+        return f"{number} could not be delivered yet and will be tried again."
+    if not rate:
+        return "No letter has gone out within the last minute."
+    left = time_left(counts, rate)
+    return f"{rate:,} in the last minute" + (f", about {ago(left)} left." if left else ".")
+
+
+def parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
+    """Each state there is, with its number and the deliveries behind it."""
+    labels = dict(Delivery.State.choices)
+    shown = [
+        (labels[state].lower(), counts[state], TONES.get(state, "still"), {"state__exact": state})
+        for state in Delivery.State.values
+        if counts[state]
+    ]
+    back = sum(progress.bounced(issue).values())
+    if back:
+        shown.append(("came back (bounced)", back, TONES["bounced"], {"bounces__isnull": "False"}))
+    return [
+        {
+            "label": label,
+            "count": f"{count:,}",
+            "tone": tone,
+            "url": list_url(Delivery, issue__id__exact=issue.pk, **more),
+        }
+        for label, count, tone, more in shown
+    ]
+
+
+def drawn(issue: Issue) -> SafeString | str:
+    """A bar for each minute, or longer stretch, in which letters arrived."""
+    bars = progress.chart(issue) if issue.published_at else []
+    if not bars:
+        return ""
+    said = chart_words(bars)
+    plot = sparkline(
+        [Bar(bar.count, f"{when(bar.start)}: {counted(bar.count, 'letter')}") for bar in bars],
+        name="fl-arrived",
+        title=f"Letters {per(bars[0].minutes)}",
+        description=said,
+    )
+    axis = format_html(
+        '<p class="fl-axis"><span>{}</span><span>{}</span></p>', when(bars[0].start), _end(bars[0], bars[-1])
+    )
+    return format_html(
+        '<figure class="fl-plot"><figcaption>{}</figcaption>{}{}</figure>',
+        said,
+        plot,
+        axis,
+    )
+
+
+def chart_words(bars: list[Stretch]) -> str:
+    number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
+    return f"{number}, at most {most:,} {per(bars[0].minutes)}."
+
+
+def per(minutes: int) -> str:
+    """ "a minute", "in 10 minutes", "an hour", "a day"."""
+    single = {1: "a minute", 60: "an hour", 1440: "a day"}
+    if minutes in single:
+        return single[minutes]
+    return f"in {minutes // 60} hours" if minutes % 60 == 0 else f"in {minutes} minutes"
+
+
+def _end(first: Stretch, last: Stretch) -> str:
+    start, end = timezone.localtime(first.start), timezone.localtime(last.start)
+    return f"{end:%H:%M}" if start.date() == end.date() else when(end)
+
+
+def by_domain(issue: Issue) -> SafeString | str:
+    """The twenty domains with most trouble, or most letters."""
+    figures = progress.domains(issue) if issue.published_at else []
+    if not figures:
+        return ""
+    rows = ((_ledger_of(issue, row.domain), *_counts(row)) for row in figures)
+    head = ("domain", "sent", "deferred", "failed", "bounced", "waiting")
+    return format_html('<div class="fl-domains">{}</div>', table(head, rows))
+
+
+def _ledger_of(issue: Issue, domain: str) -> SafeString:
+    return list_link(Delivery, domain, issue__id__exact=issue.pk, domain__exact=domain)
+
+
+def _counts(row: progress.DomainFigures) -> tuple[str, ...]:
+    counts = (row.sent, row.deferred, row.failed, row.bounced, row.waiting)
+    return tuple(f"{count:,}" if count else "" for count in counts)
+
+
+def trouble(issue: Issue) -> SafeString | str:
+    """Who did not get it so far, with the latest attempts in the servers' own words."""
+    rows = _troubled(issue)
+    if not rows:
+        return ""
+    attempts = _latest_attempts([row.pk for row in rows[:SHOWN]])
+    shown = [
+        (link_to(row, row.destination), row.get_state_display().lower(), told(row, attempts[row.pk]))
+        for row in rows[:SHOWN]
+    ]
+    drawn = table(("to", "state", "in the server’s words"), shown)
+    return format_html("{}{}", drawn, _all_of_them(issue) if len(rows) > SHOWN else "")
+
+
+def _troubled(issue: Issue) -> list[Delivery]:
+    """Failed, deferred, then held ones; not those that only wait for a pause to end."""
+    every = issue.deliveries.select_related("destination").order_by("pk")
+    waits = every.filter(state=Delivery.State.HELD).exclude(held_for=Delivery.HeldFor.PAUSE)
+    found: list[Delivery] = []
+    for rows in (every.filter(state="failed"), every.filter(state="deferred"), waits):
+        found += rows[: SHOWN + 1 - len(found)]
+    return found
+
+
+def _latest_attempts(pks: list[int]) -> dict[int, list[Attempt]]:
+    found: dict[int, list[Attempt]] = defaultdict(list)
+    for attempt in Attempt.objects.filter(delivery__in=pks).order_by("-at", "-pk"):
+        found[attempt.delivery_id].append(attempt)
+    return found
+
+
+def told(row: Delivery, attempts: list[Attempt]) -> SafeString | str:
+    """The latest attempts, those alike in one line; or what the delivery itself remembers."""
+    if not attempts:
+        return row.last_error
+    alike: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        alike[attempt.text or attempt.outcome].append(attempt)
+    lines = [(text, _times(group)) for text, group in list(alike.items())[:ATTEMPTS]]
+    return format_html_join(
+        "", '<span class="fl-attempt">{} <span class="fl-quiet">({})</span></span>', lines
+    )
+
+
+def _times(group: list[Attempt]) -> str:
+    latest = when(group[0].at)
+    return latest if len(group) == 1 else f"{len(group):,} times, the last on {latest}"
+
+
+def _all_of_them(issue: Issue) -> SafeString:
+    links = [
+        list_link(Delivery, words, issue__id__exact=issue.pk, state__exact=state)
+        for state, words in (
+            ("failed", "All that failed"),
+            ("deferred", "all deferred"),
+            ("held", "all held"),
+        )
+    ]
+    return format_html("<p>{}, {}, {}</p>", *links)

@@ -1,0 +1,108 @@
+"""What an issue's page tells besides its figures: what it is, what it waits for, who came late."""
+
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from common.admin_html import facts, link_to, listed, paragraph, table, web_link, when
+from common.text import counted
+from delivery.admin.preview import as_it_went_out
+from delivery.links import archive_url, issue_url
+from delivery.models import Issue
+from delivery.services.draft_alerts import goes_out
+from delivery.services.late import late_subscribers
+from delivery.services.moving import is_paused
+from delivery.services.progress import sent_late
+from delivery.services.publishing import recipients_of
+
+SHOWN = 50
+STATE_WORDS = {
+    "draft": "waits for approval",
+    "sending": "being sent",
+    "sent": "sent",
+    "paused": "paused",
+    "cancelled": "cancelled or discarded",
+}
+FORGOTTEN = "Its text is no longer kept. The archive is made from its posts."
+
+
+def state_words(issue: Issue, state: str) -> str:
+    if state == "cancelled":
+        return "discarded" if issue.published_at is None else "cancelled"
+    return STATE_WORDS[state]
+
+
+def draft(issue: Issue) -> SafeString | str:
+    """When it goes, and to how many; nothing for what has gone out."""
+    if issue.published_at is not None:
+        return ""
+    if issue.cancelled_at is not None:
+        said = f"You discarded it on {when(issue.cancelled_at)}: it goes to nobody. Its posts stay issued."
+        return format_html("{}{}", paragraph(said), paragraph("If that was a mistake, take it back above."))
+    return facts(
+        [
+            ("When", goes_out(issue)),
+            ("To", f"{counted(recipients(issue), 'subscriber')}, as of now"),
+            *(
+                [("But", "The newsletter is paused: its letters wait until that ends.")]
+                if is_paused(issue)
+                else []
+            ),
+        ]
+    )
+
+
+def recipients(issue: Issue) -> int:
+    """How many would get a draft now."""
+    return recipients_of(issue.subscribable).count()
+
+
+def about(issue: Issue) -> SafeString:
+    rows: list[tuple[str, Any]] = [("Newsletter", link_to(issue.subscribable)), ("Subject", issue.subject)]
+    if issue.published_at is not None:
+        rows.append(("Published", when(issue.published_at)))
+    if issue.paused_at is not None:
+        rows.append(("Paused", when(issue.paused_at)))
+    if issue.cancelled_at is not None and issue.published_at is not None:
+        rows.append(("Cancelled", f"{when(issue.cancelled_at)}: the rest of it goes to nobody."))
+    if issue.period_start and issue.period_end:
+        rows.append(("Holds posts that settled", f"{when(issue.period_start)} to {when(issue.period_end)}"))
+    if archive_url(issue.subscribable) and issue.published_at:
+        rows.append(("In the archive", web_link(issue_url(issue))))
+    return facts(rows)
+
+
+def late(issue: Issue) -> SafeString | str:
+    """Who subscribed after it was published, and how many of them were sent it all the same."""
+    if issue.published_at is None or issue.pruned_at is not None:
+        return ""
+    sent, left = sent_late(issue), late_subscribers(issue).count()
+    if not sent and not left:
+        return ""
+    words = [f"{counted(left, 'subscriber')} confirmed after it was published and did not get it."]
+    if sent:
+        words.append(f"It was sent to {counted(sent, 'late subscriber')}: they are counted above, too.")
+    return listed_lines(words)
+
+
+def posts(issue: Issue) -> SafeString:
+    rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
+    return table(
+        ("post", "feed"),
+        ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:SHOWN]),
+        "It has no posts.",
+    )
+
+
+def letter(issue: Issue) -> SafeString | str:
+    """As it went out, or would."""
+    if issue.pruned_at is not None:
+        page = issue_url(issue)
+        return listed([FORGOTTEN, web_link(page, "See it there")]) if page else FORGOTTEN
+    return as_it_went_out(issue)
+
+
+def listed_lines(lines: list[str]) -> SafeString:
+    """Sentences, each a paragraph."""
+    return SafeString("".join(paragraph(line) for line in lines))

@@ -1,0 +1,169 @@
+"""What a lane's page shows above its form: how it goes, what was used, who sends, and its domains."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from common.admin_html import facts, link_to, list_link, paragraph, table, when
+from common.clock import utcnow
+from common.sparkline import Bar, sparkline
+from common.text import counted
+from delivery.models import Account, Delivery, Lane
+from delivery.models.account import DEFAULT
+from delivery.services.accounts import server_of
+from delivery.services.lane_standing import (
+    DomainStanding,
+    coming_days,
+    domains,
+    holders,
+    in_words,
+    last_day,
+    standing,
+)
+
+HALF_HOURS = 48
+DAYS = 14
+BAR = (
+    '<div class="fl-used"><p><b>{}</b> of {} {}</p>'
+    '<progress class="fl-progress" max="{}" value="{}" aria-label="{}"></progress></div>'
+)
+
+
+def how_it_goes(lane: Lane) -> SafeString:
+    waiting = Delivery.objects.waiting().filter(lane=lane).count()
+    rows: list[tuple[str, Any]] = [
+        ("Waiting", list_link(Delivery, counted(waiting, "delivery", "deliveries"), lane__id__exact=lane.pk)),
+        ("Order", "One at a time, in order." if lane.serial else "Many at once."),
+        ("Limits", ", ".join(in_words(lane, utcnow())) or "None."),
+    ]
+    if lane.kind == "email":
+        rows.insert(0, ("Server", _server(lane)))
+    if lane.paused:
+        rows.append(("Paused", lane.paused_reason or "Not said why."))
+    if lane.free_at:
+        rows.append(("Rests until", when(lane.free_at)))
+    if lane.last_error:
+        rows.append(("What was wrong last", lane.last_error))
+    return facts(rows)
+
+
+def _server(lane: Lane) -> SafeString | str:
+    if lane.account == DEFAULT:
+        return (
+            "Letters are kept here, not sent." if settings.EMAIL_URL == "mailbox:" else "That of EMAIL_URL."
+        )
+    account = Account.objects.filter(name=lane.account).first()
+    if account is None:
+        return "Its mail account is not there any more."
+    return format_html("{} ({})", link_to(account), server_of(account))
+
+
+def used(lane: Lane) -> SafeString | str:
+    """The hour and the day beside their limits, and the last 24 hours as a plot."""
+    now = utcnow()
+    shown = standing(lane, now)
+    if not shown.counts:
+        return paragraph(
+            "Messages are counted as soon as there is a limit for an hour, for 24 hours, or a warm-up."
+        )
+    bars = []
+    if shown.per_hour is not None:
+        bars.append(_bar(shown.used.hour, shown.per_hour, "in the last hour"))
+    if shown.today is not None:
+        why = " (warming up)" if shown.warms_up else ""
+        bars.append(_bar(shown.used.day, shown.today, f"in the last 24 hours{why}"))
+    return format_html(
+        "{}{}", format_html_join("", "{}", ((bar,) for bar in bars)), _plot(lane, shown.used.day)
+    )
+
+
+def _bar(value: int, limit: int, words: str) -> SafeString:
+    return format_html(
+        BAR, f"{value:,}", f"{limit:,}", words, limit, min(value, limit), f"{value} of {limit} {words}"
+    )
+
+
+def _plot(lane: Lane, total: int) -> SafeString | str:
+    if not total:
+        return ""
+    parts = last_day(lane, utcnow(), parts=HALF_HOURS)
+    most = max(count for _, count in parts)
+    drawn = sparkline(
+        [Bar(count, f"{when(start)}: {counted(count, 'message')}") for start, count in parts],
+        name="fl-lane-day",
+        title="Messages in each half hour",
+        description=f"{counted(total, 'message')} in 24 hours, {most:,} at most in half an hour.",
+    )
+    return format_html(
+        '<figure class="fl-plot"><figcaption><b>Messages in each half hour</b>{}, at most {} in one'
+        '</figcaption>{}<p class="fl-axis"><span>24 hours ago</span><span>now</span></p></figure>',
+        counted(total, "message"),
+        f"{most:,}",
+        drawn,
+    )
+
+
+def warm_up(lane: Lane) -> SafeString | str:
+    if lane.warm_up_from is None:
+        return ""
+    days = coming_days(lane, utcnow(), days=DAYS)
+    if not days:
+        return paragraph("The warm-up is over.")
+    rows = ((f"{day:%A}, {day.day} {day:%B}", f"{count:,}") for day, count in days)
+    then = days[-1][0] + timedelta(days=1)
+    over = f"From {then.day} {then:%B} on, the warm-up limits nothing any more."
+    end = "And so on." if len(days) == DAYS else over
+    return format_html(
+        '<div class="fl-narrow">{}</div><p class="fl-quiet">{}</p>',
+        table(("Day", "Messages at most in 24 hours"), rows),
+        end,
+    )
+
+
+def connections(lane: Lane) -> SafeString | str:
+    """Which workers may open how many now."""
+    now = utcnow()
+    shares = holders(lane, now)
+    if not shares:
+        return ""
+    rows = ((str(share.holder)[:8], share.connections, when(share.until)) for share in shares)
+    return table(("Worker", f"Connections of {lane.concurrency}", "Unless renewed, until"), rows)
+
+
+def of_domains(lane: Lane) -> SafeString | str:
+    now = utcnow()
+    shown = domains(lane, now)
+    if not shown:
+        return ""
+    return table(
+        ("Domain", "State", "Limits", "Last hour", "Last 24 hours", "Held"),
+        (_domain_cells(lane, row) for row in shown),
+    )
+
+
+def _domain_cells(lane: Lane, shown: DomainStanding) -> tuple[Any, ...]:
+    row = shown.row
+    held: Any = shown.held
+    if shown.held:
+        held = list_link(
+            Delivery,
+            f"{shown.held:,}",
+            lane__id__exact=lane.pk,
+            state__exact="held",
+            domain__exact=row.domain,
+        )
+    hour = f"{shown.used.hour:,}" if row.per_hour is None else f"{shown.used.hour:,} of {row.per_hour:,}"
+    day = f"{shown.used.day:,}" if shown.today is None else f"{shown.used.day:,} of {shown.today:,}"
+    return row.domain, _domain_state(shown), ", ".join(in_words(row, utcnow())) or "None", hour, day, held
+
+
+def _domain_state(shown: DomainStanding) -> str:
+    row = shown.row
+    if row.paused:
+        return f"Paused. {row.paused_reason}".strip()
+    if row.free_at is not None and row.free_at > utcnow():
+        return f"Rests until {when(row.free_at)}. {row.last_error}".strip()
+    return "Open"

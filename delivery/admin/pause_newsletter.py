@@ -1,0 +1,72 @@
+"""Pausing a whole newsletter, on its own page."""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from common.admin_html import list_link, paragraph, when
+from common.clock import utcnow
+from common.panels import Action
+from common.text import counted
+from delivery.models import Delivery
+from delivery.services.pausing import AT_ONCE, pause_newsletter, resume_newsletter
+from subscriptions.models import Subscribable
+
+BY_HAND = "Paused by hand."
+
+
+def sending_paused(subscribable: Subscribable) -> SafeString | str:
+    """Since when, why, and what waits; nothing while it is not paused."""
+    if subscribable.sending_paused_at is None:
+        return ""
+    said = f"Since {when(subscribable.sending_paused_at)}: {subscribable.sending_paused_reason}"
+    waits = list_link(
+        Delivery,
+        "See the letters that are held",
+        issue__subscribable__id__exact=subscribable.pk,
+        state__exact=Delivery.State.HELD,
+    )
+    return format_html("{}{}", paragraph(said), paragraph(waits))
+
+
+class PauseForm(forms.Form):
+    reason = forms.CharField(
+        required=False,
+        max_length=500,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="For whoever finds it paused. Such as: wrong sender, waiting for the new DNS record.",
+    )
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.intro = (
+            "Its letters wait, those on their way included, until you resume it. "
+            "It goes on collecting posts. Confirmations still go out."
+        )
+
+
+def pause(request: HttpRequest, keys: list[int], reason: str) -> str:
+    changed = sum(pause_newsletter(subscribable_id=pk, reason=reason or BY_HAND, now=utcnow()) for pk in keys)
+    return f"{counted(changed, 'newsletter')} paused." if changed else ""
+
+
+def resume(request: HttpRequest, keys: list[int]) -> str:
+    queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=AT_ONCE) for pk in keys)
+    rest = " The rest follows by itself." if queued > 10_000 else ""
+    return f"It goes on: {counted(queued, 'letter')} queued so far.{rest}"
+
+
+PAUSE_ACTIONS = (
+    Action(
+        "pause_sending",
+        "Pause sending",
+        pause,
+        form=PauseForm,
+        fits=lambda row: row.sending_paused_at is None,
+    ),
+    Action("resume_sending", "Resume sending", resume, fits=lambda row: row.sending_paused_at is not None),
+)

@@ -1,0 +1,152 @@
+"""After a restore: what is held, on the first page and on one of its own, and the two answers."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from common.admin import ReadOnlyAdmin
+from common.admin_html import link_to, list_url, when
+from common.admin_refusals import report
+from common.clock import utcnow
+from common.text import counted
+from delivery.models import Issue, Restore
+from delivery.services.pausing import cancel_issue
+from delivery.services.restoring import HeldIssue, go, held_issues, is_open
+from feeds.models import Feed, Item
+
+PERMISSION = "delivery.change_delivery"
+# A click waits no longer; the rest is done by the workers.
+AT_ONCE = timedelta(seconds=5)
+PAGE = "admin:delivery_restore_changelist"
+
+
+def restored() -> dict[str, Any] | None:
+    """For the first page: what a restore holds; None when there was none, or it was decided on."""
+    restore = is_open()
+    if restore is None:
+        return None
+    deliveries = sum(held.count for held in held_issues())
+    return {
+        "sentence": (
+            f"That was on {when(restore.begun_at)}, and what had been sent since the backup was made is not "
+            f"known here. {held_words(deliveries, Item.objects.held().count())}"
+        ),
+        "page": reverse(PAGE),
+    }
+
+
+def held_words(deliveries: int, posts: int) -> str:
+    """ "3 deliveries and 2 posts are held, and so is what comes besides." """
+    count = counted(deliveries, "delivery", "deliveries")
+    be = "is" if deliveries + posts == 1 else "are"
+    return f"{count} and {counted(posts, 'post')} {be} held, and nothing goes out until you say so."
+
+
+@admin.register(Restore)
+class RestoreAdmin(ReadOnlyAdmin):
+    """One page, in the place of a list."""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not request.user.has_perm("delivery.view_delivery"):
+            raise PermissionDenied
+        if request.method == "POST":
+            return self.decide(request)
+        issues = held_issues()
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "After a restore",
+            "restore": is_open(),
+            "begun": when(_begun()),
+            "rows": [_row(held) for held in issues],
+            "deliveries": sum(held.count for held in issues),
+            "posts": Item.objects.held().count(),
+            "feeds_url": list_url(Feed, health="held"),
+            "may": request.user.has_perm(PERMISSION),
+        }
+        return TemplateResponse(request, "admin/delivery/restore.html", context)
+
+    def decide(self, request: HttpRequest) -> HttpResponse:
+        if not request.user.has_perm(PERMISSION):
+            raise PermissionDenied
+        if "go" in request.POST and "confirmed" not in request.POST:
+            return self.ask(request)
+        if "go" in request.POST:
+            report(request, send_all)
+            return HttpResponseRedirect(reverse("admin:index"))
+        issue = Issue.objects.filter(pk=request.POST.get("issue", "0")).first()
+        if issue is None:
+            messages.warning(request, "There is no such issue any more.")
+        elif "confirmed" not in request.POST:
+            return self.ask_about(request, issue)
+        else:
+            report(request, lambda: send_none(issue))
+        return HttpResponseRedirect(reverse(PAGE))
+
+    def ask(self, request: HttpRequest) -> HttpResponse:
+        deliveries = sum(held.count for held in held_issues())
+        sentences = [
+            f"{counted(deliveries, 'delivery', 'deliveries')} will go out. Whoever got one of them after the "
+            "backup was made gets it a second time.",
+            "Posts that feeds hold stay held: decide on them there.",
+        ]
+        return self._asked(request, "Send all of it", sentences, [("go", "1")], is_dangerous=False)
+
+    def ask_about(self, request: HttpRequest, issue: Issue) -> HttpResponse:
+        held = next((one.count for one in held_issues() if one.issue == issue), 0)
+        sentences = [f"{counted(held, 'reader')} will not get “{issue}” any more. It stays in the archive."]
+        return self._asked(
+            request, "Do not send it", sentences, [("issue", str(issue.pk))], is_dangerous=True
+        )
+
+    def _asked(
+        self,
+        request: HttpRequest,
+        title: str,
+        sentences: list[str],
+        posted: list[tuple[str, str]],
+        *,
+        is_dangerous: bool,
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "sentences": sentences,
+            "posted": posted,
+            "is_dangerous": is_dangerous,
+            "media": self.media,
+            "back": reverse(PAGE),
+        }
+        return TemplateResponse(request, "admin/confirm_action.html", context)
+
+
+def send_all() -> str:
+    count = go(now=utcnow(), budget=AT_ONCE)
+    return f"It goes on: {counted(count, 'delivery', 'deliveries')} queued so far."
+
+
+def send_none(issue: Issue) -> str:
+    count = cancel_issue(issue_id=issue.pk, now=utcnow(), budget=AT_ONCE)
+    return f"{counted(count, 'delivery', 'deliveries')} of “{issue}” cancelled."
+
+
+def _begun() -> Any:
+    restore = is_open()
+    return restore.begun_at if restore else None
+
+
+def _row(held: HeldIssue) -> dict[str, Any]:
+    issue = held.issue
+    return {
+        "newsletter": issue.subscribable if issue else "",
+        "title": link_to(issue) if issue else "Mails that are no issue",
+        "made": when(issue.created_at if issue else held.newest),
+        "count": held.count,
+        "pk": issue.pk if issue else None,
+    }

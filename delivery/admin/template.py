@@ -1,0 +1,188 @@
+"""The pages on which a mail or page of a newsletter is looked at and written."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_POST
+
+from common.admin import ReadOnlyAdmin
+from common.admin_html import list_url, moment_of, object_url
+from common.clock import utcnow
+from delivery.admin.template_desk import Desk
+from delivery.admin.template_panels import page_of
+from delivery.models import LetterTemplate
+from delivery.rendering.rendered import UnknownTemplate
+from delivery.services.own_templates import current
+from delivery.services.previewing import Preview
+from delivery.services.templates import TemplateRefused, known_template, save_template, use_again, use_default
+from delivery.services.testing import send_test_letter
+from delivery.views.preview import as_json
+from subscriptions.models import Subscribable
+
+SAVED = "Version {} is in use from now on. Letters that have gone out stay as they are."
+
+
+@admin.register(LetterTemplate)
+class LetterTemplateAdmin(ReadOnlyAdmin):
+    """The list has every version; a row leads to where it can be read, compared and used again."""
+
+    list_display = ("name", "subscribable", "version", "is_current", "author", "note", "saved")
+    list_filter = ("subscribable", "is_current")
+    list_select_related = ("subscribable",)
+    saved = moment_of("created_at", "saved")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("html", "text")
+
+    def get_urls(self) -> list[URLPattern]:
+        place = "of/<str:newsletter>/<str:folder>/<str:template>/"
+        views = (
+            ("", self.preview_view, "preview"),
+            ("edit/", self.edit_view, "edit"),
+            ("show/", self.show_view, "show"),
+        )
+        own = [
+            path(place + end, self.admin_site.admin_view(view), name=f"delivery_lettertemplate_{name}")
+            for end, view, name in views
+        ]
+        return own + super().get_urls()
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """A version is shown beside the one in use."""
+        rows = LetterTemplate.objects.select_related("subscribable")
+        row = get_object_or_404(rows, pk=_number(object_id))
+        url = page_of(row.subscribable, row.name, edit=True)
+        return HttpResponseRedirect(f"{url}?version={row.version}")
+
+    def preview_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
+        """The mail as a reader gets it."""
+        desk = self.desk(request, newsletter, f"{folder}/{template}")
+        if request.POST.get("do") == "test":
+            return self.send_test(request, desk)
+        return self.page(request, desk, edits=False)
+
+    def edit_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
+        """The same beside its source."""
+        desk = self.desk(request, newsletter, f"{folder}/{template}")
+        if not self.may_edit(request):
+            return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name))
+        acts = {
+            "save": self.save,
+            "test": self.send_test,
+            "again": self.again,
+            "default": self.back_to_default,
+        }
+        act = acts.get(request.POST.get("do", ""))
+        return act(request, desk) if act else self.page(request, desk, edits=True)
+
+    def show_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
+        """What a draft makes, as JSON: for the page that follows the typing."""
+        return require_POST(self._show)(request, newsletter, f"{folder}/{template}")
+
+    def _show(self, request: HttpRequest, newsletter: str, name: str) -> HttpResponse:
+        desk = self.desk(request, newsletter, name)
+        return JsonResponse(as_json(desk.shown(), desk.newsletter, desk.reader_problem))
+
+    def save(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        try:
+            row = save_template(
+                subscribable=desk.newsletter,
+                name=desk.known.name,
+                source=desk.draft,
+                author=request.user.get_username(),
+                note=request.POST.get("note", ""),
+                now=utcnow(),
+            )
+        except TemplateRefused as error:
+            messages.error(request, f"Not saved. {error.problem}")
+            return self.page(request, desk, edits=True, shown=Preview(problem=error.problem))
+        self.log_change(request, row, [{"changed": {"fields": [f"version {row.version}"]}}])
+        messages.success(request, SAVED.format(row.version))
+        return self.back(desk)
+
+    def again(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        """An old version becomes the newest."""
+        try:
+            row = use_again(
+                version=get_object_or_404(desk.versions(), version=_number(request.POST.get("version"))),
+                author=request.user.get_username(),
+                now=utcnow(),
+            )
+        except TemplateRefused as error:
+            messages.error(request, f"It cannot be used again. {error.problem}")
+        else:
+            messages.success(request, SAVED.format(row.version))
+        return self.back(desk)
+
+    def back_to_default(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        if use_default(subscribable=desk.newsletter, name=desk.known.name):
+            messages.success(request, "The default is in use from now on. Your versions are kept.")
+        return self.back(desk)
+
+    def send_test(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        """What is shown, to whoever asks for it."""
+        address = getattr(request.user, "email", "")
+        shown = desk.shown()
+        if not address:
+            messages.error(request, "Your user has no e-mail address. Set it under Users, then try again.")
+        elif shown.problem:
+            messages.error(request, f"Not sent. {shown.problem}")
+        elif not desk.known.is_page:
+            send_test_letter(
+                subscribable=desk.newsletter,
+                name=desk.known.name,
+                source=desk.source,
+                to=address,
+                now=utcnow(),
+            )
+            messages.success(request, f"A test is on its way to {address}.")
+        return self.page(request, desk, edits=desk.is_draft, shown=shown)
+
+    def page(
+        self, request: HttpRequest, desk: Desk, *, edits: bool, shown: Preview | None = None
+    ) -> HttpResponse:
+        title = f"{desk.known.title}: {desk.newsletter}"
+        context = {
+            **self.admin_site.each_context(request),
+            **desk.context(edits=edits, shown=shown),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "may_edit": self.may_edit(request),
+            "newsletter_url": object_url(desk.newsletter),
+            "history_url": list_url(LetterTemplate, subscribable__id__exact=desk.newsletter.pk),
+        }
+        return TemplateResponse(request, "admin/delivery/template.html", context)
+
+    def back(self, desk: Desk) -> HttpResponse:
+        return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
+
+    def desk(self, request: HttpRequest, newsletter: str, name: str) -> Desk:
+        """Raises Http404 for what there is not, PermissionDenied for whom it does not concern."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = get_object_or_404(Subscribable, name=newsletter, channel="email")
+        try:
+            known = known_template(name)
+        except UnknownTemplate as error:
+            raise Http404(str(error)) from error
+        data = request.POST if request.method == "POST" else request.GET
+        return Desk(found, known, data, current(found, known.name))
+
+    def may_edit(self, request: HttpRequest) -> bool:
+        return self._has(request, "change")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._has(request, "view") or self._has(request, "change")
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

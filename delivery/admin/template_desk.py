@@ -1,0 +1,125 @@
+"""One request to a template's page: whose it is, what is written, as whom it is shown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from common.clock import utcnow
+from delivery.admin.template_panels import page_of
+from delivery.admin.template_versions import compared, versions
+from delivery.admin.template_words import groups
+from delivery.channels.base import Recipient
+from delivery.models import LetterTemplate
+from delivery.rendering.broken import BrokenTemplate
+from delivery.rendering.engine import usual_source
+from delivery.rendering.sources import MOST_SUBJECT, Source
+from delivery.services.own_templates import source_of
+from delivery.services.previewing import Preview, UnknownReader, find_reader, preview
+from delivery.services.templates import Known, known_templates
+from delivery.views.preview import frames
+from subscriptions.models import Subscribable
+
+
+class Desk:
+    """`row` is the version in use, if there is one; `data` is what the browser sent."""
+
+    def __init__(
+        self, newsletter: Subscribable, known: Known, data: Mapping[str, Any], row: LetterTemplate | None
+    ) -> None:
+        self.newsletter, self.known, self.row = newsletter, known, row
+        self.is_draft = "html" in data
+        self.draft = Source(**{part: str(data.get(part, "")) for part in ("html", "text", "subject")})
+        self.address = str(data.get("as", "")).strip()
+        self.note = str(data.get("note", ""))
+        self.compared_with = str(data.get("version", ""))
+        self.reader_problem = ""
+
+    @property
+    def source(self) -> Source | None:
+        """What to show: the draft, or what the newsletter has; none for our file."""
+        if self.is_draft:
+            return self.draft
+        return source_of(self.row) if self.row else None
+
+    def shown(self) -> Preview:
+        """As the reader who was asked for; as a made-up one, with a sentence, if nobody has that address."""
+        source = self.source
+        if source is not None and not source.html.strip():
+            reason = "write something, or go back to the default"
+            return Preview(problem=BrokenTemplate(self.known.name, reason, part="html"))
+        return preview(
+            subscribable=self.newsletter,
+            name=self.known.name,
+            source=source,
+            reader=self._reader(),
+            now=utcnow(),
+        )
+
+    def _reader(self) -> Recipient | None:
+        if not self.address:
+            return None
+        try:
+            return find_reader(self.newsletter, self.address)
+        except UnknownReader as error:
+            self.reader_problem = f"{error} Shown for Ada instead."
+            return None
+
+    def versions(self) -> "QuerySet[LetterTemplate]":
+        rows = LetterTemplate.objects.filter(subscribable=self.newsletter, name=self.known.name)
+        return rows.select_related("subscribable")
+
+    def context(self, *, edits: bool, shown: Preview | None) -> dict[str, Any]:
+        """What the page is rendered from."""
+        shown = shown or self.shown()
+        usual = usual_source(self.known.name)
+        source = self.source or usual
+        problem = shown.problem
+        return {
+            "edits": edits,
+            "newsletter": self.newsletter,
+            "known": self.known,
+            "row": self.row,
+            "source": source,
+            "address": self.address,
+            "note": self.note,
+            "most_subject": MOST_SUBJECT,
+            "shown": shown,
+            "frames": frames(shown, self.newsletter),
+            "problem": problem,
+            "bad_line": _line_of(source, problem),
+            "reader_problem": self.reader_problem,
+            "groups": groups(self.newsletter, self.known.name) if edits else (),
+            "others": self._others(edits=edits),
+            "versions": versions(self.newsletter.pk, self.known.name) if edits else (),
+            "comparison": self._comparison(source, usual) if edits and self.compared_with else None,
+            "edit_url": page_of(self.newsletter, self.known.name, edit=True),
+            "preview_url": page_of(self.newsletter, self.known.name),
+        }
+
+    def _others(self, *, edits: bool) -> list[tuple[str, str, bool]]:
+        return [
+            (one.title, page_of(self.newsletter, one.name, edit=edits), one == self.known)
+            for one in known_templates()
+        ]
+
+    def _comparison(self, source: Source, usual: Source) -> dict[str, Any] | None:
+        if self.compared_with == "default":
+            return {"title": "the default", "version": "", "parts": compared(usual, source)}
+        number = int(self.compared_with) if self.compared_with.isdecimal() else 0
+        row = self.versions().filter(version=min(number, 10**9)).first()
+        if row is None:
+            return None
+        return {
+            "title": f"version {row.version}",
+            "version": row.version,
+            "parts": compared(source_of(row), source),
+        }
+
+
+def _line_of(source: Source, problem: BrokenTemplate | None) -> str:
+    """The text of the line that a problem is about."""
+    if problem is None or not problem.line or not problem.part:
+        return ""
+    lines = str(getattr(source, problem.part, "")).splitlines()
+    return lines[problem.line - 1].strip()[:200] if problem.line <= len(lines) else ""

@@ -1,0 +1,175 @@
+"""A newsletter's look: colours, logo and the words around its posts."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from common.admin import ServiceAdmin
+from common.admin_html import add_url, button, facts, link_to, object_url
+from common.panels import Action, Panel
+from delivery.admin.preview import preview
+from delivery.models import Theme
+from delivery.rendering.colours import DEFAULT, PAPER
+from delivery.services.theming import FIELDS, back_to_usual, set_theme
+from subscriptions.models import Subscribable
+
+LINKS = "Addresses become links, and so does [words](https://…)."
+SWATCH = (
+    '<svg class="fl-swatch" width="14" height="14" aria-hidden="true">'
+    '<rect width="14" height="14" fill="{}"/></svg> {}'
+)
+
+
+class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
+    """A colour as text, which may be empty, and beside it the browser's own way to choose one."""
+
+    def __init__(self, usual: str) -> None:
+        super().__init__(attrs={"placeholder": usual, "pattern": "#[0-9a-fA-F]{6}", "maxlength": "7"})
+        self.usual = usual
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        return format_html(
+            '<span class="fl-colour">{}<input type="color" value="{}" aria-label="Choose a colour"'
+            ' oninput="this.previousElementSibling.value = this.value"></span>',
+            super().render(name, value, attrs, renderer),
+            value or self.usual,
+        )
+
+
+class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
+    logo_url = forms.URLField(
+        label="Address",
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
+        help_text="A PNG or JPEG on the web, twice as wide as below so that it is sharp.",
+    )
+
+    class Meta:
+        model = Theme
+        fields = ("subscribable", *FIELDS)
+        widgets = {  # noqa: RUF012
+            "subscribable": forms.HiddenInput(),
+            "accent": ColourInput(DEFAULT),
+            "background": ColourInput(PAPER),
+            "header": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+            "footer": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+            "postal_address": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        }
+        help_texts = {  # noqa: RUF012
+            "accent": "Links, buttons, the thin rule. Where it could not be read, by day or by night, a"
+            " shade of it is used that can.",
+            "background": "Behind the posts. A light one gives way to a dark one by night.",
+            "logo_alt": "It then stands in place of the newsletter's name, and its words with images off."
+            " Left empty, the logo is a mark above the name.",
+            "logo_width": "In pixels, as it is shown; 552 fill the letter.",
+            "header": f"A line or two above the posts. {LINKS}",
+            "footer": f"A line or two below the posts. {LINKS}",
+            "subject": "Such as {newsletter}: {title}. Also {count} and {date}. Empty: the usual one.",
+        }
+
+    def _post_clean(self) -> None:
+        """The service checks what is given."""
+
+
+def look_of(subscribable: Subscribable) -> SafeString | str:
+    """On a newsletter's page: what was chosen, and the way to change it. Nothing for a bridge."""
+    if subscribable.channel != "email":
+        return ""
+    theme = Theme.objects.filter(subscribable=subscribable).first()
+    if theme is None:
+        return format_html(
+            "<p>The usual look.</p>{}",
+            button(add_url(Theme, subscribable=subscribable.pk), "Change the look"),
+        )
+    return format_html("{}{}", facts(_chosen(theme)), button(object_url(theme), "Change the look"))
+
+
+def _chosen(theme: Theme) -> list[tuple[str, Any]]:
+    """What is not as usual."""
+    values = [(Theme._meta.get_field(name), getattr(theme, name)) for name in FIELDS]
+    shown = [
+        (field, value) for field, value in values if value and (field.name != "logo_width" or theme.logo_url)
+    ]
+    colours = ("accent", "background")
+    return [
+        (
+            str(getattr(field, "verbose_name", field.name)).capitalize(),
+            format_html(SWATCH, value, value) if field.name in colours else value,
+        )
+        for field, value in shown
+    ]
+
+
+def has_look(subscribable: Subscribable) -> bool:
+    return Theme.objects.filter(subscribable=subscribable).exists()
+
+
+def usual_look(request: HttpRequest, keys: list[int]) -> str:
+    """The action of a newsletter's page."""
+    back_to_usual(subscribables=keys)
+    return "The usual look is back, from the next letter on."
+
+
+def usual_again(request: HttpRequest, keys: list[int]) -> str:
+    """The action of the look's own page."""
+    return usual_look(request, list(Theme.objects.filter(pk__in=keys).values_list("subscribable", flat=True)))
+
+
+USUAL_LOOK = Action("usual_look", "Back to the usual look", usual_look, fits=has_look)
+
+
+@admin.register(Theme)
+class ThemeAdmin(ServiceAdmin):
+    form = ThemeForm
+    list_display = ("newsletter", "accent", "background", "subject")
+    list_select_related = ("subscribable",)
+    search_fields = ("subscribable__name", "subscribable__title")
+    shown_after_adding = True
+    own_panels = (
+        Panel("Whose look it is", lambda theme: link_to(theme.subscribable), order=10),
+        Panel("Preview", lambda theme: preview(theme.subscribable), order=30, is_beside=True),
+    )
+    own_actions = (Action("usual_look", "Back to the usual look", usual_again),)
+    fieldsets = (
+        (None, {"fields": ("subscribable", "accent", "background")}),
+        ("Logo", {"fields": ("logo_url", "logo_width", "logo_alt")}),
+        ("Words", {"fields": ("subject", "header", "footer", "postal_address")}),
+    )
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A newsletter has one look: where it is there already, that is the page."""
+        asked = request.GET.get("subscribable", "")
+        there = Theme.objects.filter(subscribable_id=int(asked)).first() if asked.isdecimal() else None
+        return (
+            HttpResponseRedirect(object_url(there)) if there else super().add_view(request, *args, **kwargs)
+        )
+
+    def save_model(self, request: HttpRequest, obj: Theme, form: Any, change: bool) -> None:
+        values = dict(form.cleaned_data)
+        subscribable = values.pop("subscribable")
+        obj.pk = set_theme(subscribable=subscribable, **values).pk
+        obj.refresh_from_db()
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the service saved."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # Reached from a newsletter's page.
+        return super().has_add_permission(request) and (
+            "subscribable" in request.GET or request.method == "POST"
+        )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # “Back to the usual look” says what it does.
+        return False
+
+    @admin.display(description="newsletter", ordering="subscribable__title")
+    def newsletter(self, theme: Theme) -> str:
+        return str(theme.subscribable)

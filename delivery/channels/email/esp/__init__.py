@@ -1,0 +1,1 @@
+"""Mail services (ESPs), through django-anymail."""

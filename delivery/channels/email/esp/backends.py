@@ -1,0 +1,61 @@
+"""The backend of anymail that serves an account, with the account's own settings."""
+
+from importlib import import_module
+from typing import Any
+
+from delivery.channels.email.esp.filling import Filling
+from delivery.channels.email.esp.http import EspHttp
+from delivery.channels.email.esp.services import Style
+from delivery.channels.email.esp.settings import EspSettings
+
+
+def backend(target: EspSettings, *, seconds: float) -> Any:
+    """An open backend; `seconds` are what each request may take.
+
+    Raises ImproperlyConfigured where a package is missing.
+    """
+    service = target.service
+    made = import_module(f"anymail.backends.{service.backend}").EmailBackend
+    if service.style is Style.LIST:
+        made = type("Backend", (Filling, made), {"feedletter_service": service})
+    if service.backend == "amazon_ses":
+        client: Any = made(**_ses(target, seconds), ignore_recipient_status=True)
+        client.open()
+        return client
+    client = made(**_settings(target), timeout=seconds, ignore_recipient_status=True)
+    client.session = EspHttp(seconds=seconds)
+    return client
+
+
+def _settings(target: EspSettings) -> dict[str, Any]:
+    service, options = target.service, target.options
+    found = {service.options[name]: value for name, value in options.items() if name in service.options}
+    found[service.key] = target.key
+    if service.secret:
+        found[service.secret] = target.secret
+    if service.domain and target.domain:
+        found[service.domain] = target.domain
+    api_url = options.get("api_url") or service.regions.get(options.get("region", "us"), "")
+    if api_url:
+        found["api_url"] = api_url
+    if service.backend == "sendgrid":
+        # Fields are named as they stand in the letter.
+        found["merge_field_format"] = "{}"
+    return found
+
+
+def _ses(target: EspSettings, seconds: float) -> dict[str, Any]:
+    # No second try within a request: the ledger decides about those.
+    limits = {"connect_timeout": min(seconds, 10), "read_timeout": seconds, "retries": {"max_attempts": 0}}
+    client = {
+        "aws_access_key_id": target.key,
+        "aws_secret_access_key": target.secret,
+        "region_name": target.options["region"],
+        "config": limits,
+    }
+    if "api_url" in target.options:
+        client["endpoint_url"] = target.options["api_url"]
+    settings: dict[str, Any] = {"client_params": client}
+    if "configuration_set" in target.options:
+        settings["configuration_set_name"] = target.options["configuration_set"]
+    return settings

@@ -1,0 +1,89 @@
+"""One letter on its way to many: what each request of it says."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from anymail.message import AnymailMessage
+
+from common.text import one_line
+from delivery.channels.base import Letter, Recipient
+from delivery.channels.email.esp import mails
+from delivery.channels.email.esp.merging import data, form
+from delivery.channels.email.esp.services import Service, Style
+from delivery.channels.email.esp.wire import Parts, parts
+from delivery.channels.email.message import WireLetter
+from delivery.rendering.fields import values_for
+
+# Octets of text that one request carries at most; services take from 10 to 50 million.
+MOST_OCTETS = 8_000_000
+
+FormOf = Callable[[Letter], WireLetter]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A recipient, and what their message says; nothing but its head where the service fills the rest.
+
+    `problem`: why it cannot be made.
+    """
+
+    recipient: Recipient
+    parts: Parts | None = None
+    problem: str = ""
+
+
+class Group:
+    """A letter, in the manner of one service."""
+
+    def __init__(self, service: Service, host: str, letter: Letter, form_of: FormOf) -> None:
+        self._service, self._host, self._letter, self._form_of = service, host, letter, form_of
+        self._whole = form_of(letter)
+        self._merges = service.style is Style.MERGE
+        self._own = form_of(replace(letter, html="", text="")) if self._merges else self._whole
+
+    def chunks(self, recipients: Sequence[Recipient]) -> Iterator[list[Item]]:
+        """The recipients in their order, as many at a time as one request carries."""
+        chunk: list[Item] = []
+        octets = 0
+        for recipient in recipients:
+            item = self._item(recipient)
+            octets += item.parts.size if item.parts else 0
+            if chunk and (octets > MOST_OCTETS or len(chunk) == self._service.batch):
+                yield chunk
+                chunk, octets = [], item.parts.size if item.parts else 0
+            chunk.append(item)
+        if chunk:
+            yield chunk
+
+    def mail(self, items: Sequence[Item]) -> AnymailMessage:
+        """What anymail is given for these."""
+        if len(items) == 1:
+            whole = parts(self._whole.message(items[0].recipient))
+            return mails.single(whole, self._service, self._host)
+        several = [item.parts for item in items if item.parts]
+        if not self._merges:
+            return mails.listed(several, self._service, self._host)
+        return self._merged(items, several)
+
+    def _merged(self, items: Sequence[Item], several: Sequence[Parts]) -> AnymailMessage:
+        letter, service = self._letter, self._service
+        unfilled = parts(self._form_of(replace(letter, holes={})).message(items[0].recipient))
+        tokens = letter.holes.values()
+        return mails.merged(
+            several,
+            service,
+            self._host,
+            form=form(
+                service, tokens, subject=one_line(letter.subject), html=unfilled.html, text=unfilled.text
+            ),
+            data={
+                one.address: data(service, letter.holes, values_for(letter, item.recipient))
+                for one, item in zip(several, items, strict=True)
+            },
+        )
+
+    def _item(self, recipient: Recipient) -> Item:
+        try:
+            return Item(recipient, parts(self._own.message(recipient)))
+        except ValueError as error:
+            return Item(recipient, problem=f"The message cannot be made: {error}")

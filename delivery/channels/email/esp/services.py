@@ -1,0 +1,164 @@
+"""The mail services that letters can go through: what each is called, needs and can do. Data, no network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Style(Enum):
+    """How many letters one request carries."""
+
+    MERGE = "merge"  # the form letter once, and each recipient's values beside it
+    LIST = "list"  # a list of whole messages
+    SINGLE = "single"  # one message
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a request of whole messages keeps them (empty: it is the list itself), and what they call
+    their parts."""
+
+    messages: str
+    subject: str
+    html: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """`key`, `secret`, `domain` and the values of `options` are the names of anymail's settings; the keys
+    of `options` are those in EMAIL_URL. `metadata`: its webhooks tell what we sent along.
+
+    `untracked`: whether each request can say that opens and clicks are not to be tracked. `opens`: the
+    character that begins a merge field in its eyes, as a regular expression of where it does (TOKEN stands
+    for our own); `merge_field`: how it writes the field of a name.
+    """
+
+    name: str
+    backend: str
+    key: str
+    secret: str = ""
+    domain: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    regions: Mapping[str, str] = field(default_factory=dict)
+    style: Style = Style.SINGLE
+    batch: int = 1
+    layout: Layout | None = None
+    metadata: bool = True
+    untracked: bool = True
+    opens: str = ""
+    merge_field: str = "{}"
+
+    @property
+    def opening(self) -> str:
+        """The character that begins a merge field."""
+        return self.opens.removeprefix("\\")[:1]
+
+
+_BRACES = r"\{(?=[{%$])"
+
+SERVICES: Mapping[str, Service] = {
+    "mailgun": Service(
+        "Mailgun",
+        "mailgun",
+        "api_key",
+        domain="sender_domain",
+        regions={"us": "https://api.mailgun.net/v3", "eu": "https://api.eu.mailgun.net/v3"},
+        style=Style.MERGE,
+        batch=500,
+        opens=r"%(?=recipient[.%]|[a-z_]*unsubscribe_(?:url|email)%)",
+        merge_field="%recipient.{}%",
+    ),
+    "sendgrid": Service(
+        "SendGrid",
+        "sendgrid",
+        "api_key",
+        regions={"us": "https://api.sendgrid.com/v3/", "eu": "https://api.eu.sendgrid.com/v3/"},
+        style=Style.MERGE,
+        batch=500,
+    ),
+    "sparkpost": Service(
+        "SparkPost",
+        "sparkpost",
+        "api_key",
+        options={"subaccount": "subaccount"},
+        regions={"us": "https://api.sparkpost.com/api/v1/", "eu": "https://api.eu.sparkpost.com/api/v1/"},
+        style=Style.MERGE,
+        batch=500,
+        opens=r"\{(?=\{|TOKEN)|(?<=\{)\{",
+        merge_field="{{{{{{{}}}}}}}",
+    ),
+    "postmark": Service(
+        "Postmark",
+        "postmark",
+        "server_token",
+        options={"stream": "message_stream"},
+        style=Style.LIST,
+        batch=500,
+        layout=Layout("", "Subject", "HtmlBody", "TextBody"),
+    ),
+    "resend": Service(
+        "Resend",
+        "resend",
+        "api_key",
+        style=Style.LIST,
+        batch=100,
+        layout=Layout("", "subject", "html", "text"),
+        untracked=False,
+    ),
+    "mailjet": Service(
+        "Mailjet",
+        "mailjet",
+        "api_key",
+        secret="secret_key",  # noqa: S106 - a setting's name
+        style=Style.LIST,
+        batch=50,
+        layout=Layout("Messages", "Subject", "HTMLPart", "TextPart"),
+    ),
+    "mailtrap": Service(
+        "Mailtrap",
+        "mailtrap",
+        "api_token",
+        options={"sandbox": "sandbox_id"},
+        style=Style.LIST,
+        batch=500,
+        layout=Layout("requests", "subject", "html", "text"),
+        untracked=False,
+    ),
+    "brevo": Service(
+        "Brevo",
+        "brevo",
+        "api_key",
+        style=Style.LIST,
+        batch=500,
+        layout=Layout("messageVersions", "subject", "htmlContent", "textContent"),
+        untracked=False,
+        opens=_BRACES,
+    ),
+    "ses": Service(
+        "Amazon SES",
+        "amazon_ses",
+        "aws_access_key_id",
+        secret="aws_secret_access_key",  # noqa: S106 - a setting's name
+        options={"region": "region_name", "configuration_set": "configuration_set_name"},
+        required=("region",),
+        untracked=False,
+    ),
+    "mailersend": Service("MailerSend", "mailersend", "api_token", metadata=False, opens=_BRACES),
+    "mandrill": Service("Mandrill", "mandrill", "api_key", opens=r"\*(?=\|)"),
+    "postal": Service("Postal", "postal", "api_key", required=("api_url",), metadata=False, untracked=False),
+    "scaleway": Service(
+        "Scaleway",
+        "scaleway",
+        "secret_key",
+        options={"project": "project_id", "region": "region"},
+        required=("project",),
+        untracked=False,
+    ),
+    "unisender-go": Service("Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES),
+}
+# Other names of the same.
+ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
+# What every service takes: another address of its API, and what its webhooks sign with.
+COMMON_OPTIONS = ("api_url", "webhook_key")

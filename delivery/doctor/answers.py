@@ -1,0 +1,29 @@
+"""What the DNS answers. Pure: who asks it is somebody else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(Enum):
+    FOUND = "found"
+    # The name is there, but has no record of that type; or it is not there at all.
+    NONE = "none"
+    NO_NAME = "no such name"
+    FAILED = "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Records as text: TXT with its strings joined, MX as "10 host", names without the final dot."""
+
+    status: Status
+    records: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return self.status is Status.FAILED
+
+
+# A name and a type (TXT, MX, A, AAAA, PTR) → the answer. Raises nothing.
+Lookup = Callable[[str, str], Answer]

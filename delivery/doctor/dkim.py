@@ -1,0 +1,109 @@
+"""Whether the DNS has our DKIM keys as we sign with them (RFC 6376 §3.6.1). Pure."""
+
+from dataclasses import dataclass
+
+from delivery.dkim.records import Record
+from delivery.doctor.answers import Answer
+from delivery.doctor.findings import Finding, Publish, Verdict
+from delivery.doctor.tags import read_tags
+
+DKIM = "DKIM"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A record as the DNS has it. `key` is p=, without white space; empty: revoked."""
+
+    key: str = ""
+    algorithm: str = "rsa"
+    is_test: bool = False
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What the DNS says of one key: whether signatures by it count now, and a sentence."""
+
+    verdict: Verdict
+    says: str
+    change: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict is not Verdict.WRONG
+
+
+def read_key(text: str) -> PublicKey:
+    """Raises nothing: what is wrong is among the problems."""
+    tags, wrong = read_tags(text)
+    problems = list(wrong)
+    if "v" in tags and tags["v"] != "DKIM1":
+        problems.append(f"v={tags['v'][:20]} is not DKIM1")
+    if "p" not in tags:
+        problems.append("p= is missing")
+    if "h" in tags and "sha256" not in [name.strip().lower() for name in tags["h"].split(":")]:
+        problems.append(f"h={tags['h'][:40]} does not allow sha256")
+    if "s" in tags and not {"*", "email"} & {name.strip().lower() for name in tags["s"].split(":")}:
+        problems.append(f"s={tags['s'][:40]} is not for e-mail")
+    return PublicKey(
+        key="".join(tags.get("p", "").split()),
+        algorithm=tags.get("k", "rsa").lower(),
+        is_test="y" in [flag.strip().lower() for flag in tags.get("t", "").split(":")],
+        problems=tuple(problems),
+    )
+
+
+def publication(ours: Record, algorithm: str, answer: Answer) -> Publication:
+    """What stands in the DNS where our record should, judged. `answer` is of its TXT records."""
+    if answer.failed:
+        return Publication(Verdict.BETTER, "No name server answered: whether it is published is not known.")
+    there = [text for text in answer.records if "p=" in text.replace(" ", "")]
+    if not there:
+        return Publication(
+            Verdict.WRONG, "Its record is not published: no signature by it counts.", "Publish this record."
+        )
+    if len(there) > 1:
+        return Publication(
+            Verdict.WRONG, f"There are {len(there)} records at its name.", "Leave only this one."
+        )
+    return _compared(read_key(there[0]), read_key(ours.value).key, algorithm)
+
+
+def _compared(found: PublicKey, key: str, algorithm: str) -> Publication:
+    instead = "Publish this record in its place."
+    if found.problems:
+        return Publication(Verdict.WRONG, f"Its record cannot be used: {'; '.join(found.problems)}.", instead)
+    if not found.key:
+        return Publication(Verdict.WRONG, "The DNS says that it was revoked (p= is empty).", instead)
+    if found.key != key or found.algorithm != algorithm:
+        said = "The DNS has another key under this name: no signature of ours counts."
+        return Publication(Verdict.WRONG, said, instead)
+    if found.is_test:
+        said = "Its record says that it is only a test (t=y): some receivers treat letters as unsigned."
+        return Publication(Verdict.BETTER, said, instead)
+    return Publication(Verdict.GOOD, "Its record is published, and is ours.")
+
+
+def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, answer: Answer) -> Finding:
+    """The finding about one key of a domain; one that waits has to do nothing yet."""
+    selector = ours.name.partition("._domainkey.")[0]
+    judged = publication(ours, algorithm, answer)
+    verdict, says = judged.verdict, judged.says
+    publish = Publish(ours.name, ours.value) if judged.change else None
+    if not is_active:
+        says = f"The key {selector} waits to be used. {says}"
+        verdict = Verdict.GOOD if verdict is Verdict.GOOD else Verdict.BETTER
+    else:
+        says = f"Letters are signed by the key {selector}. {says}"
+    return Finding(DKIM, domain, f"TXT {ours.name}", verdict, says, answer.records, judged.change, publish)
+
+
+def judge_no_key(domain: str, *, signer: str) -> Finding:
+    """No key of ours signs for the domain. `signer` is the server or provider that may."""
+    says = "Feedletter does not sign letters from it."
+    change = (
+        f"Leave it so only if {signer} signs them with d={domain} (look for “dkim=pass” in the "
+        "Authentication-Results of a letter that you got). Otherwise make a key and publish its record: "
+        f"manage.py dkim_key {domain}"
+    )
+    return Finding(DKIM, domain, "DKIM keys", Verdict.BETTER, says, (), change)

@@ -1,0 +1,173 @@
+"""DMARC (RFC 7489): what a domain asks receivers to do, and whether our letters pass. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from delivery.doctor.answers import Answer, Lookup
+from delivery.doctor.domains import aligned, organisation
+from delivery.doctor.findings import Finding, Publish, Verdict
+from delivery.doctor.tags import read_tags
+
+DMARC = "DMARC"
+VERSION = "v=DMARC1"
+POLICIES = ("none", "quarantine", "reject")
+
+
+@dataclass(frozen=True, slots=True)
+class Dmarc:
+    """A record. `policy` is p=; empty when there is none that can be read."""
+
+    policy: str = ""
+    subdomain_policy: str = ""
+    strict_spf: bool = False
+    strict_dkim: bool = False
+    reports: tuple[str, ...] = ()
+    percent: str = ""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the record of a domain was looked for, and what stood there. `name` without the final dot."""
+
+    domain: str
+    at: str
+    records: tuple[str, ...] = ()
+    is_unknown: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"_dmarc.{self.at}"
+
+
+def dmarc_records(texts: Sequence[str]) -> tuple[str, ...]:
+    """Those of a name's TXT records that are DMARC records (§6.6.3)."""
+    return tuple(text for text in texts if text.partition(";")[0].replace(" ", "") == VERSION)
+
+
+def read_dmarc(text: str) -> Dmarc:
+    """Raises nothing: what is wrong is among the problems."""
+    tags, wrong = read_tags(text)
+    problems = list(wrong)
+    reports = tuple(uri.strip() for uri in tags.get("rua", "").split(",") if uri.strip())
+    policy = tags.get("p", "").lower()
+    if policy not in POLICIES:
+        problems.append(f"p={policy[:40]} is none of {', '.join(POLICIES)}" if policy else "p= is missing")
+    for name in ("adkim", "aspf"):
+        if tags.get(name, "r").lower() not in ("r", "s"):
+            problems.append(f"{name}= is neither r nor s")
+    return Dmarc(
+        policy=policy if policy in POLICIES else "",
+        subdomain_policy=tags.get("sp", "").lower(),
+        strict_spf=tags.get("aspf", "").lower() == "s",
+        strict_dkim=tags.get("adkim", "").lower() == "s",
+        reports=reports,
+        percent=tags.get("pct", ""),
+        problems=tuple(problems),
+    )
+
+
+def find_place(domain: str, lookup: Lookup) -> Place:
+    """Looks at the domain, then at its organisation's (§6.6.3)."""
+    for at in dict.fromkeys((domain, organisation(domain))):
+        answer = lookup(f"_dmarc.{at}", "TXT")
+        records = dmarc_records(answer.records)
+        if records or answer.failed:
+            return Place(domain, at, records, is_unknown=answer.failed)
+    return Place(domain, organisation(domain))
+
+
+def judge_policy(place: Place) -> list[Finding]:
+    """Whether there is a record, and what it asks for."""
+    if place.is_unknown:
+        return [_said(place, Verdict.BETTER, "No name server answered: its DMARC record is not known.")]
+    if not place.records:
+        said = "It has no DMARC record: large providers refuse newsletters from such domains."
+        value = f"{VERSION}; p=none; rua=mailto:dmarc-reports@{place.at}"
+        change = "Publish this record, with an address that you read."
+        return [_said(place, Verdict.WRONG, said, change, Publish(place.name, value))]
+    if len(place.records) > 1:
+        said = f"It has {len(place.records)} DMARC records, and so none that counts."
+        return [_said(place, Verdict.WRONG, said, "Leave only one of them.")]
+    dmarc = read_dmarc(place.records[0])
+    if dmarc.problems:
+        said = f"Its DMARC record cannot be read: {'; '.join(dmarc.problems)}."
+        return [_said(place, Verdict.WRONG, said, "Mend that in the record.")]
+    return [*_policy(place, dmarc), *_reports(place, dmarc)]
+
+
+def judge_alignment(
+    place: Place, *, envelope: str, signers: Sequence[str], others_may_sign: bool
+) -> list[Finding]:
+    """Whether our letters pass DMARC: by the domain that SPF looks at, or by that of a signature of ours.
+
+    `signers` are the domains of our active keys, `others_may_sign` a server or provider after us.
+    """
+    dmarc = read_dmarc(place.records[0]) if len(place.records) == 1 else Dmarc()
+    by_spf = aligned(place.domain, envelope, strict=dmarc.strict_spf)
+    by_dkim = any(aligned(place.domain, signer, strict=dmarc.strict_dkim) for signer in signers)
+    if by_spf and by_dkim:
+        said = f"Return address ({envelope}) and signature ({', '.join(signers)}) both belong to it."
+        return [_said(place, Verdict.GOOD, said)]
+    if by_dkim:
+        said = f"Only the signature counts: the return address is of {envelope}, which does not belong to it."
+        change = f"Let BOUNCE_DOMAIN be a domain below {organisation(place.domain)}."
+        return [_said(place, Verdict.BETTER, said, change)]
+    if by_spf:
+        said = "Only the return address counts: Feedletter does not sign for it, and forwarded letters fail."
+        change = f"Make a key: manage.py dkim_key {place.domain}"
+        if others_may_sign:
+            change += " (unless your mail server or provider signs with this domain)"
+        return [_said(place, Verdict.BETTER, said, f"{change}.")]
+    said = f"Letters fail DMARC: the return address is of {envelope}, and nothing of ours is signed for it."
+    verdict = Verdict.BETTER if others_may_sign else Verdict.WRONG
+    return [_said(place, verdict, said, f"Make a key: manage.py dkim_key {place.domain}")]
+
+
+def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
+    """Reports to another organisation are sent only if that agrees (§7.1)."""
+    if len(place.records) != 1:
+        return []
+    found = []
+    for uri in read_dmarc(place.records[0]).reports:
+        domain = uri.partition("!")[0].rpartition("@")[2].lower()
+        if not uri.lower().startswith("mailto:") or not domain or aligned(domain, place.at):
+            continue
+        name = f"{place.at}._report._dmarc.{domain}"
+        answer = lookup(name, "TXT")
+        if not answer.failed and not dmarc_records(_versions(answer)):
+            said = f"Reports go to {domain}, which does not say that it wants them: nobody sends them."
+            change = f"{domain} has to publish this record, or use an address of {place.at}."
+            found.append(_said(place, Verdict.BETTER, said, change, Publish(name, VERSION)))
+    return found
+
+
+def _versions(answer: Answer) -> tuple[str, ...]:
+    return tuple(text.strip() for text in answer.records)
+
+
+def _policy(place: Place, dmarc: Dmarc) -> list[Finding]:
+    policy = dmarc.policy
+    if place.at != place.domain and dmarc.subdomain_policy in POLICIES:
+        policy = dmarc.subdomain_policy
+    asks = {
+        "none": "asks receivers only to report",
+        "quarantine": "sends what fails to the spam folder",
+        "reject": "has what fails refused",
+    }[policy]
+    return [_said(place, Verdict.GOOD, f"There is a DMARC record; it {asks} (p={policy}).")]
+
+
+def _reports(place: Place, dmarc: Dmarc) -> list[Finding]:
+    if dmarc.reports:
+        return []
+    value = f"{place.records[0].rstrip().rstrip(';')}; rua=mailto:dmarc-reports@{place.at}"
+    said = "It asks for no reports (rua): nobody tells you of letters that fail."
+    change = "Publish this in its place, with an address that you read."
+    return [_said(place, Verdict.BETTER, said, change, Publish(place.name, value))]
+
+
+def _said(
+    place: Place, verdict: Verdict, says: str, change: str = "", publish: Publish | None = None
+) -> Finding:
+    return Finding(DMARC, place.domain, f"TXT {place.name}", verdict, says, place.records, change, publish)

@@ -1,0 +1,85 @@
+"""Asking the DNS: bounded in time, and never inside a transaction."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import dns.exception
+import dns.nameserver
+import dns.rdatatype
+import dns.resolver
+import dns.reversename
+
+from common.transactions import forbid_open_transaction
+from delivery.doctor.answers import Answer, Status
+
+# For one question, whatever the number of servers.
+SECONDS = 4.0
+
+
+class NoResolver(OSError):
+    """No name server answers. The message is a sentence."""
+
+
+class Dns:
+    """A resolver: the system's, or `servers` (address and port). Usable by many threads."""
+
+    def __init__(self, servers: Sequence[tuple[str, int]] = (), *, seconds: float = SECONDS) -> None:
+        """Raises NoResolver when the system has none."""
+        try:
+            self._resolver = dns.resolver.Resolver(configure=not servers)
+        except dns.exception.DNSException as error:
+            raise NoResolver(_no_resolver("this machine names none")) from error
+        if servers:
+            self._resolver.nameservers = [dns.nameserver.Do53Nameserver(*server) for server in servers]
+        self._resolver.lifetime = seconds
+        self._resolver.timeout = seconds / 2
+        self._resolver.cache = dns.resolver.LRUCache()
+
+    def __call__(self, name: str, kind: str) -> Answer:
+        forbid_open_transaction()
+        try:
+            answer = self._resolver.resolve(name, kind, search=False, raise_on_no_answer=False)
+        except dns.resolver.NXDOMAIN:
+            return Answer(Status.NO_NAME)
+        except (dns.exception.DNSException, OSError, ValueError):
+            # (UnicodeError, of names that are none, is a ValueError.)
+            return Answer(Status.FAILED)
+        records = tuple(sorted(_text(record) for record in answer.rrset or ()))
+        return Answer(Status.FOUND, records) if records else Answer(Status.NONE)
+
+    def be_reachable(self) -> None:
+        """Raises NoResolver when no server answers anything."""
+        forbid_open_transaction()
+        try:
+            self._resolver.resolve(".", "NS", search=False, raise_on_no_answer=False)
+        except dns.resolver.NXDOMAIN:
+            return
+        except dns.resolver.NoNameservers as error:
+            # Each of its errors is (server, tcp, port, exception, response).
+            if not any(each[4] is not None for each in error.kwargs.get("errors", ())):
+                raise NoResolver(_no_resolver("it refuses to be asked")) from error
+        except (dns.exception.DNSException, OSError) as error:
+            raise NoResolver(_no_resolver("no answer within some seconds")) from error
+
+
+def reverse_name(address: str) -> str:
+    """The name under which an address has its PTR record. Raises ValueError."""
+    try:
+        return str(dns.reversename.from_address(address)).rstrip(".")
+    except dns.exception.DNSException as error:
+        raise ValueError(f"{address} is no IP address.") from error
+
+
+def _no_resolver(why: str) -> str:
+    return (
+        f"No name server answers here ({why}), so nothing about the DNS can be checked. Run this on the "
+        "machine that sends, or name a server in DNS_SERVERS, such as 9.9.9.9."
+    )
+
+
+def _text(record: Any) -> str:
+    if record.rdtype == dns.rdatatype.TXT:
+        return b"".join(record.strings).decode("utf-8", "replace")
+    if record.rdtype == dns.rdatatype.MX:
+        return f"{record.preference} {str(record.exchange).rstrip('.') or '.'}"
+    return str(record).rstrip(".")

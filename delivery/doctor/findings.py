@@ -1,0 +1,48 @@
+"""What the doctor says. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    GOOD = "good"
+    BETTER = "could be better"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A TXT record to put into the DNS, ready to be copied; `name` without the final dot."""
+
+    name: str
+    value: str
+
+    @property
+    def zone_line(self) -> str:
+        """As a zone file has it; strings have at most 255 octets (RFC 1035 §3.3)."""
+        pieces = " ".join(f'"{self.value[at : at + 255]}"' for at in range(0, len(self.value), 255))
+        return f"{self.name}. IN TXT {pieces}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: what was found, word for word, and what to change.
+
+    `topic` is a short name such as SPF, `about` the domain, server or address it is about.
+    """
+
+    topic: str
+    about: str
+    looked_at: str
+    verdict: Verdict
+    says: str
+    found: tuple[str, ...] = ()
+    change: str = ""
+    publish: Publish | None = None
+
+
+def worst(findings: Iterable[Finding]) -> Verdict:
+    """The worst of all; good when there are none."""
+    order = list(Verdict)
+    return max((finding.verdict for finding in findings), key=order.index, default=Verdict.GOOD)

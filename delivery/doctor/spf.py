@@ -1,0 +1,156 @@
+"""What an SPF record means for letters, and what to change in it. Pure."""
+
+from collections.abc import Collection, Sequence
+
+from delivery.doctor.answers import Status
+from delivery.doctor.findings import Finding, Publish, Verdict
+from delivery.doctor.spf_tree import MOST_LOOKUPS, MOST_VOID, Node, check
+
+SPF = "SPF"
+INSTEAD = "Publish the record below in its place."
+MERGE = "Make one record of them: receivers that find two count neither."
+
+
+def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
+    """What is to be said of a domain's own record. `suggestion` is what to publish if there is none."""
+    if node.status is Status.FAILED:
+        return [
+            _said(node, Verdict.BETTER, "No name server answered: its SPF record is not known. Try again.")
+        ]
+    if not node.found:
+        return [
+            _said(
+                node,
+                Verdict.WRONG,
+                "It has no SPF record: nobody can tell which servers may send for it.",
+                "Publish this record.",
+                Publish(node.domain, suggestion),
+            )
+        ]
+    if len(node.found) > 1:
+        return [_said(node, Verdict.WRONG, f"It has {len(node.found)} SPF records.", MERGE)]
+    found = [*_syntax(node), *_costs(node), *_below(node), *_ends(node)]
+    if found:
+        return found
+    said = f"One record, read without error, {node.lookups} of {MOST_LOOKUPS} questions to the DNS."
+    return [_said(node, Verdict.GOOD, said)]
+
+
+def judge_sender(
+    node: Node,
+    *,
+    addresses: Sequence[str],
+    server: str,
+    is_own: bool,
+    provider: str = "",
+) -> Finding | None:
+    """Whether the record lets the server send; None where that cannot be told.
+
+    `is_own`: letters leave from these addresses themselves, not from a provider's others. `provider` is the
+    include: that its provider asks for, where that is known.
+    """
+    if not node.found or len(node.found) > 1 or node.spf.problems or node.failed:
+        return None
+    if provider and any(child.domain == provider for child in node.nodes()):
+        return _said(node, Verdict.GOOD, f"It includes {provider}, as {server} wants it.")
+    if provider:
+        said = f"It does not include {provider}, from which {server} sends."
+        return _said(node, Verdict.WRONG, said, INSTEAD)
+    results = {address: check(node, address, lenient=True) for address in addresses}
+    refused = [address for address, result in results.items() if result != "pass"]
+    if not addresses:
+        return None
+    if not refused:
+        return _said(node, Verdict.GOOD, f"It lets {server} send ({', '.join(addresses)}).")
+    said = f"It does not name {server} as a sender: of {', '.join(refused)} it says {results[refused[0]]}."
+    if is_own:
+        return _said(node, Verdict.WRONG, said, INSTEAD)
+    said += " Providers often send from other addresses than the one they take letters at."
+    return _said(node, Verdict.BETTER, said, "Ask your provider which “include:” belongs into the record.")
+
+
+def proposal(node: Node, mechanisms: Sequence[str] = ()) -> Publish:
+    """The domain's record, mended: with these mechanisms, without what it includes in vain, with an end."""
+    broken = {child.domain for child in node.below.values() if len(child.found) != 1}
+    words = node.found[0].split()
+    end = [word for word in words if word.lower().startswith("redirect=")]
+    if node.spf.catch_all or not end:
+        strict = node.spf.catch_all is not None and node.spf.catch_all.qualifier == "-"
+        end = ["-all" if strict else "~all"]
+    kept = [word for word in words[1:] if not _goes(word, broken)]
+    added = [each for each in mechanisms if each.lower() not in map(str.lower, kept)]
+    return Publish(node.domain, " ".join([words[0], *kept, *added, *end]))
+
+
+def _goes(word: str, broken: Collection[str]) -> bool:
+    bare = word.lower().lstrip("+-~?")
+    if bare.startswith("redirect=") or bare == "all":
+        return True
+    return bare.startswith("include:") and bare.removeprefix("include:").rstrip(".") in broken
+
+
+def _syntax(node: Node) -> list[Finding]:
+    wrong = node.spf.problems
+    if not wrong:
+        return []
+    return [_said(node, Verdict.WRONG, f"It cannot be read: {'; '.join(wrong)}.", "Mend that in the record.")]
+
+
+def _costs(node: Node) -> list[Finding]:
+    found = []
+    if node.lookups > MOST_LOOKUPS:
+        said = (
+            f"Reading it takes {node.lookups} questions to the DNS; receivers give up after {MOST_LOOKUPS}."
+        )
+        change = "Remove an “include:” that is not used any more, or name addresses with ip4: and ip6:."
+        found.append(_said(node, Verdict.WRONG, said, change))
+    elif node.lookups == MOST_LOOKUPS:
+        said = f"Reading it takes {MOST_LOOKUPS} questions to the DNS, and more are not allowed."
+        found.append(_said(node, Verdict.BETTER, said, "Remove an “include:” that is not used any more."))
+    void = [name for each in node.nodes() for name in each.void]
+    if len(void) > MOST_VOID:
+        said = f"It names hosts that have no address: {', '.join(sorted(set(void))[:5])}."
+        found.append(_said(node, Verdict.BETTER, said, "Remove them: receivers may give up after two."))
+    return found
+
+
+def _below(node: Node) -> list[Finding]:
+    found = []
+    for each in list(node.nodes())[1:]:
+        if each.status is Status.FAILED:
+            said = f"No name server answered about {each.domain}, which it includes."
+            found.append(_said(node, Verdict.BETTER, f"{said} Try again."))
+        elif each.loops:
+            found.append(_said(node, Verdict.WRONG, f"It includes {each.domain} in a circle.", "Remove one."))
+        elif len(each.found) != 1:
+            many = "no SPF record" if not each.found else f"{len(each.found)} SPF records"
+            said = f"It includes {each.domain}, which has {many}: the whole record does not count."
+            found.append(_said(node, Verdict.WRONG, said, f"Remove include:{each.domain}, or mend it."))
+        elif each.spf.problems:
+            said = f"It includes {each.domain}, which cannot be read: {'; '.join(each.spf.problems)}."
+            found.append(_said(node, Verdict.WRONG, said, "Tell whom that belongs to, or remove it."))
+    return found
+
+
+def _ends(node: Node) -> list[Finding]:
+    everybody = node.spf.catch_all
+    found = []
+    if everybody is None and not node.spf.redirect:
+        said = "It does not end with “all”: it says nothing of servers that it does not name."
+        found.append(_said(node, Verdict.BETTER, said, INSTEAD))
+    if everybody is not None and everybody.qualifier == "+":
+        said = "“+all” lets everybody in the world send for this domain: spammers look for that."
+        found.append(_said(node, Verdict.WRONG, said, INSTEAD))
+    if everybody is not None and everybody.qualifier == "?":
+        said = "“?all” says nothing of servers that it does not name."
+        found.append(_said(node, Verdict.BETTER, said, INSTEAD))
+    if any(term.name == "ptr" for term in node.spf.terms):
+        said = "“ptr” is slow, unreliable and not to be used any more (RFC 7208 §5.5)."
+        found.append(_said(node, Verdict.BETTER, said, "Name the servers with a:, mx or ip4: instead."))
+    return found
+
+
+def _said(
+    node: Node, verdict: Verdict, says: str, change: str = "", publish: Publish | None = None
+) -> Finding:
+    return Finding(SPF, node.domain, f"TXT {node.domain}", verdict, says, node.found, change, publish)

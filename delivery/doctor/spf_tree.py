@@ -1,0 +1,148 @@
+"""An SPF record with all that it leads to: how many questions it costs, and whom it lets send.
+
+The DNS is asked through a function, so that this is pure where that is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from delivery.doctor.answers import Answer, Lookup, Status
+from delivery.doctor.spf_record import ASKING, Spf, Term, read_spf, spf_records
+
+# RFC 7208 §4.6.4.
+MOST_LOOKUPS = 10
+MOST_VOID = 2
+# What is asked at most for one domain, however its record is made.
+PATIENCE = 60
+DEEPEST = 12
+RESULTS = {"+": "pass", "-": "fail", "~": "softfail", "?": "neutral"}
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(slots=True)
+class Node:
+    """A domain's record. `found` are its SPF records as they stand; `below` what its terms lead to."""
+
+    domain: str
+    status: Status
+    found: tuple[str, ...] = ()
+    spf: Spf = field(default_factory=Spf)
+    below: dict[int, "Node"] = field(default_factory=dict)
+    addresses: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    redirect: "Node | None" = None
+    # Names that were asked for and had nothing (§4.6.4: at most two).
+    void: list[str] = field(default_factory=list)
+    # It names a domain that it was reached by.
+    loops: bool = False
+
+    def nodes(self) -> Iterator["Node"]:
+        """This one, and all below."""
+        yield self
+        for child in (*self.below.values(), *((self.redirect,) if self.redirect else ())):
+            yield from child.nodes()
+
+    @property
+    def lookups(self) -> int:
+        """How many terms ask the DNS, if a receiver has to go through them all."""
+        own = sum(term.name in ASKING for term in self.spf.terms) + (self.redirect is not None)
+        below: list[Node] = [*self.below.values(), *((self.redirect,) if self.redirect else ())]
+        return own + sum(child.lookups for child in below)
+
+    @property
+    def failed(self) -> list[str]:
+        """Domains about which no name server said anything."""
+        return [node.domain for node in self.nodes() if node.status is Status.FAILED]
+
+
+class Tree:
+    """Builds the nodes of one domain."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup, self._left = lookup, PATIENCE
+
+    def node(self, domain: str, above: tuple[str, ...] = ()) -> Node:
+        """The record of a domain and what it leads to. Raises nothing."""
+        answer = self._ask(domain, "TXT")
+        node = Node(domain, answer.status, tuple(spf_records(answer.records)))
+        if domain in above or len(above) >= DEEPEST:
+            node.loops, node.found = True, ()
+        if len(node.found) != 1:
+            return node
+        node.spf = read_spf(node.found[0])
+        path = (*above, domain)
+        for number, term in enumerate(node.spf.terms):
+            self._follow(node, number, term, path)
+        if node.spf.redirect and node.spf.catch_all is None and "%" not in node.spf.redirect:
+            node.redirect = self.node(node.spf.redirect.rstrip(".").lower(), path)
+        return node
+
+    def _follow(self, node: Node, number: int, term: Term, path: tuple[str, ...]) -> None:
+        if term.has_macro:
+            return
+        name = term.value or node.domain
+        if term.name == "include":
+            node.below[number] = self.node(name, path)
+        elif term.name == "a":
+            node.addresses[number] = self._addresses(node, name)
+        elif term.name == "mx":
+            node.addresses[number] = self._of_mx(node, name)
+
+    def _of_mx(self, node: Node, name: str) -> tuple[str, ...]:
+        answer = self._ask(name, "MX")
+        if answer.status in (Status.NONE, Status.NO_NAME):
+            node.void.append(name)
+        hosts = [record.partition(" ")[2] for record in answer.records[:MOST_LOOKUPS]]
+        return tuple(address for host in hosts if host != "." for address in self._both(host))
+
+    def _addresses(self, node: Node, name: str) -> tuple[str, ...]:
+        found = self._both(name)
+        if not found:
+            node.void.append(name)
+        return found
+
+    def _both(self, name: str) -> tuple[str, ...]:
+        return (*self._ask(name, "A").records, *self._ask(name, "AAAA").records)
+
+    def _ask(self, name: str, kind: str) -> Answer:
+        self._left -= 1
+        return self._lookup(name, kind) if self._left >= 0 else Answer(Status.FAILED)
+
+
+def check(node: Node, address: str, *, lenient: bool = False) -> str:
+    """What the record says of an address: pass, fail, softfail, neutral, none or permerror (§2.6).
+
+    `lenient`: as if what it includes in vain, and an “all” that lets everybody send, were not in it.
+    """
+    if not node.found:
+        return "permerror" if node.loops else "none"
+    if len(node.found) > 1 or node.spf.problems:
+        return "permerror"
+    sender = ip_address(address)
+    for number, term in enumerate(node.spf.terms):
+        if term.name == "include" and number in node.below:
+            inside = check(node.below[number], address, lenient=lenient)
+            if inside in ("none", "permerror") and not lenient:
+                return "permerror"
+            matches = inside == "pass"
+        else:
+            matches = _matches(term, node.addresses.get(number, ()), sender)
+        if matches and not (lenient and term.name == "all" and term.qualifier == "+"):
+            return RESULTS[term.qualifier]
+    return check(node.redirect, address, lenient=lenient) if node.redirect else "neutral"
+
+
+def _matches(term: Term, addresses: tuple[str, ...], sender: Address) -> bool:
+    if term.name == "all":
+        return True
+    if term.network is not None:
+        return sender in term.network
+    prefix = term.prefix4 if sender.version == 4 else term.prefix6
+    networks = (
+        ip_network(f"{each}/{prefix}", strict=False) for each in addresses if _kind(each) == sender.version
+    )
+    return any(sender in network for network in networks)
+
+
+def _kind(address: str) -> int:
+    return 6 if ":" in address else 4

@@ -1,0 +1,111 @@
+"""`after_restore`: run after a backup was restored, before the workers start."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from common.panels import CannotAct
+from common.tables import Row, table
+from common.text import counted
+from delivery.models import Restore
+from delivery.services.pausing import cancel_issue
+from delivery.services.restoring import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
+from feeds.models import Feed, Item
+
+NEXT = """What to do next:
+
+1. Start the service. Feeds are read, and issues are made of what was being collected: all of it is held, too.
+2. Look at what is held: manage.py after_restore --show, or the admin's first page.
+3. What readers have got already: manage.py after_restore --cancel-issue ID.
+   Posts that a feed holds: Admin → Feeds → held for you; send them, or do not.
+4. Send the rest: manage.py after_restore --go"""
+
+
+class Command(FeedletterCommand):
+    help = "After a restore from a backup: holds everything unsent until you say go."
+    mistakes = (AlreadyOpen, CannotAct)
+
+    def add_options(self, parser: CommandParser) -> None:
+        act = parser.add_mutually_exclusive_group()
+        act.add_argument("--show", action="store_true", help="Only show what is held.")
+        act.add_argument("--go", action="store_true", help="Send what is held.")
+        act.add_argument("--cancel-issue", type=int, metavar="ID", help="Never send the rest of this issue.")
+
+    def run(self, **options: Any) -> Result:
+        if options["go"]:
+            return self.go()
+        if options["cancel_issue"] is not None:
+            return self.cancel(options["cancel_issue"])
+        if not options["show"]:
+            return self.begin()
+        return shown()
+
+    def begin(self) -> Told:
+        with self.progress("holding"):
+            try:
+                held = begin(now=utcnow())
+            except AlreadyOpen as error:
+                raise CommandError(f"{error} See manage.py after_restore --show, then --go.") from error
+        said = (
+            f"Held: {counted(held.deliveries, 'delivery', 'deliveries')} and {counted(held.posts, 'post')}. "
+            "Nothing that was there before goes out until you say so."
+        )
+        now = shown()
+        return Told(f"{said}\n\n{now.sentence}\n\n{NEXT}", now.facts)
+
+    def go(self) -> Told:
+        if is_open() is None and not held_issues():
+            raise CommandError("No restore is open, and nothing is held because of one.")
+        with self.progress("queueing"):
+            queued = go(now=utcnow())
+        said = f"{counted(queued, 'delivery', 'deliveries')} queued: sending goes on."
+        posts = Item.objects.held().count()
+        if posts:
+            said += f" {counted(posts, 'post')} held by feeds: decide on them under Admin → Feeds."
+        return Told(said, {"queued": queued, "held_posts": posts})
+
+    def cancel(self, pk: int) -> Told:
+        with self.progress("cancelling"):
+            count = cancel_issue(issue_id=pk, now=utcnow())
+        said = f"{counted(count, 'delivery', 'deliveries')} of issue {pk} cancelled: nobody gets it any more."
+        return Told(said, {"issue": pk, "cancelled": count})
+
+
+def shown() -> Told:
+    """What is held now, for people and for programs."""
+    restore, held = is_open(), held_issues()
+    rows = [row_of(one) for one in held]
+    feeds = Feed.objects.filter(held_since__isnull=False).count()
+    posts = Item.objects.held().count()
+    facts = {
+        "restored_at": restore.begun_at if restore else None,
+        "held": rows,
+        "held_posts": posts,
+        "feeds_with_held_posts": feeds,
+    }
+    return Told("\n".join(_lines(restore, rows, posts, feeds)), facts)
+
+
+def row_of(held: HeldIssue) -> Row:
+    issue = held.issue
+    return {
+        "newsletter": issue.subscribable.name if issue else "",
+        "issue": issue.pk if issue else None,
+        "title": issue.title if issue else "mails that are no issue",
+        "made": issue.created_at if issue else held.newest,
+        "held": held.count,
+    }
+
+
+def _lines(restore: Restore | None, rows: list[Row], posts: int, feeds: int) -> Iterator[str]:
+    if restore is None:
+        yield "No restore is open."
+    if rows:
+        yield from table(rows)
+    else:
+        yield "No delivery is held because of a restore."
+    if posts:
+        yield f"{counted(posts, 'post')} held, in {counted(feeds, 'feed')}."

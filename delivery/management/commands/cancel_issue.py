@@ -1,0 +1,24 @@
+"""`cancel_issue ID`: what is not on its way yet never goes."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result
+from common.panels import CannotAct
+from delivery.management.issue_rows import add_issue, find_issue, shown
+from delivery.services.pausing import cancel_issue
+
+
+class Command(FeedletterCommand):
+    help = "Cancels the rest of an issue. What is being sent at this moment finishes."
+    mistakes = (CannotAct,)
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_issue(parser)
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        cancel_issue(issue_id=pk, now=utcnow())
+        return shown(pk)

@@ -1,0 +1,30 @@
+"""`discard_issue ID`: a draft that is never sent; `--undo` takes that back."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result
+from common.panels import CannotAct
+from delivery.management.issue_rows import add_issue, find_issue, shown
+from delivery.services.approving import discard_issue, restore_issue
+
+
+class Command(FeedletterCommand):
+    help = "Discards an issue that waits for approval. Its posts stay issued."
+    mistakes = (CannotAct,)
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_issue(parser)
+        parser.add_argument(
+            "--undo", action="store_true", help="Let a discarded one wait for approval again."
+        )
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        if options["undo"]:
+            restore_issue(issue_id=pk)
+        else:
+            discard_issue(issue_id=pk, now=utcnow())
+        return shown(pk)

@@ -1,0 +1,15 @@
+"""`list_accounts`: the mail accounts besides EMAIL_URL's, never with their passwords."""
+
+from typing import Any
+
+from common.commands import FeedletterCommand, Result
+from delivery.management.lanes import account_row
+from delivery.models import Account
+
+
+class Command(FeedletterCommand):
+    help = "Lists the mail accounts besides EMAIL_URL's, and the newsletters that go out through each."
+    empty = "There is none besides EMAIL_URL's: “add_account” adds one."
+
+    def run(self, **options: Any) -> Result:
+        return (account_row(account) for account in Account.objects.all())

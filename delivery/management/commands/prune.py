@@ -1,0 +1,55 @@
+"""`prune`: forgets what nobody needs any more, as the daily task does."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from common.text import counted
+from delivery.services.pruning import prunable, prune
+
+MOST_DAYS = 36_500
+# As the parts are called in delivery.services.pruning.
+WORDS = {
+    "attempts": "failed attempt",
+    "issues": "issue’s text",
+    "mails": "mail’s contents",
+    "mailbox": "letter kept in the mailbox",
+    "bounces": "bounce",
+}
+PLURALS = {
+    "issues": "issues’ texts",
+    "mails": "mails’ contents",
+    "mailbox": "letters kept in the mailbox",
+}
+
+
+class Command(FeedletterCommand):
+    help = "Forgets attempts, texts and contents of what was finished long ago. The ledger’s rows stay."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--days", type=int, default=settings.KEEP_DAYS, help="What is older goes. Usually KEEP_DAYS."
+        )
+        parser.add_argument("--dry-run", action="store_true", help="Only count.")
+
+    def run(self, **options: Any) -> Result:
+        days = options["days"]
+        if not 1 <= days <= MOST_DAYS:
+            raise CommandError(f"--days: give a number from 1 to {MOST_DAYS:,}.")
+        if options["dry_run"]:
+            counts = prunable(now=utcnow(), days=days)
+            return Told(f"Would be forgotten: {listed(counts)}.", counts)
+        now = utcnow()
+        with self.progress("forgetting", sum(prunable(now=now, days=days).values())) as progress:
+            counts = prune(now=now, days=days, told=progress.advance)
+        return Told(f"Forgotten: {listed(counts)}.", counts)
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """ "3 failed attempts, 1 issue’s text"."""
+    said = [counted(count, WORDS[name], PLURALS.get(name, "")) for name, count in counts.items() if count]
+    return ", ".join(said) or "nothing"

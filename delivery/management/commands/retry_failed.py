@@ -1,0 +1,36 @@
+"""`retry_failed ISSUE`: queues what failed of an issue again."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from common.text import counted
+from delivery.management.issue_rows import add_issue, find_issue
+from delivery.services.retrying import NotRetryable, failed_of, retry_failed
+
+
+class Command(FeedletterCommand):
+    help = "Tries every failed delivery of an issue again, but for those that must not be written to."
+    mistakes = (NotRetryable,)
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_issue(parser)
+        parser.add_argument("--domain", default="", help="Only those to addresses of this domain.")
+        parser.add_argument("--dry-run", action="store_true", help="Only say how many there are.")
+
+    def run(self, **options: Any) -> Result:
+        issue, domain = find_issue(options["id"]), options["domain"].lower()
+        found = failed_of(issue.pk, domain)
+        facts = {"failed": found.retryable + found.skipped, "skipped": found.skipped}
+        if options["dry_run"]:
+            said = f"{counted(found.retryable, 'failed delivery', 'failed deliveries')} can be tried again."
+            return Told(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": 0})
+        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow())
+        said = f"{counted(queued, 'failed delivery', 'failed deliveries')} queued again."
+        return Told(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": queued})
+
+
+def skipped_words(count: int) -> str:
+    return f" {count:,} skipped: suppressed, disabled, or no longer subscribed." if count else ""

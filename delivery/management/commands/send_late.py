@@ -1,0 +1,31 @@
+"""`send_late ISSUE`: sends an issue to who subscribed after it was published."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from common.panels import CannotAct
+from common.text import counted
+from delivery.management.issue_rows import add_issue, find_issue
+from delivery.services.late import late_subscribers, send_late
+
+
+class Command(FeedletterCommand):
+    help = "Sends an issue to subscribers who confirmed after it was published, each once."
+    mistakes = (CannotAct,)
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_issue(parser)
+        parser.add_argument("--dry-run", action="store_true", help="Only say how many there are.")
+
+    def run(self, **options: Any) -> Result:
+        issue = find_issue(options["id"])
+        if options["dry_run"]:
+            late = late_subscribers(issue).count()
+            return Told(f"{counted(late, 'late subscriber')}.", {"late": late, "queued": 0})
+        queued = send_late(issue_id=issue.pk, now=utcnow())
+        return Told(
+            f"It is on its way to {counted(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
+        )

@@ -1,0 +1,47 @@
+"""`set_theme NAME`: the look of a newsletter's letters; without options it shows it."""
+
+from argparse import SUPPRESS
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.arguments import whole
+from common.commands import FeedletterCommand, Result
+from delivery.services.theming import FIELDS, back_to_usual, set_theme, theme_of
+from subscriptions.management.options import add_newsletter, find_subscribable
+
+HELP = {
+    "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
+    "background": "Behind the posts, such as #faf6ef.",
+    "logo_url": "A picture above the posts, twice as large as it is shown so that it is sharp.",
+    "logo_alt": "What the logo says; it then stands in place of the name. Empty for a mark beside it.",
+    "header": "A line or two above the posts; [words](https://…) is a link.",
+    "footer": "A line or two below the posts.",
+    "postal_address": "At the foot of every letter and mail.",
+    "subject": "Such as “{newsletter}: {title}”; also {count} and {date}.",
+}
+
+
+class Command(FeedletterCommand):
+    help = "Sets colours, logo and the words around a newsletter's posts. An empty text is the usual look."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+        for name, said in HELP.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", default=SUPPRESS, metavar="TEXT", help=said)
+        parser.add_argument(
+            "--logo-width", type=whole, default=SUPPRESS, metavar="N", help="In pixels, as it is shown."
+        )
+        parser.add_argument("--usual", action="store_true", help="Forget all of it.")
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        changes = {name: options[name] for name in FIELDS if name in options}
+        if options["usual"] and changes:
+            raise CommandError("--usual forgets the look: give no other option with it.")
+        if options["usual"]:
+            back_to_usual(subscribables=[subscribable.pk])
+        elif changes:
+            set_theme(subscribable=subscribable, **changes)
+        theme = theme_of(subscribable)
+        return {"name": subscribable.name, **{name: getattr(theme, name) for name in FIELDS}}

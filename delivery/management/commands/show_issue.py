@@ -1,0 +1,37 @@
+"""`show_issue ID`: one issue, with its counts and the domains with most trouble."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result
+from delivery.management.issue_rows import add_issue, find_issue, in_full
+from delivery.services import progress
+from delivery.services.late import late_subscribers
+
+
+class Command(FeedletterCommand):
+    help = "Shows an issue: how many got it, how many did not, and how fast it goes."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_issue(parser)
+
+    def run(self, **options: Any) -> Result:
+        issue = find_issue(options["id"])
+        row = {
+            **in_full(issue),
+            "per_minute": progress.per_minute(issue, now=utcnow()),
+            "late_subscribers": late_subscribers(issue).count(),
+        }
+        domains = progress.domains(issue)
+        if options["json"]:
+            return {**row, "domains": [asdict(each) for each in domains]}
+        trouble = {f"at {each.domain}": words(each) for each in domains if each.trouble}
+        return {**row, **trouble}
+
+
+def words(figures: progress.DomainFigures) -> str:
+    named = asdict(figures)
+    return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])

@@ -1,0 +1,33 @@
+"""What a template makes: the parts of a letter before they are one. Pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from common.text import shortened
+
+MOST_OUTPUT = 5_000_000
+LONGEST_SUBJECT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """`html` has its styles inlined. `subject` is empty where the usual one is meant."""
+
+    html: str
+    text: str = ""
+    subject: str = ""
+
+
+def shortened_around(subject: str, tokens: Iterable[str]) -> str:
+    """At most 200 characters besides the holes, none of which is cut: what fills them comes later."""
+    holes = "|".join(map(re.escape, tokens))
+    pieces = re.split(f"({holes})", subject) if holes else [subject]
+    room, kept = LONGEST_SUBJECT, []
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            kept.append(piece)
+        elif room > 0:
+            kept.append(shortened(piece, room) if len(piece) > room else piece)
+            room -= len(piece)
+    return "".join(kept)

@@ -1,0 +1,141 @@
+"""What an account, or one domain's part of it, allows now, and when it allows more."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from delivery.rules.windows import HOUR, Uses, WarmUp, daily_limit, daily_room_at, room_at
+
+# What is left of a token may be less than a clock can tell.
+SHORTEST_WAIT = timedelta(milliseconds=1)
+# Where only so many may be under way at a time: how soon to look again, and how many of them end in a second.
+LOOK_AGAIN = timedelta(seconds=1)
+ENDS_A_SECOND = 5.0
+# Rows that nothing slows but a rest come back at this rate.
+UNHURRIED = 50.0
+# No row is put off by more than this at once, so that a limit that is lifted or a warm-up is noticed.
+LONGEST_WAIT = timedelta(hours=24)
+# Rows are put off in so many groups, each with one due time.
+GROUPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Tokens as they stood at `refilled_at`; `rate` comes in a second (None: no limit), up to `burst`."""
+
+    rate: float | None
+    burst: int
+    tokens: float
+    refilled_at: datetime
+
+    def refilled(self, now: datetime) -> float:
+        """The tokens at `now`: never more than the burst, which is at least one."""
+        elapsed = max((now - self.refilled_at).total_seconds(), 0)
+        return min(float(max(self.burst, 1)), self.tokens + elapsed * (self.rate or 0))
+
+    def allows(self, now: datetime) -> int | None:
+        """Whole tokens; None without a rate."""
+        return None if self.rate is None else max(int(self.refilled(now)), 0)
+
+    def again_at(self, now: datetime) -> datetime | None:
+        """When the next token is there; None if never, or if there is no rate."""
+        if self.rate is None or self.rate <= 0:
+            return None
+        wait = timedelta(seconds=(1 - self.refilled(now)) / self.rate)
+        return now + max(wait, SHORTEST_WAIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a lane or of a domain in it. None: no limit. `concurrency` is a domain's."""
+
+    bucket: Bucket
+    per_hour: int | None = None
+    per_day: int | None = None
+    warm_up: WarmUp | None = None
+    concurrency: int | None = None
+    paused: bool = False
+    free_at: datetime | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether use has to be counted by the minute."""
+        return self.per_hour is not None or self.per_day is not None or self.warm_up is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Messages claimed in the last hour and 24 hours, and those under way."""
+
+    hour: int = 0
+    day: int = 0
+    sending: int = 0
+
+
+def allowed(limits: Limits, used: Used, now: datetime) -> int | None:
+    """How many may go now, by the narrowest of the limits; None where there is none."""
+    if limits.paused or _rests(limits, now):
+        return 0
+    rooms = (
+        limits.bucket.allows(now),
+        _less(limits.per_hour, used.hour),
+        _less(daily_limit(limits.per_day, limits.warm_up, now), used.day),
+        _less(limits.concurrency, used.sending),
+    )
+    return min((room for room in rooms if room is not None), default=None)
+
+
+def again_at(limits: Limits, used: Used, uses: Uses, now: datetime) -> datetime | None:
+    """When the next one may go, if none may now: when the last of the limits in its way allows it.
+
+    None while it is paused, or where the rate is none. `uses` are those of the last 24 hours.
+    """
+    if limits.paused or (limits.bucket.rate is not None and limits.bucket.rate <= 0):
+        return None
+    moments = [now]
+    if limits.free_at is not None:
+        moments.append(limits.free_at)
+    if limits.bucket.allows(now) == 0 and (token := limits.bucket.again_at(now)):
+        moments.append(token)
+    if limits.per_hour is not None:
+        moments.append(room_at(uses, HOUR, limits.per_hour, now))
+    moments.append(daily_room_at(uses, limits.per_day, limits.warm_up, now))
+    if _less(limits.concurrency, used.sending) == 0:
+        moments.append(now + LOOK_AGAIN)
+    return max(moments)
+
+
+def pace(limits: Limits, now: datetime) -> float:
+    """Messages a second that the limits let through in the long run."""
+    daily = daily_limit(limits.per_day, limits.warm_up, now)
+    paces = [UNHURRIED]
+    if limits.bucket.rate is not None:
+        paces.append(limits.bucket.rate)
+    if limits.per_hour is not None:
+        paces.append(limits.per_hour / 3600)
+    if daily is not None:
+        paces.append(daily / 86400)
+    if limits.concurrency is not None:
+        paces.append(limits.concurrency * ENDS_A_SECOND)
+    return min(paces)
+
+
+def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Iterator[tuple[int, datetime]]:
+    """How many of `count` rows, in order, are due again when: the first at `start`, the others at the pace.
+
+    None is due after `latest`.
+    """
+    size = max(-(-count // GROUPS), 1)
+    for first in range(0, count, size):
+        due = (
+            min((latest - start).total_seconds(), first / pace) if pace > 0 else LONGEST_WAIT.total_seconds()
+        )
+        yield min(size, count - first), start + timedelta(seconds=max(due, 0))
+
+
+def _rests(limits: Limits, now: datetime) -> bool:
+    return limits.free_at is not None and limits.free_at > now
+
+
+def _less(limit: int | None, used: int) -> int | None:
+    return None if limit is None else max(limit - used, 0)

@@ -1,0 +1,96 @@
+"""How an issue stands, how far it is, and how long the rest will take: from counts of its deliveries."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+ARRIVED = ("sent", "stored")
+ON_THEIR_WAY = ("queued", "deferred", "sending")
+ENDED = (*ARRIVED, "failed", "cancelled")
+STATES = ("draft", "sending", "sent", "paused", "cancelled")
+
+Counts = Mapping[str, int]
+MOST_BARS = 180
+# Minutes that a bar of the chart may stand for.
+WIDTHS = (1, 2, 5, 10, 30, 60, 180, 360, 1440)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What an issue's row says: `paused` by itself or with its newsletter."""
+
+    published: bool
+    cancelled: bool
+    paused: bool
+
+
+def total(counts: Counts) -> int:
+    return sum(counts.values())
+
+
+def arrived(counts: Counts) -> int:
+    return sum(counts.get(state, 0) for state in ARRIVED)
+
+
+def waiting(counts: Counts) -> int:
+    """What the engine still has to do; held ones wait for somebody else."""
+    return sum(counts.get(state, 0) for state in ON_THEIR_WAY)
+
+
+def ended(counts: Counts) -> int:
+    return sum(counts.get(state, 0) for state in ENDED)
+
+
+def state_of(flags: Flags, counts: Counts) -> str:
+    """draft, sending, sent, paused or cancelled. Nothing is left to pause of what has all gone out."""
+    if flags.cancelled:
+        return "cancelled"
+    if not flags.published:
+        return "draft"
+    if flags.paused and (waiting(counts) or counts.get("held", 0)):
+        return "paused"
+    return "sending" if waiting(counts) else "sent"
+
+
+def time_left(counts: Counts, per_minute: int) -> timedelta | None:
+    """How long the rest takes at this rate; None when nobody can tell."""
+    return timedelta(minutes=waiting(counts) / per_minute) if per_minute > 0 and waiting(counts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A bar of the chart: how many letters arrived in the `minutes` from `start` on."""
+
+    start: datetime
+    minutes: int
+    count: int
+
+
+def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[Stretch]:
+    """Letters per minute, or per so many minutes that the whole span fits; empty stretches included.
+
+    `by_minute` names minutes in which letters arrived, in order.
+    """
+    rows = list(by_minute)
+    if not rows:
+        return []
+    first, last = rows[0][0], rows[-1][0]
+    minutes = _width(first, last)
+    start, width = _floor(first, minutes), timedelta(minutes=minutes)
+    counts = [0] * (int((last - start) / width) + 1)
+    for moment, count in rows:
+        counts[int((moment - start) / width)] += count
+    return [Stretch(start + place * width, minutes, count) for place, count in enumerate(counts)]
+
+
+def _width(first: datetime, last: datetime) -> int:
+    """The narrowest that needs no more bars than fit; days, however many, at the widest."""
+    span = (last - first).total_seconds() / 60
+    return next((width for width in WIDTHS if span / width < MOST_BARS), WIDTHS[-1])
+
+
+def _floor(moment: datetime, minutes: int) -> datetime:
+    """The start of the stretch that holds the moment: round hours stay round."""
+    since = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    passed = int((moment - since).total_seconds() // 60)
+    return since + timedelta(minutes=passed - passed % minutes)

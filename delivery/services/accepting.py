@@ -1,0 +1,103 @@
+"""Recording acceptances: one statement for all that have gathered, whatever the servers said."""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from common.text import without_controls
+from delivery.models import Attempt, Delivery
+from delivery.services.claimed import Job
+
+log = logging.getLogger(__name__)
+
+# All rows in one parameter: a statement that grows with them would be parsed anew every time.
+_ROWS = {
+    "postgresql": "SELECT * FROM json_to_recordset(%s) "
+    "AS rows (id bigint, token uuid, at timestamptz, remote_id text, state text)",
+    "sqlite": "SELECT value ->> 'id', value ->> 'token', value ->> 'at', value ->> 'remote_id', "
+    "value ->> 'state' FROM json_each(%s)",
+}
+_UPDATE = """
+WITH accepted (id, token, at, remote_id, state) AS ({rows})
+UPDATE delivery_delivery AS delivery SET
+    state = accepted.state, sent_at = accepted.at, remote_id = accepted.remote_id,
+    last_error = '', begun_at = NULL, attempts = attempts + 1, lease_token = NULL, lease_until = NULL
+FROM accepted
+WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """That a server took a message, when, and what it called it. `stored`: it is kept here instead."""
+
+    job: Job
+    at: datetime
+    remote_id: str
+    stored: bool = False
+
+
+def record_accepted(accepted: Sequence[Acceptance]) -> None:
+    """Makes them durable, also after our lease was taken from us: the message did arrive.
+
+    Safe to repeat after a failed commit. One statement, where nobody else has taken anything.
+    """
+    if not accepted:
+        return
+    if _update(accepted) != len(accepted):
+        _record_late(accepted)
+
+
+def acceptance(job: Job, at: datetime, remote_id: str, *, stored: bool) -> Acceptance:
+    return Acceptance(job, at, without_controls(remote_id)[:255], stored)
+
+
+def _update(accepted: Sequence[Acceptance]) -> int:
+    """Those that are still ours. Returns how many."""
+    rows = [
+        {
+            "id": one.job.pk,
+            "token": one.job.token.hex,
+            "at": str(connection.ops.adapt_datetimefield_value(one.at)),
+            "remote_id": one.remote_id,
+            "state": _state(one),
+        }
+        for one in accepted
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_UPDATE.format(rows=_ROWS[connection.vendor]), [json.dumps(rows)])
+        return int(cursor.rowcount)
+
+
+def _state(one: Acceptance) -> str:
+    return (Delivery.State.STORED if one.stored else Delivery.State.SENT).value
+
+
+@transaction.atomic
+def _record_late(accepted: Sequence[Acceptance]) -> None:
+    """Whoever claimed one meanwhile finds its lease gone at the next renewal and skips it if not begun."""
+    known = {one.job.pk: one for one in accepted}
+    for row in Delivery.objects.select_for_update(no_key=True).filter(pk__in=known).order_by("pk"):
+        one = known[row.pk]
+        if (row.remote_id, row.sent_at) == (one.remote_id, one.at):
+            continue  # just now, or by the commit of which we did not hear
+        log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
+        if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
+            Attempt.objects.create(delivery=row, at=one.at, outcome="accepted twice", text=one.remote_id)
+        if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
+            Delivery.objects.filter(pk=row.pk, state=row.state).update(
+                state=_state(one),
+                sent_at=one.at,
+                remote_id=one.remote_id,
+                last_error="",
+                held_for="",
+                begun_at=None,
+                attempts=F("attempts") + 1,
+                lease_token=None,
+                lease_until=None,
+            )

@@ -1,0 +1,147 @@
+"""The half of a pass that claims: it takes rows lane by lane, makes them parcels and hands them over.
+
+It runs beside the half that records, in a thread with a database connection of its own, so that neither
+waits for the other.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from delivery.channels.base import Permanent, Temporary
+from delivery.models import Lane
+from delivery.rules.lanes import claimable
+from delivery.services.claiming import ISSUE_PRIORITY, claim, has_urgent, lanes_with_due
+from delivery.services.database import AWAY
+from delivery.services.lane_shares import leave_shares, take_share
+from delivery.services.letters import Letters
+from delivery.services.notices import take_notices
+from delivery.services.parcels import Done, Task
+from delivery.services.pool import MOST_CONNECTIONS, OpenLane, Pool
+from delivery.services.samples import NothingToShow
+
+log = logging.getLogger(__name__)
+
+RENEW_SHARE = 15.0
+# Parcels are handed over in groups: the first ones go out while the rest is still being made.
+GROUP = 50
+
+
+class Claimer:
+    """Not thread-safe: `look` is called by one thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        pool: Pool,
+        in_flight: set[Task],
+        done: Done,
+        is_finishing: Callable[[], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._pool, self._in_flight, self._done = pool, in_flight, done
+        self._is_finishing, self._clock = is_finishing, clock
+        self._letters = Letters()
+        self._holder = uuid.uuid4()
+        self._shares: dict[int, tuple[int, float]] = {}
+
+    @property
+    def runs_low(self) -> bool:
+        """Whether a lane that had more is through with much of what it was given."""
+        return any(lane.more and not _is_full(lane) for _, lane in self._pool.lanes())
+
+    def look(self) -> datetime | None:
+        """Tops up every lane that runs low. Returns when to ask again, if a lane said so."""
+        now = self._clock()
+        take_notices(now=now)
+        waits = [wait for lane in lanes_with_due(now) if (wait := self._claim_from(lane, now))]
+        return min(waits, default=None)
+
+    def close(self) -> None:
+        """Gives up the shares of connections."""
+        if self._shares:
+            leave_shares(self._holder)
+
+    def _claim_from(self, lane: Lane, now: datetime) -> datetime | None:
+        try:
+            width = self._share(lane, now)
+            open_lane = self._pool.open(lane, width) if width else None
+            return self._top_up(open_lane, lane, now) if open_lane else None
+        except AWAY:
+            raise
+        except Exception:  # a lane that cannot be claimed from stops no other
+            log.exception("claiming failed", extra={"lane": lane.pk})
+            return None
+
+    def _share(self, lane: Lane, now: datetime) -> int:
+        """How many connections of the lane are ours. A serial lane goes by its order alone."""
+        if lane.serial:
+            return 1
+        mine, asked_at = self._shares.get(lane.pk, (0, -RENEW_SHARE))
+        if time.monotonic() - asked_at >= RENEW_SHARE:
+            mine = take_share(lane.pk, self._holder, now, still_open=mine)
+            self._shares[lane.pk] = (mine, time.monotonic())
+        return min(mine, MOST_CONNECTIONS)
+
+    def _top_up(self, open_lane: OpenLane, lane: Lane, now: datetime) -> datetime | None:
+        carrier, full = open_lane.carrier, _is_full(open_lane)
+        # A lane that stopped is asked again when all that it had is settled, and its rest is known.
+        if (carrier.stopped and open_lane.outstanding) or (full and not has_urgent(lane, now)):
+            return None
+        carrier.stopped = False
+        in_flight = self._urgent_in_flight(lane) if full else open_lane.outstanding
+        claimed = claim(lane_id=lane.pk, now=now, in_flight=in_flight, urgent=full, connections=carrier.width)
+        tasks = [Task(job) for job in claimed.jobs]
+        open_lane.more = bool(tasks)
+        open_lane.claimed += len(tasks)
+        self._in_flight.update(tasks)
+        self._hand_over(open_lane, tasks)
+        return claimed.again_at
+
+    def _urgent_in_flight(self, lane: Lane) -> int:
+        rows = (task.job.row for task in list(self._in_flight))
+        return sum(row.lane_id == lane.pk and row.priority < ISSUE_PRIORITY for row in rows)
+
+    def _hand_over(self, open_lane: OpenLane, tasks: Sequence[Task]) -> None:
+        left = list(tasks)
+        try:
+            for group in _groups(tasks):
+                ready = [task for task in group if not self._is_finishing() and self._is_made(task)]
+                for task in ready:
+                    task.is_carried = True
+                if ready:
+                    open_lane.carrier.put(ready)
+                for task in group:
+                    if not task.is_carried:
+                        self._done.put(task)
+                left = left[len(group) :]
+        except BaseException:
+            for task in left:
+                if not task.is_carried:
+                    self._done.put(task)
+            raise
+
+    def _is_made(self, task: Task) -> bool:
+        """Makes the parcel; otherwise sets what becomes of the task."""
+        try:
+            task.parcel = self._letters.parcel(task.job.row, now=self._clock())
+        except AWAY:
+            raise
+        except NothingToShow as error:
+            task.outcome = Permanent(str(error))
+        except Exception as error:  # a poisoned letter or recipient stops nobody else
+            log.exception("a letter cannot be made", extra={"delivery": task.job.pk})
+            task.outcome = Temporary(f"The letter cannot be made: {error}")
+        return task.parcel is not None
+
+
+def _is_full(lane: OpenLane) -> bool:
+    """Whether there is enough to do for longer than a claim takes."""
+    return lane.outstanding > max(2 * lane.carrier.width, claimable(lane.carrier.width) * 2 // 3)
+
+
+def _groups(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
+    for start in range(0, len(tasks), GROUP):
+        yield tasks[start : start + GROUP]

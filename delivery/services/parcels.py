@@ -1,0 +1,68 @@
+"""What the engine hands to connections, and what they bring back."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from delivery.channels.base import Letter, Outcome, Recipient
+from delivery.services.claimed import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """All that sending needs: a letter, its recipient, and what makes a message of them."""
+
+    letter: Letter
+    recipient: Recipient
+    compose: Callable[[Recipient], Any]
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """A job on its way. `outcome` None: it was not begun, and is given back. `begun`: a session had it."""
+
+    job: Job
+    parcel: Parcel | None = None
+    outcome: Outcome | None = None
+    at: datetime | None = None
+    begun: bool = False
+    # Whether a carrier has it, and must be told when its outcome is durable.
+    is_carried: bool = False
+    settled: threading.Event | None = None
+    released: "asyncio.Future[None] | None" = field(default=None, repr=False)
+
+
+# Where the ends of tasks arrive; None only wakes who waits there.
+Done = SimpleQueue[Task | None]
+
+
+class Carrier(Protocol):
+    """The connections of one lane.
+
+    The barrier: a connection begins its next message only when `settle` says that the outcome of its last
+    one is durable. So a killed worker doubles at most one message for each open connection.
+    """
+
+    width: int
+    # Set when the account itself cannot send: what is waiting here is given back, not tried one by one.
+    stopped: bool
+
+    def put(self, tasks: Sequence[Task]) -> None:
+        """Hands tasks over; the end of each arrives in the engine's queue."""
+        ...
+
+    def settle(self, tasks: Sequence[Task]) -> None:
+        """The outcomes of these tasks are durable."""
+        ...
+
+    def leave(self) -> None:
+        """Lets every connection close, once nothing is left to do."""
+        ...
+
+    def join(self, seconds: float) -> None:
+        """Waits for them to be closed."""
+        ...

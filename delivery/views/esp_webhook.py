@@ -1,0 +1,89 @@
+"""Where mail services tell what became of letters: /anymail/<service>/tracking/."""
+
+import base64
+import binascii
+import logging
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from anymail.exceptions import AnymailWebhookValidationFailure
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.csrf import csrf_exempt
+
+from delivery.channels.email.esp.services import ALIASES, SERVICES
+from delivery.channels.email.esp.settings import EspSettings
+from delivery.services.webhook_events import accounts_with
+
+log = logging.getLogger(__name__)
+
+# What those views want that check a signature besides the password, by anymail's names.
+_SIGNED_WITH = {
+    "mailersend": "signing_secret",
+    "mailgun": "webhook_signing_key",
+    "mandrill": "webhook_key",
+    "postal": "webhook_key",
+    "unisender_go": "api_key",
+}
+
+
+@csrf_exempt
+def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
+    """Hands what the service says to anymail's view for it, which sends the signal."""
+    if not _knows_the_secret(request):
+        # Amazon SNS shows its password only when it is asked for one.
+        return HttpResponse(status=401, headers={"WWW-Authenticate": 'Basic realm="Feedletter webhooks"'})
+    name = esp.lower().replace("_", "-")
+    service = SERVICES.get(ALIASES.get(name, name))
+    if service is None:
+        raise Http404
+    return _answered(request, service.backend, list(accounts_with(ALIASES.get(name, name))))
+
+
+def _answered(request: HttpRequest, backend: str, accounts: Sequence[EspSettings | None]) -> HttpResponseBase:
+    """The view's answer, with the account whose signature fits. Raises Http404 where none is set."""
+    failure: AnymailWebhookValidationFailure | None = None
+    for account in accounts or [None]:
+        try:
+            view = _view_class(backend)(**_keys(backend, account))
+            view.setup(request)
+            answer: HttpResponseBase = view.dispatch(request)
+            return answer
+        except AnymailWebhookValidationFailure as error:
+            failure = error
+        except ImproperlyConfigured as error:
+            log.warning("a webhook cannot be answered: %s", type(error).__name__, extra={"esp": backend})
+            raise Http404 from error
+    raise failure or Http404
+
+
+def _view_class(backend: str) -> Any:
+    try:
+        module = import_module(f"anymail.webhooks.{backend}")
+    except ImportError as error:
+        raise Http404 from error  # a service without webhooks
+    ends = ("TrackingWebhookView", "CombinedWebhookView")
+    return next(made for name, made in vars(module).items() if name.endswith(ends))
+
+
+def _keys(backend: str, account: EspSettings | None) -> dict[str, str]:
+    if account is None or backend not in _SIGNED_WITH:
+        return {}
+    own = account.options.get("webhook_key", "")
+    # Mailgun's oldest accounts and Unisender Go sign with the API key.
+    key = own or (account.key if backend in ("mailgun", "unisender_go") else "")
+    return {_SIGNED_WITH[backend]: key} if key else {}
+
+
+def _knows_the_secret(request: HttpRequest) -> bool:
+    """Basic authentication (RFC 7617) with ANYMAIL_WEBHOOK_SECRET, which is name:password."""
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    try:
+        said = base64.b64decode(given, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return False
+    secret = settings.ANYMAIL_WEBHOOK_SECRET
+    return scheme.lower() == "basic" and bool(secret) and constant_time_compare(said, secret)

@@ -1,0 +1,159 @@
+"""A newsletter's rules for posts on its page: rows that read as sentences, and what they do."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.admin import TabularInline
+
+from common.admin_html import link_to, paragraph, table, web_link, when
+from common.text import counted
+from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
+from subscriptions.services.post_rules import MOST_RULES, change_rules, refuse_slow
+from subscriptions.services.trying_rules import Tried, try_rules
+
+SHOWN = 10
+# Few enough to stand in a row; above it the rule stands in a sentence.
+SHORT = {
+    "action": {"keep": "keep only", "drop": "leave out", "replace": "replace in"},
+    "test": {"contains": "contains", "equals": "is", "matches": "matches"},
+}
+
+
+class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One rule, looked at on its own and with the posts that stand in the feeds."""
+
+    class Meta:
+        model = PostRule
+        fields = ("action", "field", "test", "pattern", "replacement", "active", "position")
+        labels = {  # noqa: RUF012
+            "action": "do what",
+            "field": "posts whose",
+            "test": "how",
+            "pattern": "this",
+            "replacement": "put instead",
+            "active": "in use",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, words in SHORT.items():
+            if name in self.fields:
+                self.fields[name].choices = list(words.items())  # type: ignore[attr-defined]
+        for name in ("action", "field", "test"):
+            if name in self.fields:
+                self.fields[name].widget.attrs["style"] = "min-width: 8rem"
+
+        if "position" in self.fields:
+            self.fields["position"].required = False
+            if self.instance.pk is None:
+                # Only a row that was moved has one.
+                self.initial["position"] = None
+
+    def clean_position(self) -> int:
+        given = self.cleaned_data.get("position")
+        return int(self.instance.position if given is None else given)
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if self.errors or not self.has_changed():
+            return
+        try:
+            refuse_slow(self.instance)
+        except ValidationError as error:
+            self.add_error(None, error)
+
+
+class RuleInline(TabularInline):  # type: ignore[misc]
+    """The rules, in an order that is drawn with the mouse."""
+
+    model = PostRule
+    form = RuleForm
+    extra = 0
+    max_num = MOST_RULES
+    ordering_field = "position"
+    hide_ordering_field = True
+    verbose_name_plural = "Rules: which posts it takes, and what it changes in them"
+    fields = ("action", "field", "test", "pattern", "replacement", "active", "position")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("subscriptions.view_subscribable")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("subscriptions.change_subscribable")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("subscriptions.change_subscribable")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("subscriptions.change_subscribable")
+
+
+def save_rules(subscribable: Subscribable, formset: Any) -> None:
+    """What was changed in the rows, through the service. New rows come last unless they were moved."""
+    saved = formset.save(commit=False)
+    there = [row.position for row in subscribable.post_rules.all()]
+    for number, form in enumerate(formset.extra_forms, max(there, default=-1) + 1):
+        if form["position"].data in (None, ""):
+            form.instance.position = number
+    change_rules(subscribable=subscribable, saved=saved, gone=formset.deleted_objects)
+
+
+def what_rules_do(subscribable: Subscribable) -> SafeString | str:
+    """The dry run, of the rules as they were saved; nothing where there are none."""
+    rules = [rule for rule in subscribable.post_rules.all() if rule.active]
+    if not subscribable.hooks and not rules:
+        return ""
+    troubles = format_html_join(
+        "",
+        '<p class="fl-alert">{} On {} it could not judge a post, which was kept as it was: {}</p>',
+        ((str(rule), when(rule.trouble_at), rule.trouble) for rule in rules if rule.trouble),
+    )
+    tried = try_rules(subscribable)
+    kept = sum(each.is_kept for each in tried)
+    said = f"Of the newest {counted(len(tried), 'post')} in its feeds it would take {kept:,}."
+    shown = table(
+        ("post", "it is", "because"),
+        ((web_link(each.link, each.title), _verdict(each), _because(each)) for each in tried),
+        "Its feeds have not been read yet, or are empty.",
+    )
+    return format_html("{}{}{}", troubles, paragraph(said) if tried else "", shown)
+
+
+def _verdict(tried: Tried) -> str:
+    if not tried.is_kept:
+        return "left out"
+    return "changed" if tried.changed_by else "taken"
+
+
+def _because(tried: Tried) -> SafeString:
+    said = [tried.reason[:1].upper() + tried.reason[1:] + "." * (not tried.reason.endswith("."))]
+    if tried.is_kept:
+        said = [*tried.changed_by, *([f"Its title was “{tried.old_title}”."] if tried.old_title else [])]
+    trouble = [each for each in tried.troubles if each not in said]
+    return format_html_join("", "{}<br>", ((line,) for line in (*said, *trouble)))
+
+
+def left_out_lately(subscribable: Subscribable) -> SafeString | str:
+    """Posts that it did not take; nothing where there are none."""
+    rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
+    shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:SHOWN]]
+    return table(("post", "when", "because"), shown) if shown else ""
+
+
+def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
+    """Settled posts of its feeds that cannot be taken in; nothing where there are none."""
+    rows = Stuck.objects.filter(item__feed__in=subscribable.feeds.all())
+    shown = [
+        (link_to(row.item), row.last_error, when(row.next_try_at))
+        for row in rows.select_related("item").defer("item__entry")[:SHOWN]
+    ]
+    if not shown:
+        return ""
+    said = "They have settled, but could not be put into letters. Nothing is lost: they wait."
+    return format_html(
+        '<p class="fl-alert">{}</p>{}', said, table(("post", "what went wrong", "tried again"), shown)
+    )

@@ -1,0 +1,23 @@
+"""`drop_rule ID`: one rule less."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.arguments import find, whole
+from common.commands import FeedletterCommand, Result, Told
+from subscriptions.models import PostRule
+from subscriptions.services.post_rules import drop_rule
+
+
+class Command(FeedletterCommand):
+    help = "Takes away a rule for posts."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("rule", type=whole, metavar="ID", help="“list_rules NAME” shows it.")
+
+    def run(self, **options: Any) -> Result:
+        rows = PostRule.objects.select_related("subscribable")
+        rule = find(rows, "rule", "“list_rules NAME” shows those there are.", pk=options["rule"])
+        pk, said = rule.pk, drop_rule(rule=rule)
+        return Told(f"No longer a rule of {rule.subscribable}: {said}", {"id": pk, "rule": said})

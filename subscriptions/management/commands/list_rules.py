@@ -1,0 +1,20 @@
+"""`list_rules NAME`: a newsletter's rules for posts, in their order."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.commands import FeedletterCommand, Result
+from subscriptions.management.options import add_newsletter, find_subscribable
+from subscriptions.management.rows import rule_row
+
+
+class Command(FeedletterCommand):
+    help = "Lists the rules of a newsletter for the posts of its feeds."
+    empty = "It has no rules: it takes every post as it is. Add one: add_rule NAME --drop --contains WORDS"
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+
+    def run(self, **options: Any) -> Result:
+        return (rule_row(rule) for rule in find_subscribable(options["newsletter"]).post_rules.all())

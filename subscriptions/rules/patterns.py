@@ -1,0 +1,153 @@
+"""What a rule looks for in a text: words, a whole text, or a regular expression with a time limit. Pure."""
+
+import time
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+CONTAINS, EQUALS, MATCHES = "contains", "equals", "matches"
+# Seconds that a pattern may take of a post: when it is saved, and (a busy machine is slower) in use.
+SAVED_WITHIN, USED_WITHIN = 0.05, 0.1
+# A repetition is written out when it is compiled: what a pattern may take then is its size times this.
+MOST_WRITTEN_OUT = 50_000
+MOST_PROBES = 12
+
+_REPEATS = regex.compile(r"\{\s*(\d*)\s*(?:,\s*(\d*)\s*)?\}")
+_GROUP = regex.compile(r"\\(\\|[0-9])")
+_BLANKS = regex.compile(r"\s+")
+_NUL = "\0"
+
+
+class InvalidPattern(ValueError):
+    """A pattern that cannot be used. The message is one sentence for people."""
+
+
+class OutOfTime(Exception):
+    """A pattern took too long for a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """What is left of the time that one pattern has for one post. `at` is of the monotonic clock."""
+
+    at: float
+
+    @classmethod
+    def within(cls, seconds: float) -> "Deadline":
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds. Raises OutOfTime when there are none."""
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise OutOfTime
+        return left
+
+
+@lru_cache(maxsize=128)
+def compiled(test: str, pattern: str) -> Any:
+    """The pattern, ready for use. Raises InvalidPattern.
+
+    Words are found in any case, with accents as they are written, and across line ends.
+    """
+    pattern = composed(pattern)
+    if test != MATCHES:
+        words = r"\s+".join(regex.escape(word) for word in _BLANKS.split(pattern) if word)
+        return regex.compile(rf"\A\s*{words}\s*\Z" if test == EQUALS else words, regex.IGNORECASE)
+    _refuse_huge(pattern)
+    try:
+        return regex.compile(pattern, cache_pattern=False)
+    except (regex.error, RecursionError, OverflowError, MemoryError, ValueError, IndexError) as error:
+        raise InvalidPattern(f"It is no regular expression: {error}.") from error
+
+
+def composed(text: str) -> str:
+    """The text with each accent in its letter (NFC), so that two ways to write it are one."""
+    return unicodedata.normalize("NFC", text)
+
+
+def found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
+    """Whether the text has it. Raises InvalidPattern and OutOfTime."""
+    try:
+        return compiled(test, pattern).search(composed(text), timeout=deadline.left) is not None
+    except TimeoutError as error:
+        raise OutOfTime from error
+
+
+def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Deadline, *, room: int) -> str:
+    r"""The text with the replacement wherever the pattern fits something; \1 is what its first group found.
+
+    Raises InvalidPattern, OutOfTime, and ValueError when the result is longer than `room` characters.
+    """
+    given, text = text, composed(text)
+    pieces, at, size = [], 0, 0
+    for match in _matches(compiled(test, pattern), text, deadline):
+        if match.end() == match.start():
+            continue
+        pieces += [text[at : match.start()], _filled(replacement, match) if test == MATCHES else replacement]
+        at = match.end()
+        size += len(pieces[-1]) + len(pieces[-2])
+        if size > room:
+            raise ValueError(f"It makes the post longer than {room:,} characters.")
+    return "".join([*pieces, text[at:]]) if pieces else given
+
+
+def check(test: str, pattern: str, replacement: str = "") -> None:
+    """Raises InvalidPattern for what cannot be compiled, takes too long, or replaces by what it has not."""
+    expression = compiled(test, pattern)
+    if test != MATCHES:
+        return
+    groups = [int(name) for name in _GROUP.findall(replacement) if name != "\\"]
+    if groups and max(groups) > expression.groups:
+        raise InvalidPattern(f"The replacement has \\{max(groups)}, but the pattern has no such group.")
+    for probe in _probes(pattern):
+        refuse_slow(pattern, probe)
+
+
+def refuse_slow(pattern: str, text: str) -> None:
+    """Raises InvalidPattern if the regular expression takes too long for this text."""
+    try:
+        found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
+    except OutOfTime as error:
+        raise InvalidPattern(
+            "It can take too long: a repetition stands within another, perhaps, as in (a+)+. Make it simpler."
+        ) from error
+
+
+def _matches(expression: Any, text: str, deadline: Deadline) -> Iterator[Any]:
+    try:
+        yield from expression.finditer(text, timeout=deadline.left)
+    except TimeoutError as error:
+        raise OutOfTime from error
+
+
+def _filled(replacement: str, match: Any) -> str:
+    def of_group(reference: Any) -> str:
+        name = str(reference.group(1))
+        if name == "\\":
+            return name
+        return str(match.group(int(name)) or "") if int(name) <= match.re.groups else ""
+
+    return str(_GROUP.sub(of_group, replacement))
+
+
+def _refuse_huge(pattern: str) -> None:
+    size = len(pattern)
+    for bounds in _REPEATS.findall(pattern):
+        size *= max([int(bound[:9]) for bound in bounds if bound] or [1]) or 1
+        if size > MOST_WRITTEN_OUT:
+            raise InvalidPattern(
+                "Its repetitions, multiplied, are too many. Use smaller numbers, or + and *."
+            )
+
+
+def _probes(pattern: str) -> Iterator[str]:
+    """Texts that a hostile pattern stumbles over: many of a character that it speaks of, and then another."""
+    letters = dict.fromkeys(char for char in pattern if char.isalnum() or char in " -_.,")
+    for char in [*dict.fromkeys("a1 "), *letters][:MOST_PROBES]:
+        yield char * 500 + _NUL

@@ -1,0 +1,220 @@
+"""A newsletter's rules for posts: which it takes, what it changes in them, in which order they come. Pure."""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from common.html import MAX_HTML, clean
+from common.text import one_line
+from feeds.parsing.entry import Entry
+from subscriptions.rules import html_text, patterns
+from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
+
+KEEP, DROP, REPLACE = "keep", "drop", "replace"
+ANY, TITLE, AUTHOR, CATEGORY, CONTENT, LINK = "any", "title", "author", "category", "content", "link"
+REPLACEABLE = (ANY, TITLE, CONTENT)
+MAX_TITLE = 2_000
+NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text", LINK: "link"}
+TOO_SLOW = "Its regular expression takes too long for this post."
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; `key` is how its row is found again. Words as in subscriptions.models.PostRule."""
+
+    action: str
+    field: str
+    test: str
+    pattern: str
+    replacement: str = ""
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A rule that could not judge a post, which is kept as it is."""
+
+    rule: Rule
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a post is taken. `reason` completes “Weekly left it out: …”."""
+
+    is_kept: bool = True
+    reason: str = ""
+    troubles: tuple[Trouble, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """An entry after the rules that replace, and those that changed something."""
+
+    entry: Entry
+    changed_by: tuple[Rule, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+
+class InvalidRule(ValueError):
+    """A rule that could not work; `field` names what is wrong with it. The message is one sentence."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def check(rule: Rule) -> None:
+    """Raises InvalidRule for a rule that could not work, or could take too long."""
+    if not rule.pattern.strip():
+        raise InvalidRule("pattern", "Say what to look for.")
+    if rule.action == REPLACE and rule.field not in REPLACEABLE:
+        raise InvalidRule("field", "Only in the title and the text can something be replaced.")
+    if rule.action != REPLACE and rule.replacement:
+        raise InvalidRule("replacement", "Only a rule that replaces has use for it. Leave it empty.")
+    try:
+        patterns.check(rule.test, rule.pattern, rule.replacement)
+    except InvalidPattern as error:
+        raise InvalidRule("pattern", str(error)) from error
+
+
+def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
+    """Raises InvalidRule if its regular expression takes too long for one of these posts."""
+    if rule.test != MATCHES:
+        return
+    for entry in entries:
+        for _, value in _values(rule.field, entry):
+            try:
+                patterns.refuse_slow(rule.pattern, value)
+            except InvalidPattern as error:
+                raise InvalidRule("pattern", f"{error} (Tried on “{entry.title or entry.link}”.)") from error
+
+
+def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
+    """Whether a newsletter with these rules takes the post.
+
+    Where there are rules that keep, it has to fit one of them; if it fits one that drops, it goes. A rule
+    that cannot judge it speaks for keeping it.
+    """
+    troubles: list[Trouble] = []
+    for rule in _of(DROP, rules):
+        if field := _fits(rule, entry, troubles, otherwise=""):
+            return Verdict(False, _reason(rule, field), tuple(troubles))
+    keeping = list(_of(KEEP, rules))
+    if keeping and not any(_fits(rule, entry, troubles, otherwise=rule.field) for rule in keeping):
+        return Verdict(False, _missing(keeping), tuple(troubles))
+    return Verdict(True, "", tuple(troubles))
+
+
+def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
+    """The entry after the rules that replace, in their order, each on what the one before has left."""
+    changed_by, troubles = [], []
+    for rule in _of(REPLACE, rules):
+        try:
+            after = _replaced(rule, entry)
+        except (OutOfTime, ValueError) as error:
+            troubles.append(_trouble(rule, error))
+            continue
+        if after != entry:
+            changed_by.append(rule)
+        entry = after
+    return Rewritten(entry, tuple(changed_by), tuple(troubles))
+
+
+def in_order(posts: Sequence[T], order: str, title: Callable[[T], str]) -> list[T]:
+    """Posts that come newest first, in the order wanted. By title: case and accents aside, untitled last."""
+    if order == "oldest":
+        return list(reversed(posts))
+    if order == "title":
+        return sorted(posts, key=lambda post: _alphabetical(title(post)))
+    return list(posts)
+
+
+def sentence(rule: Rule) -> str:
+    """The rule as people read it: “Leave out posts whose title contains “sponsored”.”"""
+    what = f"{'' if rule.field == ANY else NOUNS[rule.field] + ' '}{_verb(rule)}"
+    if rule.action == REPLACE:
+        where = "the title and the text" if rule.field == ANY else f"the {NOUNS[rule.field]}"
+        found = {CONTAINS: "", EQUALS: "where it is all there is, "}.get(rule.test, "what matches ")
+        by = f"put “{rule.replacement}”" if rule.replacement else "put nothing"
+        return f"In {where}, for {found}“{rule.pattern}” {by}."
+    start = "Keep only posts" if rule.action == KEEP else "Leave out posts"
+    return f"{start} {'in which anything ' if rule.field == ANY else 'whose '}{what}."
+
+
+def _of(action: str, rules: Sequence[Rule]) -> Iterator[Rule]:
+    return (rule for rule in rules if rule.action == action)
+
+
+def _fits(rule: Rule, entry: Entry, troubles: list[Trouble], *, otherwise: str) -> str:
+    """The field by which the entry fits the rule, or nothing; `otherwise` where the rule cannot tell."""
+    deadline = Deadline.within(patterns.USED_WITHIN)
+    try:
+        for field, value in _values(rule.field, entry):
+            if patterns.found(rule.test, rule.pattern, value, deadline):
+                return field
+    except (OutOfTime, ValueError) as error:
+        troubles.append(_trouble(rule, error))
+        return otherwise
+    return ""
+
+
+def _trouble(rule: Rule, error: Exception) -> Trouble:
+    return Trouble(rule, TOO_SLOW if isinstance(error, OutOfTime) else str(error))
+
+
+def _values(field: str, entry: Entry) -> Iterator[tuple[str, str]]:
+    """The texts of an entry that a rule for that field looks at, each with its own field."""
+    every: dict[str, Callable[[], Iterable[str]]] = {
+        TITLE: lambda: (entry.title,),
+        AUTHOR: lambda: entry.authors,
+        CATEGORY: lambda: entry.categories,
+        LINK: lambda: (entry.link,),
+        CONTENT: lambda: (html_text.visible(entry.html),),
+    }
+    for name in every if field == ANY else (field,):
+        yield from ((name, value) for value in every[name]())
+
+
+def _replaced(rule: Rule, entry: Entry) -> Entry:
+    deadline = Deadline.within(patterns.USED_WITHIN)
+
+    def substituted(text: str, room: int = MAX_HTML) -> str:
+        return patterns.replaced(rule.test, rule.pattern, rule.replacement, text, deadline, room=room)
+
+    changes: dict[str, str] = {}
+    if rule.field in (ANY, TITLE) and (title := substituted(entry.title, MAX_TITLE)) != entry.title:
+        changes["title"] = one_line(title)
+    if rule.field in (ANY, CONTENT):
+        for name in ("content", "summary"):
+            before = getattr(entry, name)
+            if (after := html_text.changed(before, substituted)) != before:
+                changes[name] = clean(after, base=entry.base or entry.link)
+    return replace(entry, **changes) if changes else entry  # type: ignore[arg-type]
+
+
+def _verb(rule: Rule) -> str:
+    verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
+    return f"{verb} “{rule.pattern}”"
+
+
+def _reason(rule: Rule, field: str) -> str:
+    return f"its {NOUNS[field]} {_verb(rule)}"
+
+
+def _missing(keeping: Sequence[Rule]) -> str:
+    if len(keeping) > 1:
+        return f"it fits none of the {len(keeping)} rules for what to keep"
+    (rule,) = keeping
+    verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
+    whose = "nothing in it" if rule.field == ANY else f"no {NOUNS[rule.field]} of it"
+    return f"{whose} {verb} “{rule.pattern}”"
+
+
+def _alphabetical(title: str) -> tuple[bool, str]:
+    plain = "".join(char for char in unicodedata.normalize("NFKD", title) if not unicodedata.combining(char))
+    key = plain.casefold().lstrip(" \t“”„«»‘’‚'\"([¡¿…")
+    return not key, key

@@ -1,0 +1,125 @@
+"""Issues on the command line."""
+
+from datetime import timedelta
+
+import pytest
+
+from common.clock import utcnow
+from delivery.models import Delivery, Issue
+from subscriptions.models import Subscribable
+from tests.console import json_of, printed, refused
+from tests.delivery.services.ledger import queued, states
+from tests.factories import FeedFactory, IssueFactory, SubscriptionFactory, SuppressionFactory
+
+pytestmark = pytest.mark.django_db
+KEYS = ["id", "newsletter", "title", "state", "created_at", "release_at", "published_at"]
+KEYS += ["recipients", "arrived", "waiting", "held", "failed", "cancelled"]
+HOUR = timedelta(hours=1)
+
+
+def a_draft(readers: int = 2) -> Issue:
+    issue: Issue = IssueFactory(published_at=None)
+    SubscriptionFactory.create_batch(readers, subscribable=issue.subscribable)
+    return issue
+
+
+def test_list_issues_filters_by_newsletter_and_state() -> None:
+    draft, sent = a_draft(), IssueFactory()
+    queued(2, issue=sent, state="sent")
+    rows = json_of("list_issues")
+    assert [row["id"] for row in rows] == [draft.pk, sent.pk]
+    assert list(rows[0]) == KEYS
+    (row,) = json_of("list_issues", "--state", "sent")
+    assert (row["id"], row["state"], row["arrived"], row["recipients"]) == (sent.pk, "sent", 2, 2)
+    (row,) = json_of("list_issues", "--newsletter", draft.subscribable.name)
+    assert (row["id"], row["state"]) == (draft.pk, "draft")
+    assert "There is no newsletter nowhere." in refused("list_issues", "--newsletter", "nowhere")
+    assert printed("list_issues", "--state", "paused").strip() == "There are no such issues."
+
+
+def test_show_issue_tells_counts_and_the_domains_in_trouble() -> None:
+    issue = IssueFactory()
+    queued(2, issue=issue, state="failed", domain="refuses.example")
+    queued(3, issue=issue, state="sent", sent_at=utcnow())
+    row = json_of("show_issue", str(issue.pk))
+    assert (row["sent"], row["failed"], row["per_minute"], row["bounced"]) == (3, 2, 3, 0)
+    assert row["domains"][0]["domain"] == "refuses.example"
+    assert "at refuses.example" in printed("show_issue", str(issue.pk))
+    assert "There is no issue 999." in refused("show_issue", "999")
+
+
+def test_a_draft_is_approved_now_or_for_a_time() -> None:
+    issue = a_draft()
+    at = (utcnow() + HOUR).isoformat()
+    row = json_of("approve_issue", str(issue.pk), "--at", at)
+    assert (row["state"], row["release_at"]) == ("draft", at)
+    assert "with its offset" in refused("approve_issue", str(issue.pk), "--at", "2026-03-01T07:00")
+    assert "has passed" in refused("approve_issue", str(issue.pk), "--at", "2020-03-01T07:00+00:00")
+    row = json_of("approve_issue", str(issue.pk))
+    assert (row["state"], row["recipients"], row["waiting"]) == ("sending", 2, 2)
+    assert "has gone out already" in refused("approve_issue", str(issue.pk))
+
+
+def test_a_draft_is_discarded_and_taken_back() -> None:
+    issue = a_draft()
+    assert json_of("discard_issue", str(issue.pk))["state"] == "cancelled"
+    assert "was discarded" in refused("approve_issue", str(issue.pk))
+    assert json_of("discard_issue", str(issue.pk), "--undo")["state"] == "draft"
+
+
+def test_an_issue_is_paused_resumed_and_cancelled() -> None:
+    issue = IssueFactory()
+    queued(2, issue=issue)
+    row = json_of("pause_issue", str(issue.pk))
+    assert (row["state"], row["held"]) == ("paused", 2)
+    row = json_of("resume_issue", str(issue.pk))
+    assert (row["state"], row["waiting"]) == ("sending", 2)
+    row = json_of("cancel_issue", str(issue.pk))
+    assert (row["state"], row["cancelled"]) == ("cancelled", 2)
+    assert "Discard it instead." in refused("cancel_issue", str(a_draft().pk))
+
+
+def test_retry_failed_says_how_many_and_whom_it_skips() -> None:
+    issue = IssueFactory()
+    fine, suppressed = queued(2, issue=issue, state="failed")
+    SuppressionFactory(core=suppressed.destination.core)
+    dry = json_of("retry_failed", str(issue.pk), "--dry-run")
+    assert dry == {"failed": 2, "skipped": 1, "queued": 0}
+    assert states() == {"failed": 2}
+    said = printed("retry_failed", str(issue.pk))
+    assert said.startswith("1 failed delivery queued again. 1 skipped: suppressed")
+    assert Delivery.objects.get(state="queued").pk == fine.pk
+
+
+def test_send_late_says_how_many() -> None:
+    issue = IssueFactory()
+    SubscriptionFactory(subscribable=issue.subscribable, confirmed_at=issue.published_at + HOUR)
+    assert json_of("send_late", str(issue.pk), "--dry-run") == {"late": 1, "queued": 0}
+    assert printed("send_late", str(issue.pk)).strip() == "It is on its way to 1 late subscriber."
+    assert json_of("send_late", str(issue.pk)) == {"late": 0, "queued": 0}
+
+
+def test_a_newsletter_is_paused_and_resumed() -> None:
+    issue = IssueFactory()
+    queued(1, issue=issue)
+    name = issue.subscribable.name
+    assert json_of("pause_newsletter", name, "--reason", "Because.")["changed"] is True
+    assert Subscribable.objects.get().sending_paused_reason == "Because."
+    assert "was paused already" in printed("pause_newsletter", name)
+    assert json_of("list_issues")[0]["state"] == "paused"
+    Delivery.objects.update(state="held", held_for="pause")
+    assert json_of("resume_newsletter", name)["queued"] == 1
+
+
+def test_a_newsletter_is_defined_with_its_approval() -> None:
+    feed = str(FeedFactory().pk)
+    usual = ("define_subscribable", "letters", "--feed", feed, "--from", "Blog <blog@example.org>")
+    assert "--approval-minutes: Say after how many minutes" in refused(*usual, "--approval", "delay")
+    said = refused(*usual, "--approval", "click", "--approval-minutes", "5")
+    assert "--approval-minutes: Only what goes out after a while" in said
+    json_of(*usual, "--approval", "delay", "--approval-minutes", "30")
+    letters = Subscribable.objects.get()
+    assert (letters.approval, letters.approval_minutes) == ("delay", 30)
+    json_of("alter_subscribable", "letters", "--approval", "click")
+    letters.refresh_from_db()
+    assert (letters.approval, letters.approval_minutes) == ("click", None)

@@ -1,0 +1,149 @@
+"""DMARC: found at the domain or its organisation's, read, and what it means for our letters."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.doctor.dmarc import (
+    Place,
+    dmarc_records,
+    find_place,
+    judge_alignment,
+    judge_policy,
+    judge_report_address,
+    read_dmarc,
+)
+from delivery.doctor.domains import aligned, organisation
+from delivery.doctor.findings import Verdict, worst
+from delivery.doctor.tags import read_tags
+from tests.delivery.doctor.zones import zone
+
+GOOD = "v=DMARC1; p=none; rua=mailto:d@example.org"
+
+
+def place(*records: str, domain: str = "example.org", at: str = "") -> Place:
+    return Place(domain, at or domain, records)
+
+
+@pytest.mark.parametrize(
+    ("domain", "wanted"),
+    [
+        ("news.example.org", "example.org"),
+        ("a.b.example.co.uk", "example.co.uk"),
+        ("Example.ORG.", "example.org"),
+        ("co.uk", "co.uk"),
+        ("localhost", "localhost"),
+        ("", ""),
+    ],
+)
+def test_the_organisation_is_what_somebody_registered(domain: str, wanted: str) -> None:
+    assert organisation(domain) == wanted
+
+
+def test_domains_of_one_organisation_are_aligned_unless_that_is_strict() -> None:
+    assert aligned("example.org", "Bounces.Example.org")
+    assert not aligned("example.org", "bounces.example.org", strict=True)
+    assert aligned("example.org", "example.org", strict=True)
+    assert not aligned("one.co.uk", "two.co.uk")
+
+
+def test_the_record_of_the_domain_goes_before_that_of_its_organisation() -> None:
+    both = zone(
+        {("_dmarc.a.example.org", "TXT"): [GOOD], ("_dmarc.example.org", "TXT"): ["v=DMARC1; p=reject"]}
+    )
+    assert find_place("a.example.org", both).records == (GOOD,)
+    found = find_place("b.a.example.org", both)
+    assert (found.name, found.records) == ("_dmarc.example.org", ("v=DMARC1; p=reject",))
+
+
+def test_a_missing_record_is_given_to_copy_for_the_organisation() -> None:
+    (finding,) = judge_policy(find_place("news.example.org", zone({})))
+    assert finding.verdict is Verdict.WRONG
+    assert finding.publish is not None
+    assert finding.publish.name == "_dmarc.example.org"
+    assert worst(judge_policy(place(finding.publish.value))) is Verdict.GOOD
+
+
+def test_no_answer_is_no_missing_record() -> None:
+    found = find_place("example.org", zone({}, failing=["_dmarc.example.org"]))
+    assert worst(judge_policy(found)) is Verdict.BETTER
+
+
+@pytest.mark.parametrize(
+    ("records", "verdict", "words"),
+    [
+        ((GOOD,), "good", "p=none"),
+        (("v=DMARC1;p=reject;rua=mailto:d@example.org",), "good", "p=reject"),
+        (("v=DMARC1; p=none",), "could be better", "rua"),
+        ((GOOD, GOOD), "wrong", "2 DMARC records"),
+        (("v=DMARC1; p=maybe",), "wrong", "none of"),
+        (("v=DMARC1; rua=mailto:d@example.org",), "wrong", "p= is missing"),
+        (("v=DMARC1; p=none; p=reject",), "wrong", "twice"),
+        (("v=DMARC1; p=none; nonsense",), "wrong", "no tag"),
+        (("v=DMARC1; p=none; aspf=x",), "wrong", "aspf"),
+    ],
+)
+def test_what_a_record_says(records: tuple[str, ...], verdict: str, words: str) -> None:
+    findings = judge_policy(place(*records))
+    assert worst(findings) == verdict
+    assert words in " ".join(finding.says for finding in findings)
+
+
+def test_the_policy_for_subdomains_counts_below_the_record() -> None:
+    record = "v=DMARC1; p=none; sp=reject; rua=mailto:d@example.org"
+    (finding,) = judge_policy(place(record, domain="news.example.org", at="example.org"))
+    assert "p=reject" in finding.says
+
+
+@pytest.mark.parametrize(
+    ("record", "envelope", "signers", "others", "verdict"),
+    [
+        (GOOD, "bounces.example.org", ["example.org"], False, "good"),
+        (GOOD, "bounces.elsewhere.example", ["example.org"], False, "could be better"),
+        (GOOD, "example.org", [], True, "could be better"),
+        (GOOD, "elsewhere.example", [], False, "wrong"),
+        (GOOD, "elsewhere.example", [], True, "could be better"),
+        (f"{GOOD}; aspf=s; adkim=s", "bounces.example.org", ["news.example.org"], False, "wrong"),
+        (f"{GOOD}; aspf=s", "bounces.example.org", ["example.org"], False, "could be better"),
+    ],
+)
+def test_letters_pass_by_return_address_or_signature(
+    record: str, envelope: str, signers: list[str], others: bool, verdict: str
+) -> None:
+    findings = judge_alignment(place(record), envelope=envelope, signers=signers, others_may_sign=others)
+    assert worst(findings) == verdict
+
+
+def test_reports_to_others_need_their_consent() -> None:
+    found = place("v=DMARC1; p=none; rua=mailto:a@example.org,mailto:b@reports.example!10m")
+    (finding,) = judge_report_address(found, zone({}))
+    assert finding.publish is not None
+    agreed = zone({(finding.publish.name, "TXT"): [finding.publish.value]})
+    assert judge_report_address(found, agreed) == []
+
+
+def test_only_records_that_begin_with_the_version_count() -> None:
+    assert dmarc_records(["p=none; v=DMARC1", "v=DMARC1", "v = DMARC1 ; p=none", "v=DMARC10"]) == (
+        "v=DMARC1",
+        "v = DMARC1 ; p=none",
+    )
+
+
+PIECES = st.sampled_from(["v=DMARC1", "p=", "p=none", "rua=mailto:", "=", ";", "aspf=s", "\x00", "sp=x", ","])
+
+
+@given(st.one_of(st.text(), st.lists(st.one_of(PIECES, st.text(max_size=8))).map(";".join)))
+def test_reading_and_judging_never_raise(text: str) -> None:
+    read_tags(text)
+    read_dmarc(text)
+    for records in ((text,), dmarc_records([text])):
+        found = place(*records)
+        judge_policy(found)
+        judge_report_address(found, zone({}))
+        judge_alignment(found, envelope=text, signers=[text], others_may_sign=False)
+
+
+@given(st.text(), st.text())
+def test_no_domain_is_too_odd(one: str, other: str) -> None:
+    organisation(one)
+    aligned(one, other)

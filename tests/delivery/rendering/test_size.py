@@ -1,0 +1,59 @@
+"""Gmail hides what comes after 102 KB: no letter is larger if it can be read elsewhere."""
+
+import pytest
+
+from common.html import clean
+from delivery.rendering.facts import IssueFacts
+from delivery.rendering.issue import render_issue
+from delivery.rendering.themes import ThemeFacts
+from feeds.parsing.entry import Media
+from tests.delivery.rendering.samples import entry, facts, html_of, one, text_of
+
+CUT = "Continue reading on the web"
+BASE = "https://blog.example/1"
+PARAGRAPH = '<p>Rain on the <a href="/river">river</a>, and <em>more</em> of it.</p>'
+MEDIA = tuple(
+    Media(f"https://i.example/{number}/{'x' * 100}.jpg", "image/jpeg", alt="rain " * 40)
+    for number in range(10)
+)
+LARGE: dict[str, IssueFacts] = {
+    "300 KB": one(entry(content=clean(PARAGRAPH * 5000, base=BASE))),
+    "no space in it": one(entry(content="x" * 300_000)),
+    "50 long posts": facts(*(entry(n % 9, content=clean(PARAGRAPH * 300, base=BASE)) for n in range(50))),
+    "200 posts": facts(*(entry(n % 9, title="Rain " * 60, content="<p>x</p>" * 500) for n in range(200))),
+    "all tags": facts(*(entry(n, content="<p>" + "<b>x</b>" * 5000 + "</p>") for n in range(9))),
+    "lists": one(entry(content=clean("<ul>" + "<li>x</li>" * 20_000 + "</ul>", base=BASE))),
+    "tables": one(entry(content=clean("<table>" + "<tr><td>1<td>2" * 9_000 + "</table>", base=BASE))),
+    "images": one(entry(content=clean('<p><img src="/a.jpg" alt="rain"></p>' * 3000, base=BASE))),
+    "arabic": facts(*(entry(n, content="<p>" + "مطر " * 30_000 + "</p>") for n in range(5))),
+    "many words around": facts(
+        *(entry(n % 9, content="<p>x</p>" * 3000) for n in range(30)),
+        theme=ThemeFacts(header="https://e.org/ " * 130, footer="a " * 1000, postal_address="b " * 1000),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_letter_fits_and_says_where_the_rest_is(name: str) -> None:
+    letter = render_issue(LARGE[name])
+    html, text = html_of(letter), text_of(letter)
+    assert len(html.encode()) < 102_000
+    assert CUT in html
+    assert f"{CUT}: https://blog.example/" in text
+    assert html.rstrip().endswith("</html>")
+    assert "Unsubscribe" in html
+
+
+def test_posts_full_of_media_fit_as_well() -> None:
+    letter = render_issue(facts(*(entry(n % 9, media=MEDIA) for n in range(50))))
+    assert len(html_of(letter).encode()) < 102_000
+
+
+def test_images_that_are_written_out_in_a_post_are_left_out() -> None:
+    image = f'<img src="data:image/png;base64,{"iVBORw0K" * 40_000}" alt="A chart">'
+    content = clean(f"<p>Before.</p><p>{image}</p><p>After.</p>", base=BASE)
+    html = html_of(render_issue(one(entry(content=content))))
+    assert "base64" not in html
+    assert "A chart" in html
+    assert "After." in html
+    assert CUT not in html

@@ -1,0 +1,98 @@
+"""How an issue stands, from its counts alone."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.rules.approval import release_of
+from delivery.rules.progress import (
+    MOST_BARS,
+    STATES,
+    Flags,
+    arrived,
+    ended,
+    state_of,
+    stretches,
+    time_left,
+    total,
+    waiting,
+)
+
+NOW = datetime(2026, 3, 2, 12, 7, tzinfo=UTC)
+LEDGER = ("queued", "sending", "sent", "stored", "deferred", "failed", "held", "cancelled")
+some_counts = st.dictionaries(st.sampled_from(LEDGER), st.integers(0, 10_000))
+
+
+@given(some_counts)
+def test_every_delivery_is_done_waits_or_is_held(counts: dict[str, int]) -> None:
+    assert ended(counts) + waiting(counts) + counts.get("held", 0) == total(counts)
+    assert arrived(counts) <= ended(counts)
+
+
+@given(some_counts, st.booleans(), st.booleans(), st.booleans())
+def test_an_issue_is_in_one_of_five_states(
+    counts: dict[str, int], published: bool, cancelled: bool, paused: bool
+) -> None:
+    state = state_of(Flags(published, cancelled, paused), counts)
+    assert state in STATES
+    assert (state == "cancelled") == cancelled
+    assert state != "sending" or waiting(counts)
+
+
+@pytest.mark.parametrize(
+    ("flags", "counts", "state"),
+    [
+        (Flags(published=False, cancelled=False, paused=False), {}, "draft"),
+        (Flags(published=False, cancelled=False, paused=True), {}, "draft"),
+        (Flags(published=True, cancelled=False, paused=False), {}, "sent"),
+        (Flags(published=True, cancelled=False, paused=False), {"sent": 1, "deferred": 1}, "sending"),
+        (Flags(published=True, cancelled=False, paused=False), {"sent": 1, "held": 1}, "sent"),
+        (Flags(published=True, cancelled=False, paused=True), {"sent": 1, "held": 1}, "paused"),
+        (Flags(published=True, cancelled=False, paused=True), {"sent": 1}, "sent"),
+        (Flags(published=True, cancelled=True, paused=True), {"queued": 1}, "cancelled"),
+    ],
+)
+def test_the_states_in_words(flags: Flags, counts: dict[str, int], state: str) -> None:
+    assert state_of(flags, counts) == state
+
+
+def test_the_time_that_is_left() -> None:
+    assert time_left({"queued": 90, "deferred": 10, "held": 5}, 50) == timedelta(minutes=2)
+    assert time_left({"queued": 90}, 0) is None
+    assert time_left({"sent": 90}, 50) is None
+
+
+minutes = st.lists(
+    st.tuples(st.integers(0, 200_000), st.integers(1, 500)), min_size=1, max_size=40, unique_by=lambda r: r[0]
+)
+
+
+@given(minutes)
+def test_the_chart_loses_no_letter_and_stays_narrow(rows: list[tuple[int, int]]) -> None:
+    by_minute = [(NOW + timedelta(minutes=minute), count) for minute, count in sorted(rows)]
+    bars = stretches(by_minute)
+    assert sum(bar.count for bar in bars) == sum(count for _, count in rows)
+    assert len({bar.minutes for bar in bars}) == 1
+    assert len(bars) <= MOST_BARS + 1 or bars[0].minutes == 1440
+    assert bars[0].start <= by_minute[0][0]
+    assert by_minute[-1][0] < bars[-1].start + timedelta(minutes=bars[-1].minutes)
+    assert {two.start - one.start for one, two in pairwise(bars)} <= {timedelta(minutes=bars[0].minutes)}
+
+
+def test_a_short_sending_is_drawn_by_the_minute_and_a_long_one_by_round_hours() -> None:
+    short = stretches([(NOW, 5), (NOW + timedelta(minutes=3), 7)])
+    assert [bar.count for bar in short] == [5, 0, 0, 7]
+    long = stretches([(NOW, 5), (NOW + timedelta(days=5), 7)])
+    assert (long[0].minutes, long[0].start.minute) == (60, 0)
+    assert stretches([]) == []
+
+
+def test_what_a_newsletter_wants_before_an_issue_goes() -> None:
+    assert release_of("none", None, NOW).waits is False
+    assert (release_of("click", None, NOW).waits, release_of("click", None, NOW).at) == (True, None)
+    assert release_of("delay", 45, NOW).at == NOW + timedelta(minutes=45)
+    # Without its minutes (a row of another hand), it is better to wait than to send.
+    assert release_of("delay", None, NOW).waits

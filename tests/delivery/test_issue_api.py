@@ -1,0 +1,94 @@
+"""Issues in the API: how they stand, and what may be done to them by whom."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from common.clock import utcnow
+from delivery.models import Issue
+from tests.delivery.services.ledger import queued, states
+from tests.factories import IssueFactory, SubscriptionFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def reader() -> Client:
+    """Staff who may not change issues."""
+    client = Client()
+    client.force_login(User.objects.create_user("bob", is_staff=True))
+    return client
+
+
+@pytest.fixture
+def editor() -> Client:
+    client = Client()
+    user = User.objects.create_user("ada", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="change_issue"))
+    client.force_login(user)
+    return client
+
+
+def a_draft() -> Issue:
+    issue: Issue = IssueFactory(published_at=None)
+    SubscriptionFactory.create_batch(2, subscribable=issue.subscribable)
+    return issue
+
+
+def post(client: Client, issue: Issue, action: str, body: Any = None) -> Any:
+    return client.post(f"/api/v1/issues/{issue.pk}/{action}/", body or {}, content_type="application/json")
+
+
+def test_an_issue_tells_its_state_and_counts(reader: Client, django_assert_max_num_queries: Any) -> None:
+    issue = IssueFactory()
+    queued(2, issue=issue, state="sent")
+    queued(1, issue=issue, state="failed")
+    row = reader.get(f"/api/v1/issues/{issue.pk}/").json()
+    assert row["state"] == "sent"
+    assert (row["counts"]["sent"], row["counts"]["failed"], row["counts"]["queued"]) == (2, 1, 0)
+    for _ in range(9):
+        queued(1, issue=IssueFactory())
+    with django_assert_max_num_queries(6):
+        assert len(reader.get("/api/v1/issues/").json()["results"]) == 10
+
+
+def test_a_draft_is_approved_at_a_time_then_now(editor: Client) -> None:
+    issue = a_draft()
+    at = (utcnow() + timedelta(hours=1)).isoformat()
+    row = post(editor, issue, "approve", {"at": at}).json()
+    assert row["state"] == "draft"
+    assert row["release_at"] is not None
+    assert post(editor, issue, "approve", {"at": "soon"}).status_code == 400
+    assert post(editor, issue, "approve", {"at": "2020-01-01T00:00:00Z"}).status_code == 409
+    assert post(editor, issue, "approve").json()["state"] == "sending"
+    assert states() == {"queued": 2}
+    answer = post(editor, issue, "approve")
+    assert answer.status_code == 409
+    assert "has gone out already" in answer.json()["detail"]
+
+
+def test_an_issue_is_paused_resumed_and_cancelled_and_a_draft_discarded(editor: Client) -> None:
+    issue = IssueFactory()
+    queued(2, issue=issue)
+    assert post(editor, issue, "pause").json()["state"] == "paused"
+    assert states() == {"held": 2}
+    assert post(editor, issue, "resume").json()["counts"]["queued"] == 2
+    assert post(editor, issue, "cancel").json()["counts"]["cancelled"] == 2
+    draft = a_draft()
+    assert post(editor, draft, "pause").status_code == 409
+    row = post(editor, draft, "cancel").json()
+    assert (row["state"], row["published_at"]) == ("cancelled", None)
+    assert post(editor, IssueFactory.build(pk=999_999), "pause").status_code == 404
+
+
+@pytest.mark.parametrize("action", ["approve", "pause", "resume", "cancel"])
+def test_only_staff_who_may_change_issues_do_so(reader: Client, action: str) -> None:
+    issue = a_draft()
+    assert post(reader, issue, action).status_code == 403
+    assert post(Client(), issue, action).status_code in (401, 403)
+    assert reader.get(f"/api/v1/issues/{issue.pk}/{action}/").status_code in (403, 405)
+    issue.refresh_from_db()
+    assert (issue.published_at, issue.cancelled_at) == (None, None)

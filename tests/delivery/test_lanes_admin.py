@@ -1,0 +1,210 @@
+"""The pages of lanes and mail accounts."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from delivery.models import Account, Delivery, Lane, LaneDomain, LaneUse
+from delivery.rules.windows import minute_of
+from delivery.services.accounts import add_account
+from delivery.services.lane_shares import take_share
+from tests.delivery.services.ledger import a_lane, queued
+from tests.factories import SubscribableFactory
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.django_db
+
+URL = "smtp://ada:s3cret@127.0.0.1:2"
+
+
+def lane_page(lane: Lane) -> str:
+    return reverse("admin:delivery_lane_change", args=[lane.pk])
+
+
+def shown(client: Client, url: str) -> str:
+    answer = client.get(url)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def filled(client: Client, lane: Lane, **changes: str) -> dict[str, str]:
+    """What the lane's form would post, with changes."""
+    response: Any = client.get(lane_page(lane))
+    posted: dict[str, str] = {}
+    forms = [response.context["adminform"].form]
+    for inline in response.context["inline_admin_formsets"]:
+        forms += [inline.formset.management_form, *inline.formset.forms]
+    for form in forms:
+        for bound in form:
+            value = bound.value()
+            posted[bound.html_name] = "" if value is None else str(value)
+    return {**posted, **changes}
+
+
+def save(client: Client, lane: Lane, **changes: str) -> Any:
+    return client.post(lane_page(lane), filled(client, lane, **changes))
+
+
+def test_limits_are_changed_and_nothing_else(admin_client: Client) -> None:
+    lane = a_lane(tokens=7)
+    assert save(admin_client, lane, rate="2.5", per_hour="500", per_day="4000").status_code == 302
+    lane.refresh_from_db()
+    assert (lane.rate, lane.per_hour, lane.per_day, lane.tokens) == (2.5, 500, 4000, 7)
+
+
+def test_a_limit_that_cannot_be_is_refused_at_its_field(admin_client: Client) -> None:
+    lane = a_lane()
+    answer = save(admin_client, lane, per_hour="500", per_day="400")
+    assert "It is more than the most in 24 hours." in answer.content.decode()
+    lane.refresh_from_db()
+    assert lane.per_hour is None
+
+
+def test_the_page_shows_what_was_used_and_who_sends(admin_client: Client) -> None:
+    lane = a_lane(per_hour=500, per_day=4000)
+    now = timezone.now()
+    LaneUse.objects.create(lane=lane, minute=minute_of(now), count=340)
+    LaneUse.objects.create(lane=lane, minute=minute_of(now - timedelta(hours=5)), count=1000)
+    take_share(lane.pk, uuid4(), now)
+    page = shown(admin_client, lane_page(lane))
+    assert "<b>340</b> of 500 in the last hour" in page
+    assert "<b>1,340</b> of 4,000 in the last 24 hours" in page
+    assert "1,340 messages in 24 hours, 1,000 at most in half an hour." in page
+    assert "Connections of 10" in page
+
+
+def test_the_coming_days_of_a_warm_up_are_a_table(admin_client: Client) -> None:
+    lane = a_lane(warm_up_from=timezone.localdate(), warm_up_first=50, warm_up_growth=2, per_day=300)
+    page = shown(admin_client, lane_page(lane))
+    assert all(f">{count}</td>" in page for count in (50, 100, 200))
+    assert ">400</td>" not in page
+    assert "the warm-up limits nothing any more" in page
+    assert "warming up" in page
+
+
+def test_a_lane_without_limits_says_so(admin_client: Client) -> None:
+    page = shown(admin_client, lane_page(a_lane()))
+    assert "Messages are counted as soon as there is a limit" in page
+    assert "The coming days" not in page
+
+
+def inline(number: int, **values: str) -> dict[str, str]:
+    return {f"domains-{number}-{name}": value for name, value in values.items()}
+
+
+def test_a_domain_gets_limits_other_limits_and_none(admin_client: Client) -> None:
+    lane = a_lane()
+    usual = {"burst": "10", "warm_up_first": "50", "warm_up_growth": "1.5", "id": "", "lane": str(lane.pk)}
+    new = inline(0, domain="@Gmail.com", per_hour="20", **usual)
+    save(admin_client, lane, **{"domains-TOTAL_FORMS": "1"}, **new)
+    row = LaneDomain.objects.get()
+    assert (row.domain, row.per_hour, row.rate) == ("gmail.com", 20, None)
+    (late,) = queued(lane=lane, domain="gmail.com", due_at="2099-01-01T00:00Z")
+    save(admin_client, lane, **inline(0, per_hour="30", rate="0.5"))
+    row.refresh_from_db()
+    late.refresh_from_db()
+    assert (row.per_hour, row.rate) == (30, 0.5)
+    assert late.due_at.year < 2099
+    save(admin_client, lane, **inline(0, DELETE="on"))
+    assert not LaneDomain.objects.exists()
+
+
+def test_what_is_no_domain_is_refused(admin_client: Client) -> None:
+    lane = a_lane()
+    new = inline(0, domain="no domain", burst="10", warm_up_first="50", warm_up_growth="1.5")
+    answer = save(admin_client, lane, **{"domains-TOTAL_FORMS": "1"}, **new)
+    assert "“no domain” is no domain" in answer.content.decode()
+    assert not LaneDomain.objects.exists()
+
+
+def act(client: Client, model: str, action: str, *keys: int, **answers: str) -> str:
+    posted: dict[str, Any] = {"action": action, "_selected_action": list(keys)}
+    posted |= {"confirmed": "1"} | {f"with-{name}": value for name, value in answers.items()}
+    answer = client.post(reverse(f"admin:delivery_{model}_changelist"), posted, follow=True)
+    return answer.content.decode()
+
+
+def test_a_domain_is_paused_and_what_it_held_is_queued_when_it_is_resumed(admin_client: Client) -> None:
+    lane = a_lane()
+    (row,) = queued(lane=lane, domain="gmail.com", state="held", held_for="domain")
+    said = act(admin_client, "lane", "pause_domain", lane.pk, domain="gmail.com", reason="They block us")
+    assert "Nothing goes to gmail.com until you resume it." in said
+    assert "Paused. They block us" in shown(admin_client, lane_page(lane))
+    said = act(admin_client, "lane", "resume_domain", lane.pk, domain="gmail.com")
+    assert "1 delivery queued" in said
+    row.refresh_from_db()
+    assert row.state == Delivery.State.QUEUED
+    assert act(admin_client, "lane", "pause_domain", lane.pk, domain="no domain").count("is no domain") == 1
+
+
+def test_the_lane_says_which_account_it_belongs_to(admin_client: Client) -> None:
+    add_account(name="second", url=URL)
+    page = shown(admin_client, lane_page(Lane.objects.get(account="second")))
+    assert "127.0.0.1:2, not encrypted" in page
+    assert "s3cret" not in page
+
+
+def test_an_account_is_added_and_its_url_never_shown_again(admin_client: Client) -> None:
+    add = reverse("admin:delivery_account_add")
+    answer = admin_client.post(add, {"name": "second", "url": URL}, follow=True)
+    page = answer.content.decode()
+    assert "Now try the login." in page
+    account = Account.objects.get()
+    for url in (
+        reverse("admin:delivery_account_change", args=[account.pk]),
+        reverse("admin:delivery_account_changelist"),
+    ):
+        assert "s3cret" not in shown(admin_client, url)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"), [("second", "smtp://ada:s3cret@h:port"), ("default", URL), ("", URL)]
+)
+def test_a_wrong_account_is_refused_without_its_password(admin_client: Client, name: str, url: str) -> None:
+    answer = admin_client.post(reverse("admin:delivery_account_add"), {"name": name, "url": url})
+    assert answer.status_code == 200
+    assert "s3cret" not in answer.content.decode()
+    assert not Account.objects.exists()
+
+
+def test_another_url_takes_the_place_of_the_first(admin_client: Client) -> None:
+    account = add_account(name="second", url=URL)
+    page = reverse("admin:delivery_account_change", args=[account.pk])
+    admin_client.post(page, {"url": "smtps://ada:s3cret@third.example"})
+    assert "third.example:465" in shown(admin_client, page)
+
+
+# What aiosmtpd says of a login without TLS; here it is meant.
+@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+@pytest.mark.django_db(transaction=True)
+def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
+    with SmtpServer(login=("ada", "s3cret")) as server:
+        good = add_account(name="good", url=server.url)
+        bad = add_account(name="bad", url=server.url.replace("s3cret", "wr0ng"))
+        said = act(admin_client, "account", "log_in", good.pk, bad.pk)
+    assert "took the login: 235" in said
+    assert f"bad: 127.0.0.1:{server.port} refused: 535" in said
+    assert "wr0ng" not in said
+
+
+def test_an_account_in_use_cannot_be_deleted(admin_client: Client) -> None:
+    account = add_account(name="second", url=URL)
+    SubscribableFactory(title="The Letter", options={"account": "second"})
+    assert "second is used by The Letter" in act(admin_client, "account", "delete", account.pk)
+    assert Account.objects.exists()
+    SubscribableFactory._meta.model.objects.update(options={})
+    assert "1 mail account deleted." in act(admin_client, "account", "delete", account.pk)
+    assert not Account.objects.exists()
+
+
+def test_a_newsletters_form_offers_the_accounts_there_are(admin_client: Client) -> None:
+    add_account(name="second", url=URL)
+    letter = SubscribableFactory(options={"account": "second"})
+    page = shown(admin_client, reverse("admin:subscriptions_subscribable_change", args=[letter.pk]))
+    assert '<option value="second" selected>second</option>' in page
+    assert "The server of EMAIL_URL" in page

@@ -1,0 +1,287 @@
+"""What mail services tell us by their webhooks: only with the secret, only of our letters, once."""
+
+import base64
+import hashlib
+import hmac
+import json
+import runpy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import path
+
+from delivery.bounces.metadata import NAME, delivery_of, metadata
+from delivery.models import Account, Bounce, Delivery
+from delivery.views.esp_webhook import esp_tracking
+from feedletter_site import env
+from subscriptions.models import Subscription, Suppression
+from tests.delivery.bounces import events
+from tests.factories import NOW, DeliveryFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+urlpatterns = [path("anymail/<slug:esp>/tracking/", esp_tracking)]
+SECRET, KEY = "feedletter:l0ng-passw0rd", "k3y"
+CORE = "ada@example.org"
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Any) -> None:
+    settings.ANYMAIL_WEBHOOK_SECRET = SECRET
+    settings.EMAIL_URL = f"anymail+mailgun://{KEY}@mg.example.org"
+
+
+def sent(core: str = CORE, **changes: Any) -> Delivery:
+    """A letter that a service took an hour ago."""
+    usual = {"state": "sent", "sent_at": NOW - timedelta(hours=1), "subscription__destination__core": core}
+    row: Delivery = DeliveryFactory(**{**usual, **changes})
+    return row
+
+
+def tell(esp: str, event: Any, *, secret: str = SECRET, **headers: str) -> Any:
+    if secret:
+        headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
+    body = json.dumps(event)
+    client = Client(headers=headers, raise_request_exception=False)
+    answer: Any = client.post(f"/anymail/{esp}/tracking/", body, content_type="application/json")
+    return answer
+
+
+def tell_mailersend(event: dict[str, Any]) -> int:
+    """Signed as MailerSend does."""
+    signature = hmac.digest(b"s1gn", json.dumps(event).encode(), hashlib.sha256).hex()
+    return int(tell("mailersend", event, Signature=signature).status_code)
+
+
+def kinds() -> list[str]:
+    return list(Bounce.objects.order_by("pk").values_list("kind", flat=True))
+
+
+def suppressed() -> list[str]:
+    return list(Suppression.objects.values_list("core", flat=True))
+
+
+@pytest.mark.parametrize("secret", ["", "feedletter:wrong", "feedletter", ":l0ng-passw0rd", "žluť:kůň"])
+@pytest.mark.parametrize("esp", ["postmark", "mailgun", "ses", "nobody"])
+def test_without_the_secret_nothing_is_said_or_taken(esp: str, secret: str) -> None:
+    row = sent()
+    answer = tell(esp, events.postmark("HardBounce", metadata(row.pk)), secret=secret)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Basic")
+    assert not Bounce.objects.exists()
+
+
+@pytest.mark.parametrize("method", ["get", "post", "put", "delete", "head", "options", "patch"])
+def test_no_method_gets_anywhere_without_the_secret(method: str) -> None:
+    assert getattr(Client(), method)("/anymail/postmark/tracking/").status_code == 401
+
+
+def test_no_secret_set_lets_nobody_in(settings: Any) -> None:
+    settings.ANYMAIL_WEBHOOK_SECRET = ""
+    assert tell("postmark", {}, secret=":").status_code == 401
+    assert tell("postmark", {}, secret="").status_code == 401
+
+
+@pytest.mark.parametrize("secret", ["", SECRET])
+def test_the_site_has_webhooks_only_where_there_is_a_secret(settings: Any, secret: str) -> None:
+    settings.ANYMAIL_WEBHOOK_SECRET = secret
+    patterns = runpy.run_path(str(settings.BASE_DIR / "feedletter_site" / "urls.py"))["urlpatterns"]
+    assert any("anymail" in str(pattern.pattern) for pattern in patterns) == bool(secret)
+
+
+@pytest.mark.parametrize("value", ["secret", ":x", "x:", "a b:c", "a:b c"])
+def test_a_secret_that_no_service_can_send_stops_the_start(value: str) -> None:
+    env.pair("")
+    env.pair(SECRET)
+    with pytest.raises(ValueError, match=r"^$"):
+        env.pair(value)
+
+
+def test_a_hard_bounce_suppresses_and_is_recorded_once() -> None:
+    row = sent()
+    for _ in range(3):
+        assert tell("postmark", events.postmark("HardBounce", metadata(row.pk))).status_code == 200
+    (bounce,) = Bounce.objects.all()
+    assert (bounce.kind, bounce.delivery, bounce.recipient) == ("hard", row, CORE)
+    assert "unable to deliver" in bounce.diagnostic
+    assert suppressed() == [CORE]
+
+
+def test_another_event_is_another_row() -> None:
+    row = sent()
+    for identity in (1, 2):
+        tell("postmark", events.postmark("SoftBounce", metadata(row.pk), identity=identity))
+    assert kinds() == ["soft", "soft"]
+    assert suppressed() == []
+
+
+def test_a_complaint_suppresses_and_ends_the_subscription() -> None:
+    row = sent()
+    tell("postmark", events.postmark("SpamComplaint", metadata(row.pk)))
+    assert (kinds(), suppressed()) == (["complaint"], [CORE])
+    assert Subscription.objects.get().status == Subscription.Status.UNSUBSCRIBED
+
+
+def test_who_leaves_by_the_services_own_link_leaves_this_newsletter_only() -> None:
+    row = sent()
+    change = events.postmark("", metadata(row.pk), RecordType="SubscriptionChange", SuppressSending=True)
+    tell("postmark", {**change, "SuppressionReason": "ManualSuppression"})
+    assert Subscription.objects.get().status == Subscription.Status.UNSUBSCRIBED
+    assert (kinds(), suppressed()) == ([], [])
+
+
+def test_delays_of_a_letter_are_one_row_and_deliveries_none() -> None:
+    row = sent()
+    for identity in (1, 2, 3):
+        tell("postmark", events.postmark("Transient", metadata(row.pk), identity=identity))
+    tell("postmark", {**events.postmark("", metadata(row.pk)), "RecordType": "Delivery"})
+    tell("postmark", {**events.postmark("", metadata(row.pk)), "RecordType": "Open"})
+    assert (kinds(), suppressed()) == (["delayed"], [])
+
+
+def test_an_event_counts_only_with_what_we_sent_along() -> None:
+    row, other = sent(), sent("bob@example.org")
+    stamp = metadata(other.pk)[NAME].partition("-")[2]
+    forged = [{}, {NAME: "1"}, {NAME: f"{row.pk:x}-{stamp}"}, {NAME: f"{row.pk:x}-{'0' * 32}"}, {"x": "y"}]
+    for told in forged:
+        assert tell("postmark", events.postmark("HardBounce", told)).status_code == 200
+    assert not Bounce.objects.exists()
+    assert [delivery_of(told) for told in forged] == [None] * 5
+
+
+def test_a_letter_that_is_gone_is_no_error() -> None:
+    assert tell("postmark", events.postmark("HardBounce", metadata(12345))).status_code == 200
+    assert not Bounce.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (
+            {"severity": "permanent", "delivery-status": {"code": 550, "message": "5.1.1 No such user"}},
+            "hard",
+        ),
+        ({"severity": "permanent", "delivery-status": {"code": 605}, "reason": "suppress-bounce"}, "hard"),
+        (
+            {"severity": "permanent", "delivery-status": {"code": 552, "message": "5.2.2 Mailbox full"}},
+            "soft",
+        ),
+        ({"severity": "permanent", "delivery-status": {"code": 550, "message": "5.7.1 spam"}}, "policy"),
+        ({"severity": "temporary", "delivery-status": {"code": 452, "message": "4.2.2 full"}}, "delayed"),
+    ],
+)
+def test_mailguns_events_are_signed_besides(said: dict[str, Any], kind: str) -> None:
+    row = sent()
+    event = events.mailgun("failed", metadata(row.pk), key="another", **said)
+    assert tell("mailgun", event).status_code == 400
+    assert kinds() == []
+    assert tell("mailgun", events.mailgun("failed", metadata(row.pk), key=KEY, **said)).status_code == 200
+    assert kinds() == [kind]
+
+
+def test_the_key_that_signs_may_be_another_than_that_of_the_api(settings: Any) -> None:
+    settings.EMAIL_URL += "?webhook_key=s1gn"
+    assert tell("mailgun", events.mailgun("delivered", {}, key=KEY)).status_code == 400
+    assert tell("mailgun", events.mailgun("delivered", {}, key="s1gn")).status_code == 200
+
+
+def test_any_of_several_accounts_may_have_signed() -> None:
+    account = Account(name="second")
+    account.secrets = {"url": "anymail+mailgun://0ther@mg2.example.org"}
+    account.save()
+    row = sent()
+    assert tell("mailgun", events.mailgun("complained", metadata(row.pk), key="0ther")).status_code == 200
+    assert kinds() == ["complaint"]
+
+
+def test_a_service_without_an_account_or_without_webhooks_is_not_there(settings: Any) -> None:
+    settings.EMAIL_URL = "mailbox:"
+    for esp in ("mailgun", "postal", "unisender_go", "scaleway", "nobody"):
+        assert tell(esp, {}).status_code == 404
+
+
+@pytest.mark.filterwarnings("ignore:django-anymail has dropped")
+@pytest.mark.parametrize(
+    ("esp", "make", "kind"),
+    [
+        (
+            "sendgrid",
+            lambda m: events.sendgrid("bounce", m, type="bounce", reason="550 5.1.1 unknown"),
+            "hard",
+        ),
+        (
+            "sendgrid",
+            lambda m: events.sendgrid("bounce", m, type="blocked", reason="550 5.7.1 spam"),
+            "policy",
+        ),
+        ("sendgrid", lambda m: events.sendgrid("dropped", m, reason="Bounced Address"), "hard"),
+        ("brevo", lambda m: events.brevo("hard_bounce", m, reason="no mailbox"), "hard"),
+        ("brevo", lambda m: events.brevo("soft_bounce", m, reason="later"), "soft"),
+        ("brevo", lambda m: events.brevo("blocked", m), "policy"),
+        ("brevo", lambda m: events.brevo("spam", m), "complaint"),
+        ("resend", lambda m: _resend(m, "Permanent", "a hard bounce message"), "hard"),
+        ("resend", lambda m: _resend(m, "Transient", "a bounce message, the inbox was full"), "soft"),
+    ],
+)
+def test_each_services_words_are_understood(esp: str, make: Any, kind: str) -> None:
+    row = sent()
+    for _ in range(2):
+        assert tell(esp, make(metadata(row.pk))).status_code == 200
+    assert kinds() == [kind]
+
+
+def _resend(told: dict[str, str], type_: str, message: str) -> dict[str, Any]:
+    return events.resend("email.bounced", told, bounce={"type": type_, "message": message})
+
+
+@pytest.mark.parametrize(
+    ("type_", "object_", "kind"),
+    [("hard_bounced", "recipient_bounce", "hard"), ("soft_bounced", "recipient_bounce", "soft")],
+)
+def test_a_service_that_knows_no_metadata_names_the_message_and_its_reader(
+    type_: str, object_: str, kind: str, settings: Any
+) -> None:
+    settings.EMAIL_URL = "anymail+mailersend://k3y@example.org?webhook_key=s1gn"
+    sent(remote_id="m-1")
+    sent("bob@example.org", remote_id="m-2")
+    wrong = events.mailersend(type_, message_id="m-2", address=CORE, object=object_, reason="no")
+    assert tell_mailersend(wrong) == 200
+    assert kinds() == []
+    right = events.mailersend(type_, message_id="m-1", address="Ada@Example.org", object=object_, reason="no")
+    assert tell_mailersend(right) == 200
+    assert kinds() == [kind]
+
+
+def test_an_address_alone_proves_nothing(settings: Any) -> None:
+    settings.EMAIL_URL = "anymail+mailersend://k3y@example.org?webhook_key=s1gn"
+    sent(remote_id="")
+    for message_id in ("", None):
+        event = events.mailersend("hard_bounced", message_id=message_id, address=CORE, object="x")  # type: ignore[arg-type]
+        assert tell_mailersend(event) == 200
+    assert kinds() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "expected"),
+    [
+        ("Bounce", {"bounceType": "Permanent", "bounceSubType": "General"}, "hard"),
+        ("Bounce", {"bounceType": "Transient", "bounceSubType": "MailboxFull"}, "soft"),
+        ("Complaint", {"complaintFeedbackType": "abuse"}, "complaint"),
+    ],
+)
+def test_amazon_tells_by_sns(kind: str, detail: dict[str, Any], expected: str) -> None:
+    pytest.importorskip("boto3")
+    row = sent()
+    whom = {f"{'bounced' if kind == 'Bounce' else 'complained'}Recipients": [{"emailAddress": CORE}]}
+    event = events.ses(kind, metadata(row.pk), detail | whom)
+    head = {"X-Amz-Sns-Message-Type": "Notification", "X-Amz-Sns-Message-Id": "n1"}
+    assert tell("ses", event, **head).status_code == 200
+    assert kinds() == [expected]
+
+
+def test_nonsense_with_the_right_secret_is_no_answer_of_ours() -> None:
+    nonsense: list[Any] = [{}, [], "x", {"RecordType": {"a": 1}}, {"Metadata": "x", "RecordType": "Bounce"}]
+    for body in nonsense:
+        assert tell("postmark", body).status_code in (200, 400, 500)
+    assert kinds() == []

@@ -1,0 +1,62 @@
+"""`make chaos`: workers, PostgreSQL and the mail server die at random moments while letters go out.
+
+Three runs: 50 workers killed; some more with a mail server that takes its time, so that each kill leaves
+letters in doubt; then PostgreSQL restarted five times and the mail server dead for 10 s three times. What the mail server has taken in the end is counted. Exits 1 when anybody was missed, or somebody was
+written to twice more often than the barrier allows.
+"""
+# ruff: noqa: T201 - its words are for whoever typed `make chaos`
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.load.chaos_plan import Chaos
+from tests.load.chaos_run import prepared
+from tests.services import Missing
+
+WORKERS = Chaos(kills=50)
+SLOWLY = Chaos(letters=4_000, kills=15, connections=40, answers_after=1)
+SERVERS = Chaos(restarts=5, outages=3, workers=2)
+RUNS = {"workers": WORKERS, "slowly": SLOWLY, "servers": SERVERS}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints a line for everything that happens, and one with the figures after each run."""
+    asked = parsed(arguments)
+    seed = random.randrange(1_000_000) if asked.seed is None else asked.seed
+    given = {name: value for name, value in vars(asked).items() if value is not None and name != "only"}
+    names = [asked.only] if asked.only else list(RUNS)
+    try:
+        return max([run(name, replace(RUNS[name], **given | {"seed": seed})) for name in names])
+    except Missing as error:
+        print(f"Missing: {error}.", file=sys.stderr)
+        return 1
+
+
+def run(name: str, chaos: Chaos) -> int:
+    print(f"{name}: {chaos}", flush=True)
+    started = time.monotonic()
+    with prepared(chaos, lambda line: print(line, flush=True)) as ready:
+        verdict = ready.verdict()
+        alone = f", {ready.died_alone} processes ended by themselves" if ready.died_alone else ""
+    broken = verdict.broken()
+    print(f"{name}: {verdict}{alone}; {time.monotonic() - started:.0f} s, --seed {chaos.seed}")
+    for words in broken:
+        print(f"{name}: BROKEN: {words}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.load.chaos", description=__doc__)
+    parser.add_argument("--only", choices=sorted(RUNS), help="one of the runs")
+    for name in ("letters", "kills", "restarts", "outages", "connections", "workers", "answers-after", "seed"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--rate", type=float, help="letters a second")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

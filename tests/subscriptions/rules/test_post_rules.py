@@ -1,0 +1,215 @@
+"""Which posts a newsletter takes, what it changes in them, in which order."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feeds.parsing.entry import Entry
+from subscriptions.rules.post_rules import (
+    TOO_SLOW,
+    InvalidRule,
+    Rule,
+    check,
+    check_on,
+    in_order,
+    judge,
+    rewrite,
+    sentence,
+)
+from tests.factories import an_entry
+
+SLOW = "(a+)+$"
+ENTRY = an_entry(
+    title="A sponsored post",
+    authors=("Ada", "Grace"),
+    categories=("Ads", "Bees"),
+    link="https://blog.example/ads/1",
+    content='<p title="sponsored">Buy <b>hon</b>ey &amp; wax.</p>',
+)
+FIELDS = st.sampled_from(["any", "title", "author", "category", "content", "link"])
+TESTS = st.sampled_from(["contains", "equals"])
+WORDS = st.sampled_from(["ada", "bees", "sponsored", "honey & wax", "ads", "none of it", "A sponsored post"])
+RULES = st.builds(Rule, st.sampled_from(["keep", "drop"]), FIELDS, TESTS, WORDS)
+
+
+def drop(pattern: str, field: str = "any", test: str = "contains") -> Rule:
+    return Rule("drop", field, test, pattern)
+
+
+def keep(pattern: str, field: str = "any", test: str = "contains") -> Rule:
+    return Rule("keep", field, test, pattern)
+
+
+def put(pattern: str, replacement: str, field: str = "any", test: str = "contains") -> Rule:
+    return Rule("replace", field, test, pattern, replacement)
+
+
+def kept(*rules: Rule) -> bool:
+    return judge(ENTRY, rules).is_kept
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (drop("sponsored"), "its title contains “sponsored”"),
+        (drop("grace", "author", "equals"), "its author is “grace”"),
+        (drop("ads", "category"), "its category contains “ads”"),
+        (drop("honey & wax", "content"), "its text contains “honey & wax”"),
+        (drop(r"/ads/\d", "link", "matches"), r"its link matches “/ads/\d”"),
+        (keep("wasps", "title"), "no title of it contains “wasps”"),
+        (keep("wasps"), "nothing in it contains “wasps”"),
+    ],
+)
+def test_a_post_is_left_out_with_the_reason(rule: Rule, reason: str) -> None:
+    verdict = judge(ENTRY, [rule])
+    assert (verdict.is_kept, verdict.reason) == (False, reason)
+
+
+def test_without_rules_every_post_is_taken() -> None:
+    assert kept()
+    assert kept(put("sponsored", "paid"))
+
+
+def test_what_stands_in_a_tag_is_no_text() -> None:
+    assert kept(drop("sponsored", "content"))
+
+
+def test_of_the_rules_that_keep_one_is_enough_and_none_is_too_few() -> None:
+    assert kept(keep("wasps"), keep("bees"))
+    assert not kept(keep("wasps"), keep("ants"))
+    assert (
+        judge(ENTRY, [keep("wasps"), keep("ants")]).reason == "it fits none of the 2 rules for what to keep"
+    )
+
+
+def test_what_is_dropped_goes_even_if_it_is_kept() -> None:
+    assert not kept(keep("bees"), drop("ads"))
+
+
+@given(st.lists(RULES, max_size=6))
+def test_rules_are_read_as_they_are_written(rules: list[Rule]) -> None:
+    def fits(rule: Rule) -> bool:
+        texts = {
+            "title": [ENTRY.title],
+            "author": list(ENTRY.authors),
+            "category": list(ENTRY.categories),
+            "link": [ENTRY.link],
+            "content": ["buy honey & wax."],
+        }
+        values = [v for each in texts.values() for v in each] if rule.field == "any" else texts[rule.field]
+        wanted = rule.pattern.lower()
+        return any(wanted == v.lower() if rule.test == "equals" else wanted in v.lower() for v in values)
+
+    keeping = [rule for rule in rules if rule.action == "keep"]
+    dropping = [rule for rule in rules if rule.action == "drop"]
+    expected = not any(map(fits, dropping)) and (not keeping or any(map(fits, keeping)))
+    assert kept(*rules) is expected
+
+
+@given(st.lists(RULES, max_size=6), st.randoms())
+def test_the_order_of_rules_that_keep_and_drop_does_not_matter(rules: list[Rule], random: object) -> None:
+    shuffled = list(rules)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert kept(*rules) is kept(*shuffled)
+
+
+@pytest.mark.parametrize("action", ["keep", "drop"])
+def test_a_rule_that_runs_out_of_time_keeps_the_post_and_says_so(action: str) -> None:
+    rule = Rule(action, "any", "matches", SLOW)
+    begun = time.monotonic()
+    verdict = judge(replace(ENTRY, title="a" * 5000 + "!"), [rule])
+    assert time.monotonic() - begun < 2
+    assert verdict.is_kept
+    assert [(trouble.rule, trouble.why) for trouble in verdict.troubles] == [(rule, TOO_SLOW)]
+
+
+@pytest.mark.parametrize("action", ["keep", "drop", "replace"])
+def test_a_rule_that_does_not_compile_any_more_changes_nothing_and_says_so(action: str) -> None:
+    rule = Rule(action, "any", "matches", "(a")
+    assert judge(ENTRY, [rule]).is_kept
+    assert rewrite(ENTRY, [rule]).entry is ENTRY
+    assert judge(ENTRY, [rule]).troubles or rewrite(ENTRY, [rule]).troubles
+
+
+def test_title_and_text_are_replaced_and_no_tag_is_touched() -> None:
+    done = rewrite(ENTRY, [put("sponsored", "paid"), put("buy", "<script>x</script>Sell")])
+    assert done.entry.title == "A paid post"
+    assert done.entry.content == (
+        '<p title="sponsored">&lt;script&gt;x&lt;/script&gt;Sell <b>hon</b>ey &amp; wax.</p>'
+    )
+    assert len(done.changed_by) == 2
+    assert replace(done.entry, title=ENTRY.title, content=ENTRY.content) == ENTRY
+
+
+def test_rules_replace_one_after_the_other() -> None:
+    done = rewrite(ENTRY, [put("post", "letter", "title"), put("letter", "note", "title")])
+    assert done.entry.title == "A sponsored note"
+
+
+def test_a_rule_that_finds_nothing_has_changed_nothing() -> None:
+    done = rewrite(ENTRY, [put("wasps", "bees")])
+    assert (done.entry, done.changed_by) == (ENTRY, ())
+
+
+def test_a_title_stays_one_line() -> None:
+    assert rewrite(ENTRY, [put("sponsored", "x\n\x00y", "title")]).entry.title == "A x y post"
+
+
+def test_a_post_that_would_grow_too_long_stays_as_it_is() -> None:
+    rule = put("o", "o" * 500, "title")
+    done = rewrite(replace(ENTRY, title="o" * 50), [rule])
+    assert done.entry.title == "o" * 50
+    assert done.troubles[0].rule == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"),
+    [
+        (drop("  "), "pattern"),
+        (drop("(a", test="matches"), "pattern"),
+        (drop(SLOW, test="matches"), "pattern"),
+        (put("a", "b", "link"), "field"),
+        (put("(a)", r"\2", test="matches"), "pattern"),
+        (replace(drop("a"), replacement="b"), "replacement"),
+    ],
+)
+def test_a_rule_that_could_not_work_is_refused_at_its_field(rule: Rule, field: str) -> None:
+    with pytest.raises(InvalidRule) as refused:
+        check(rule)
+    assert refused.value.field == field
+
+
+def test_an_expression_is_tried_on_the_posts_there_are() -> None:
+    rule = drop(r"(?:\p{Greek}+)+$", "title", "matches")
+    check_on(rule, [ENTRY])
+    with pytest.raises(InvalidRule, match="Tried on “ββ"):
+        check_on(rule, [ENTRY, Entry(guid="1", title="β" * 3000 + "!")])
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("newest", ["Zebra", "“apple”", "", "Éclair", "banana"]),
+        ("oldest", ["banana", "Éclair", "", "“apple”", "Zebra"]),
+        ("title", ["“apple”", "banana", "Éclair", "Zebra", ""]),
+    ],
+)
+def test_posts_come_in_the_order_wanted(order: str, expected: list[str]) -> None:
+    assert in_order(["Zebra", "“apple”", "", "Éclair", "banana"], order, str) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (drop("sponsored", "title"), "Leave out posts whose title contains “sponsored”."),
+        (keep("bees"), "Keep only posts in which anything contains “bees”."),
+        (keep("x", "content", "equals"), "Keep only posts whose text is “x”."),
+        (put("a", "b", "title"), "In the title, for “a” put “b”."),
+        (put("a+", "", test="matches"), "In the title and the text, for what matches “a+” put nothing."),
+    ],
+)
+def test_a_rule_reads_as_a_sentence(rule: Rule, words: str) -> None:
+    assert sentence(rule) == words
