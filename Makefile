@@ -6,7 +6,7 @@ PACKAGES := common feeds subscriptions delivery feedletter_site
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run test lint bench requirements clean
+.PHONY: demo run test lint bench chaos requirements clean
 
 demo: $(BASE)
 	$(PY) manage.py demo
@@ -27,6 +27,10 @@ lint: $(DEV)
 
 bench: $(DEV)
 	$(PY) -m bench
+
+# Workers, PostgreSQL and the mail server die while letters go out (20 minutes).
+chaos: $(DEV)
+	$(PY) -m tests.load.chaos
 
 # Pins with hashes and without any index's address, for every platform and Python from 3.11.
 COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes

@@ -39,7 +39,10 @@ def main(arguments: list[str]) -> int:
 @contextmanager
 def installation() -> Iterator[None]:
     """PostgreSQL of our own, as it comes (fsync on), migrated, as the settings' database."""
-    with services.postgres(durable=True) as server, tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder:
+    with (
+        services.postgres(durable=True) as server,
+        tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder,
+    ):
         os.environ.update(
             DATABASE_URL=server,
             DATA_DIR=folder,

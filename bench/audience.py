@@ -22,8 +22,10 @@ PARAGRAPHS = 17
 
 
 def newsletter(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
-    """Subscribers of their own for it, in `DOMAINS` domains, each with a name; rows made by SQL, in seconds."""
-    made = Subscribable.objects.create(name=name, title=f"The {name} letter", from_email=f"Bench <b@{domain}>")
+    """With subscribers of its own, in `DOMAINS` domains, each with a name; rows made by SQL, in seconds."""
+    made = Subscribable.objects.create(
+        name=name, title=f"The {name} letter", from_email=f"Bench <b@{domain}>"
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             f"""

@@ -18,8 +18,8 @@ from delivery.services.dkim_keys import make_key
 from delivery.services.sending import send_due
 from subscriptions.models import Subscribable
 
-COUNT = 600
-ROUNDS = 1
+COUNT = 20_000
+ROUNDS = 3
 SIGNATURES = 3_000
 SIGNING_DOMAIN = "signed.example"
 

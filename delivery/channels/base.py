@@ -38,6 +38,8 @@ class Letter:
     newsletter_title: str = ""
     web_url: str = ""
     page_url: str = ""
+    # The newsletter's own code may have another value of any field for each recipient.
+    has_own_code: bool = False
     # Those that sign it, where it is mail; the first is the one that everybody can read.
     signing_keys: tuple[Key, ...] = field(default=(), repr=False)
 

@@ -70,6 +70,10 @@ def _web_link(letter: Letter, recipient: Recipient) -> str:
     return letter.web_url or letter.archive_url or only_link
 
 
+# What may differ from one recipient to the next.
+PERSONAL = frozenset(
+    {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
+)
 BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
     "from": lambda letter, _: letter.from_email,
     "replyto": lambda letter, _: letter.reply_to,

@@ -22,9 +22,11 @@ from delivery.bounces.return_path import is_ours
 from delivery.channels.email.message import message_mark
 from delivery.models import Bounce, Delivery
 from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, History, Kind, act, mildest
+from delivery.rules.refusals import is_refusal
 from delivery.rules.verp import tokens
 from delivery.services.bounce_history import Together, history, of_the_hour
 from delivery.services.refusals import heed_refusals, pause_denying
+from delivery.services.resting import lock_lanes
 from subscriptions.models import Destination, Suppression
 from subscriptions.services.leaving import leave
 from subscriptions.services.suppressing import lift, suppress
@@ -73,6 +75,7 @@ def take_finding(
     `digest` is at most 64 characters, the same for the same report: the second time changes nothing.
     """
     taken = take_down(delivery=delivery, finding=finding, digest=digest, now=now, words=words)
+    lock_lanes(lanes_concerned([taken]))
     follow_up(taken=[taken], now=now)
     return taken
 
@@ -119,13 +122,35 @@ def take_down(
     return acted
 
 
+def lanes_concerned(taken: Iterable[Taken]) -> set[int]:
+    """The lanes that have to be locked for `follow_up`, after all destinations: their keys."""
+    return {
+        bounce.delivery.lane_id
+        for bounce in _fresh(taken)
+        if bounce.delivery and (_is_denial(bounce) or is_refusal(bounce.status))
+    }
+
+
 def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
-    """The part that is the domain's or the newsletter's: after it, no destination or lane may be locked."""
-    fresh = [one.bounce for one in taken if one.is_new and one.bounce is not None]
-    for bounce in fresh:
-        if bounce.held and bounce.kind == Kind.HARD and pause_denying(bounce=bounce, now=now):
+    """The part that is the domain's or the newsletter's: after it, no destination or lane may be locked.
+
+    Under the locks of `lanes_concerned`: each worker sees what those before it have paused and why.
+    """
+    fresh = _fresh(taken)
+    denials = {(one.delivery.lane_id, one.domain): one for one in fresh if one.delivery and _is_denial(one)}
+    for _, bounce in sorted(denials.items()):
+        if pause_denying(bounce=bounce, now=now):
             log.warning("a domain denies too many addresses", extra={"domain": bounce.domain})
+        _hold_earlier(bounce)
     heed_refusals(bounces=fresh, now=now)
+
+
+def _fresh(taken: Iterable[Taken]) -> list[Bounce]:
+    return [one.bounce for one in taken if one.is_new and one.bounce is not None]
+
+
+def _is_denial(bounce: Bounce) -> bool:
+    return bounce.held and bounce.kind == Kind.HARD
 
 
 def release(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
@@ -239,8 +264,6 @@ def _acted(bounce: Bounce, kind: Kind, known: History) -> Taken:
         _suppress(bounce, bounce.destination, effect, bounce.at)
     if kind is Kind.COMPLAINT and bounce.delivery and bounce.delivery.subscription:
         leave(subscription=bounce.delivery.subscription, now=bounce.at)
-    if decision is Act.HOLD:
-        _hold_earlier(bounce)
     bounce.effect, bounce.held = effect, decision is Act.HOLD
     bounce.save(update_fields=["effect", "held"])
     return Taken(bounce.kind, effect, bounce)

@@ -85,4 +85,4 @@ def _row(lane: Lane, values: tuple[Any, ...]) -> Row:
     reader = values[_DESTINATION_ENDS:]
     disabled = (why or "it was disabled") if disabled_at else ""
     subscription = Reader._make(reader) if reader[0] is not None else None
-    return Row(*values[:_OWN_ENDS], lane, To(*to, disabled), subscription)
+    return Row._make((*values[:_OWN_ENDS], lane, To._make((*to, disabled)), subscription))

@@ -113,14 +113,10 @@ class Claimer:
                     task.is_carried = True
                 if ready:
                     open_lane.carrier.put(ready)
-                for task in group:
-                    if not task.is_carried:
-                        self._done.put(task)
+                self._done.put([task for task in group if not task.is_carried])
                 left = left[len(group) :]
         except BaseException:
-            for task in left:
-                if not task.is_carried:
-                    self._done.put(task)
+            self._done.put([task for task in left if not task.is_carried])
             raise
 
     def _is_made(self, task: Task) -> bool:

@@ -94,7 +94,7 @@ class Connections:
     def _end(self, task: Task) -> threading.Event:
         """Hands the task back. Returns what to wait for."""
         settled = task.settled = threading.Event()
-        self._done.put(task)
+        self._done.put([task])
         return settled
 
     def _is_wanted(self, task: Task) -> bool:

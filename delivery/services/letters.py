@@ -74,7 +74,7 @@ class Letters:
 
     def _signed(self, row: Row, letter: Letter, ask: Ask | None) -> Prepared:
         """With the keys that are active now."""
-        signed = replace(letter, signing_keys=self._keys_of(row, letter))
+        signed = replace(letter, signing_keys=self._keys_of(row, letter), has_own_code=ask is not None)
         return Prepared(signed, channel(row.lane.kind).composer(signed), ask)
 
     def _keys_of(self, row: Row, letter: Letter) -> tuple[Key, ...]:

@@ -9,13 +9,13 @@ from functools import lru_cache
 import uvloop
 
 # Seconds. Python's own 5 ms let the network wait as long whenever another thread computes.
-SWITCH_INTERVAL = 0.001
+SWITCH_INTERVAL = 0.005
 
 
 @lru_cache(maxsize=1)
 def _prepare() -> None:
     """Once in a process that sends much."""
-    sys.setswitchinterval(min(SWITCH_INTERVAL, sys.getswitchinterval()))
+    sys.setswitchinterval(SWITCH_INTERVAL)
     # What is there by now stays: to look through all of it again and again stops everything for 70 ms.
     gc.collect()
     gc.freeze()

@@ -36,8 +36,8 @@ class Task:
     released: "asyncio.Future[None] | None" = field(default=None, repr=False)
 
 
-# Where the ends of tasks arrive; None only wakes who waits there.
-Done = SimpleQueue[Task | None]
+# Where the ends of tasks arrive, several at a time; none only wake who waits there.
+Done = SimpleQueue[Sequence[Task]]
 
 
 class Carrier(Protocol):

@@ -31,6 +31,7 @@ class Pipelines:
         self._todo: list[tuple[int, int, Task]] = []
         self._numbers = count()
         self._idle: list[asyncio.Future[None]] = []
+        self._ended: list[Task] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._leaving = False
 
@@ -44,9 +45,9 @@ class Pipelines:
         self._loop.call_soon_threadsafe(self._leave)
 
     def join(self, seconds: float) -> None:
-        asyncio.run_coroutine_threadsafe(self._ended(seconds), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._all_closed(seconds), self._loop).result()
 
-    async def _ended(self, seconds: float) -> None:
+    async def _all_closed(self, seconds: float) -> None:
         if self._workers:
             _, late = await asyncio.wait(self._workers, timeout=seconds)
             for worker in late:
@@ -78,10 +79,21 @@ class Pipelines:
                     if not self.stopped and self._may_begin(task):
                         await self._send(session, task)
                 finally:
-                    self._done.put(task)
+                    self._end(task)
                 await released
         finally:
             await session.close()
+
+    def _end(self, task: Task) -> None:
+        """Hands it back together with all that end in this turn of the loop: to wake another thread for
+        each would cost as much as sending it."""
+        if not self._ended:
+            self._loop.call_soon(self._hand_back)
+        self._ended.append(task)
+
+    def _hand_back(self) -> None:
+        ended, self._ended = self._ended, []
+        self._done.put(ended)
 
     async def _next(self) -> Task | None:
         while not self._todo:

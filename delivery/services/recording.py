@@ -14,6 +14,7 @@ from delivery.models import Attempt, Delivery
 from delivery.rules.outcomes import Next, after_ambiguous, after_temporary
 from delivery.services.accepting import Acceptance, acceptance, record_accepted
 from delivery.services.answers import Answer, follow_answers, take_answers
+from delivery.services.bouncing import lanes_concerned
 from delivery.services.claimed import Job
 from delivery.services.keeping import keep_letters
 from delivery.services.resting import Stop, rest_lanes, well_lanes
@@ -84,6 +85,7 @@ def _record(*, results: Sequence[Result]) -> None:
         stops=[_stop(result) for result in failed if result.stops_lane],
         sent={result.job.row.lane for result in accepted},
         now=max((result.at for result in accepted), default=None),
+        also=lanes_concerned(taken),
     )
     follow_answers(answers, taken)
 

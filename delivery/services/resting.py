@@ -32,16 +32,26 @@ def well_lanes(lanes: Collection[int]) -> set[int]:
     return set(rows.values_list("pk", flat=True)) if lanes else set()
 
 
-def rest_lanes(*, stops: Sequence[Stop], sent: Collection[Lane], now: datetime | None) -> None:
+def lock_lanes(lanes: Collection[int]) -> None:
+    """Until the caller's transaction ends, in order."""
+    rows = Lane.objects.select_for_update(no_key=True).filter(pk__in=lanes).order_by("pk")
+    if lanes:
+        list(rows.values_list("pk"))
+
+
+def rest_lanes(
+    *, stops: Sequence[Stop], sent: Collection[Lane], now: datetime | None, also: Collection[int] = ()
+) -> None:
     """Within the caller's transaction: lanes that stopped rest; those of `sent`, as claimed, recover.
 
-    `now` is when the last of these were sent.
+    `now` is when the last of these were sent. The lanes of `also` are locked with them.
     """
     stopped: dict[int, list[Stop]] = defaultdict(list)
     for stop in stops:
         stopped[stop.lane_id].append(stop)
     # (As claimed: nearly always there is nothing to recover from, and nothing is asked.)
     recovering = {lane.pk: lane for lane in sent if lane.failures and lane.pk not in stopped}
+    lock_lanes({*stopped, *recovering, *also})
     for lane_id in sorted({*stopped, *recovering}):
         if lane_id in stopped:
             _rest(lane_id, stopped[lane_id])

@@ -119,7 +119,7 @@ class SendPass:
             return self.claimer.look()
         self.beside = self.beside or ThreadPoolExecutor(1, thread_name_prefix="claim")
         self.looking = self.beside.submit(self.claimer.look)
-        self.looking.add_done_callback(lambda _: self.done.put(None))
+        self.looking.add_done_callback(lambda _: self.done.put(()))
         return None
 
     def _may_begin(self, task: Task) -> bool:

@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 def gathered(done: Done, seconds: float) -> list[Task]:
     """What has ended, waiting up to so many seconds for the first."""
-    tasks: list[Task | None] = []
+    tasks: list[Task] = []
     try:
-        tasks.append(done.get(timeout=seconds))
+        tasks += done.get(timeout=seconds)
         while True:
-            tasks.append(done.get_nowait())
+            tasks += done.get_nowait()
     except Empty:
-        return [task for task in tasks if task is not None]
+        return tasks
 
 
 def settle(tasks: Sequence[Task], *, clock: Callable[[], datetime]) -> None:

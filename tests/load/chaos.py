@@ -1,8 +1,9 @@
 """`make chaos`: workers, PostgreSQL and the mail server die at random moments while letters go out.
 
 Three runs: 50 workers killed; some more with a mail server that takes its time, so that each kill leaves
-letters in doubt; then PostgreSQL restarted five times and the mail server dead for 10 s three times. What the mail server has taken in the end is counted. Exits 1 when anybody was missed, or somebody was
-written to twice more often than the barrier allows.
+letters in doubt; then PostgreSQL restarted five times and the mail server dead for 10 s three times. What
+the mail server has taken in the end is counted. Exits 1 when anybody was missed, or somebody was written to
+more often than the barrier allows. About twenty minutes.
 """
 # ruff: noqa: T201 - its words are for whoever typed `make chaos`
 
@@ -52,7 +53,16 @@ def run(name: str, chaos: Chaos) -> int:
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.load.chaos", description=__doc__)
     parser.add_argument("--only", choices=sorted(RUNS), help="one of the runs")
-    for name in ("letters", "kills", "restarts", "outages", "connections", "workers", "answers-after", "seed"):
+    for name in (
+        "letters",
+        "kills",
+        "restarts",
+        "outages",
+        "connections",
+        "workers",
+        "answers-after",
+        "seed",
+    ):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--rate", type=float, help="letters a second")
     return parser.parse_args(arguments)

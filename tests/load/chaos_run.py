@@ -151,7 +151,7 @@ class Run:
 
 @contextmanager
 def prepared(chaos: Chaos, say: Callable[[str], None]) -> Iterator[Run]:
-    """Servers of our own and an empty installation; all of it ended and deleted afterwards. Raises Missing."""
+    """Servers of our own and an empty installation; ended and deleted afterwards. Raises Missing."""
     with ExitStack() as stack:
         cluster = stack.enter_context(running_cluster())
         sink = stack.enter_context(running_sink(answers_after=chaos.answers_after))

@@ -41,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Figures of a run. `doubled` counts the copies beyond the first; `unexplained` those no death explains."""
+    """Figures of a run. `doubled`: copies beyond the first; `unexplained`: those that no death explains."""
 
     letters: int
     connections: int
@@ -73,8 +73,8 @@ class Verdict:
     def __str__(self) -> str:
         events, restarts = self.events, self.events["restart"]
         return (
-            f"{self.letters:,} letters, {events['kill']} workers killed, PostgreSQL restarted {restarts} times, "
-            f"mail server dead {events['outage']} times: {self.lost} lost, {self.doubled} doubled "
+            f"{self.letters:,} letters, {events['kill']} workers killed, PostgreSQL restarted {restarts} "
+            f"times, mail server dead {events['outage']} times: {self.lost} lost, {self.doubled} doubled "
             f"(allowed {self.bound}; at most {self.most_by_one} by one death, {self.unexplained} by none)"
         )
 

@@ -7,19 +7,21 @@ fills it is encoded by itself and the octets around it stay as they are.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 # All control characters but tab and line ends: no letter needs them, and some readers stop at a NUL.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_END = re.compile("\r\n|\r|\n|\u2028|\u2029")
+_LATE_SPACE = re.compile(rb"(?<=[^\r\n]{73})(=20|=09)(?=\r\n|\Z)")
 _ABOVE_ASCII = bytes(range(128, 256))
 # RFC 2046 §5.1.1 needs a line that is in no part: quoted-printable writes "=" as "=3D", base64 has no "_".
 BOUNDARY = "=_feedletter_part"
 # RFC 2045 §6.7 (5): a line that ends so goes on with the next one.
 _SOFT_BREAK = b"=\r\n"
-# What quoted-printable leaves as it is, short enough for one line.
-_AS_IT_IS = re.compile("[!-<>-~]([ -<>-~]{0,68}[!-<>-~])?")
+# The same in html, text and quoted-printable: nearly all values are so.
+_PLAIN = re.compile("[A-Za-z0-9:/?#@_~+%;(!*,-][A-Za-z0-9:/?#@_~+%;()!*,.-]*")
+_LINE = 72
 
 Written = Callable[[str], str]
 
@@ -34,40 +36,78 @@ class Part:
     fields: tuple[str, ...]
     written: Written
 
-    def filled(self, values: Mapping[str, str]) -> list[bytes]:
-        """The part's octets. A field without a value is empty."""
-        texts = [self.written(values.get(name, "")) for name in self.fields]
-        return self._quoted(texts) if self.encoding == "quoted-printable" else [self._base64(texts)]
 
-    def _quoted(self, texts: list[str]) -> list[bytes]:
-        octets = [self.pieces[0]]
-        for text, piece in zip(texts, self.pieces[1:], strict=True):
-            octets += ((text.encode() if _AS_IT_IS.fullmatch(text) else _quoted(text)), _SOFT_BREAK, piece)
-        return octets
-
-    def _base64(self, texts: list[str]) -> bytes:
-        if not texts:
-            return self.pieces[0]
-        octets = [self.pieces[0]]
-        for text, piece in zip(texts, self.pieces[1:], strict=True):
-            octets += (text.encode(), piece)
-        return _lines_of_base64(b"".join(octets))
-
-
-@dataclass(frozen=True, slots=True)
 class Body:
     """The Content fields, the empty line and the parts; html last, as the better one (RFC 2046 §5.1.4)."""
 
-    parts: tuple[Part, ...]
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+        self._octets: list[bytes] = []
+        # Where a value goes, the field it is of, and how the part has it.
+        self._holes: list[tuple[int, str, Written]] = []
+        # Parts that are encoded as a whole, once they are filled.
+        self._wholes: list[tuple[int, Part]] = []
+        self._lay_out()
+        # RFC 5321 §4.5.2: such lines are changed on the way. (A hole is on a line of its own.)
+        self._has_dots = b"\n." in b"\n".join(self._octets)
 
-    def filled(self, values: Mapping[str, str]) -> list[bytes]:
-        """The octets of one recipient's message, from its Content fields on, in pieces."""
-        if len(self.parts) == 1:
-            return [_head(self.parts[0]), *self.parts[0].filled(values)]
-        octets = [f'Content-Type: multipart/alternative; boundary="{BOUNDARY}"\r\n'.encode()]
+    def filled(self, values: Mapping[str, str]) -> tuple[list[bytes], bool]:
+        """The octets of one recipient's message, from its Content fields on, in pieces; and whether a line
+        may begin with a dot. A field without a value is empty."""
+        octets, has_dots = self._octets.copy(), self._has_dots
+        known: dict[str, bytes | None] = {}
+        for place, name, written in self._holes:
+            if name not in known:
+                known[name] = _plain(values.get(name, ""))
+            plain = known[name]
+            if plain is None:
+                octets[place], has_dots = _quoted(written(values[name])), True
+            else:
+                octets[place] = plain
+        for place, part in self._wholes:
+            octets[place] = _whole(part, values)
+        return octets, has_dots
+
+    def _lay_out(self) -> None:
+        if len(self.parts) > 1:
+            self._octets.append(f'Content-Type: multipart/alternative; boundary="{BOUNDARY}"\r\n'.encode())
         for part in self.parts:
-            octets += (_BETWEEN, _head(part), *part.filled(values))
-        return [*octets, _END]
+            if len(self.parts) > 1:
+                self._octets.append(_BETWEEN)
+            self._octets.append(_head(part))
+            if part.encoding == "base64" and part.fields:
+                self._wholes.append((len(self._octets), part))
+                self._octets.append(b"")
+            else:
+                self._lay_out_part(part)
+        if len(self.parts) > 1:
+            self._octets.append(_END)
+
+    def _lay_out_part(self, part: Part) -> None:
+        self._octets.append(part.pieces[0])
+        for name, piece in zip(part.fields, part.pieces[1:], strict=True):
+            self._holes.append((len(self._octets), name, part.written))
+            self._octets += (b"", _SOFT_BREAK + piece)
+
+
+def _plain(value: str) -> bytes | None:
+    """The value's octets where they need no care, on lines that are short enough; else None."""
+    if not value:
+        return b""
+    if not _PLAIN.fullmatch(value):
+        return None
+    octets = value.encode("ascii")
+    if len(octets) <= _LINE:
+        return octets
+    lines = _SOFT_BREAK.join(octets[at : at + _LINE] for at in range(0, len(octets), _LINE))
+    return None if b"\n." in lines else lines
+
+
+def _whole(part: Part, values: Mapping[str, str]) -> bytes:
+    octets = [part.pieces[0]]
+    for name, piece in zip(part.fields, part.pieces[1:], strict=True):
+        octets += (_with_crlf(part.written(values.get(name, ""))).encode(), piece)
+    return _lines_of_base64(b"".join(octets))
 
 
 _BETWEEN = f"\r\n--{BOUNDARY}\r\n".encode()
@@ -80,12 +120,12 @@ def body(
     """`holes`: field → the token that stands for it; `written_…` make a value fit for its part."""
     wanted = ((text, "plain", written_text), (html, "html", written_html))
     parts = [part(content, subtype, holes, written) for content, subtype, written in wanted if content]
-    return Body(tuple(parts) or (part("", "plain", {}, str),))
+    return Body(parts or [part("", "plain", {}, str)])
 
 
 def part(content: str, subtype: str, holes: Mapping[str, str], written: Written) -> Part:
     """A text, encoded around its holes."""
-    pieces, fields = _split(_LINE_END.sub("\r\n", _CONTROLS.sub("", content)), holes)
+    pieces, fields = _split(_with_crlf(content), holes)
     if not pieces[-1].endswith("\r\n"):
         pieces[-1] += "\r\n"
     if _is_mostly_ascii(pieces):
@@ -124,7 +164,13 @@ def _is_mostly_ascii(pieces: list[str]) -> bool:
 
 def _quoted(text: str) -> bytes:
     # b2a_qp takes its own line ends from the first one it sees, so there has to be one.
-    return binascii.b2a_qp(f"{text}\r\n".encode(), istext=True)[:-2]
+    octets = binascii.b2a_qp(f"{_with_crlf(text)}\r\n".encode(), istext=True)[:-2]
+    # (It forgets how long a line is when it writes the space at its end.)
+    return _LATE_SPACE.sub(rb"=\r\n\1", octets)
+
+
+def _with_crlf(text: str) -> str:
+    return _LINE_END.sub("\r\n", _CONTROLS.sub("", text))
 
 
 def _lines_of_base64(octets: bytes) -> bytes:

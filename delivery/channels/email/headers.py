@@ -47,6 +47,15 @@ def address_field(name: str, address: Address) -> str:
     return named_field(name, display, f"<{mailbox}>") if display else f"{name}: {mailbox}{CRLF}"
 
 
+def to_field(address: str, name: str) -> str:
+    """To, with an address that was checked. (Nearly always there is nothing to quote or fold.)"""
+    if not name:
+        return f"To: {address}{CRLF}"
+    if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
+        return f"To: {name} <{address}>{CRLF}"
+    return address_field("To", Address(address, address, address, name))
+
+
 def named_field(name: str, display: str, rest: str) -> str:
     """A field of a phrase and what it names in angle brackets, on one line where they fit."""
     line = f"{name}: {display}"

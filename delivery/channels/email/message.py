@@ -14,24 +14,29 @@ from delivery.channels.email.address import Address, parse_sender
 from delivery.channels.email.body import body
 from delivery.dkim.keys import Key
 from delivery.dkim.signing import sign
-from delivery.rendering.fields import values_for
-from delivery.rendering.fill import fill_header, written_html, written_text
+from delivery.rendering.fields import PERSONAL, values_for
+from delivery.rendering.fill import fill_header, fill_html, fill_text, written_html, written_text
 
 # A test shows the letter as subscribers get it.
 BULK_KINDS = frozenset({"issue", "test"})
 # Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
 SENDER_ID = "feedletter"
+NOBODY = Recipient(delivery_id=0, core="", label="")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MailMessage:
-    """`sender` and `recipient` are the envelope. `data` has CRLF line ends and no Date yet."""
+    """`sender` and `recipient` are the envelope. `data` has CRLF line ends and no Date yet.
+
+    `has_dots`: whether a line may begin with one.
+    """
 
     sender: str
     recipient: str
     subject: str
     data: bytes
     signing_keys: tuple[Key, ...] = field(default=(), repr=False)
+    has_dots: bool = True
 
     @property
     def needs_utf8(self) -> bool:
@@ -42,13 +47,13 @@ class MailMessage:
 
     def dated(self, now: datetime) -> bytes:
         """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
-        dated = _date(now.replace(microsecond=0)) + self.data
+        dated = _date(int(now.timestamp())) + self.data
         return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 
 
 @lru_cache(maxsize=16)
-def _date(now: datetime) -> bytes:
-    return f"Date: {format_datetime(now.astimezone(UTC))}\r\n".encode()
+def _date(moment: int) -> bytes:
+    return f"Date: {format_datetime(datetime.fromtimestamp(moment, UTC))}\r\n".encode()
 
 
 class WireLetter:
@@ -66,31 +71,42 @@ class WireLetter:
         bounce_domain: str = "",
         return_path: Callable[[int], str] = lambda _: "",
     ) -> None:
-        self.letter, self._return_path, self._bounce_domain = letter, return_path, bounce_domain
+        self.letter, self._return_path = letter, return_path
+        self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
         self._sender = parse_sender(letter.from_email)
         self._is_bulk = letter.kind in BULK_KINDS
         self._head = "".join(self._fields(site_host)).encode()
-        self._body = body(
-            letter.text, letter.html, letter.holes, written_text=written_text, written_html=written_html
-        )
-        self._used = frozenset(letter.holes)
+        # Fields that are the same for everybody are filled here, once.
+        self._holes = {
+            name: token for name, token in letter.holes.items() if letter.has_own_code or name in PERSONAL
+        }
+        text, html, self._subject = self._prefilled()
+        self._body = body(text, html, self._holes, written_text=written_text, written_html=written_html)
 
     def message(self, recipient: Recipient) -> MailMessage:
         """The message of one delivery. Raises ValueError for an address that no header can hold."""
         letter = self.letter
         address = headers.checked(recipient.config.get("address") or recipient.core)
-        values = values_for(letter, recipient, self._used)
-        subject = headers.one_line(fill_header(letter.subject, letter.holes, values))
-        own = [
-            headers.address_field("To", Address(address, address, recipient.core, recipient.name)),
-            _subject(subject),
-            f"Message-ID: {message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n",
-            *(self._leaving(recipient) if self._is_bulk and recipient.unsubscribe_url else ()),
-        ]
-        data = b"".join((self._head, "".join(own).encode(), *self._body.filled(values)))
+        values = values_for(letter, recipient, self._holes) if self._holes else {}
+        subject = headers.one_line(fill_header(self._subject, self._holes, values))
+        own = (
+            f"{headers.to_field(address, recipient.name)}{_subject(subject)}Message-ID: "
+            f"{message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n"
+        )
+        if self._is_bulk and recipient.unsubscribe_url:
+            own += self._leaving(recipient)
+        filled, has_dots = self._body.filled(values)
+        data = b"".join((self._head, own.encode(), *filled))
         envelope = self._return_path(recipient.delivery_id)
         sender = headers.checked(envelope) if envelope else self._sender.email
-        return MailMessage(sender, address, subject, data, letter.signing_keys)
+        return MailMessage(sender, address, subject, data, letter.signing_keys, has_dots)
+
+    def _prefilled(self) -> tuple[str, str, str]:
+        letter = self.letter
+        holes = {name: token for name, token in letter.holes.items() if name not in self._holes}
+        values = values_for(letter, NOBODY, holes)
+        subject = fill_header(letter.subject, holes, values) if holes else letter.subject
+        return fill_text(letter.text, holes, values), fill_html(letter.html, holes, values), subject
 
     def _fields(self, site_host: str) -> list[str]:
         """Those that are the same for everybody."""
@@ -105,15 +121,13 @@ class WireLetter:
             *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
         ]
 
-    def _leaving(self, recipient: Recipient) -> tuple[str, str]:
+    def _leaving(self, recipient: Recipient) -> str:
         """RFC 2369 §3.2: the one to be preferred first."""
         token = recipient.unsubscribe_url.rstrip("/").rpartition("/")[2]
-        by_mail = f"mailto:leave@{self._bounce_domain}?subject={token}" if self._bounce_domain else ""
-        return (
-            headers.url_field("List-Unsubscribe", recipient.unsubscribe_url, by_mail),
-            # RFC 8058 §3.1, word for word.
-            "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n",
-        )
+        by_mail = self._by_mail and self._by_mail + token
+        # RFC 8058 §3.1, word for word.
+        one_click = "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
+        return headers.url_field("List-Unsubscribe", recipient.unsubscribe_url, by_mail) + one_click
 
 
 def compose(

@@ -88,7 +88,7 @@ class Pipeline:
         except _LostAt as lost:
             return Temporary(str(lost)), lost.stage is Stage.MAIL
         if refused is None:
-            return await self._message(connection, data), False
+            return await self._message(connection, data, message.has_dots), False
         return refused, stage is Stage.MAIL and not connection.wire.is_open
 
     async def _envelope(
@@ -129,11 +129,11 @@ class Pipeline:
         except Lost as error:
             raise _LostAt(stage, error) from error
 
-    async def _message(self, connection: Connection, data: bytes) -> Outcome:
+    async def _message(self, connection: Connection, data: bytes, has_dots: bool) -> Outcome:
         """The octets, dots doubled (RFC 5321 §4.5.2), and the answer to them."""
-        connection.wire.say(
-            data.replace(b"\r\n.", b"\r\n..") + (b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n")
-        )
+        if has_dots:
+            data = data.replace(b"\r\n.", b"\r\n..")
+        connection.wire.say(data + (b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n"))
         try:
             reply = await connection.wire.reply(self.timeouts.message)
         except Lost as error:

@@ -13,6 +13,8 @@ from delivery.channels.email.failures import CannotConnect, Lost, reason
 from delivery.channels.email.transport import IMPLICIT, STARTTLS, SmtpSettings
 
 MAX_REPLY = 65_536
+# No command has so many replies: a server that speaks on and on is not listened to.
+MOST_UNREAD = 100
 NO_SMTP = -1
 
 
@@ -51,8 +53,8 @@ class Wire(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # (uvloop's transports are no subclass.)
         self._transport = cast(asyncio.Transport, transport)
-        # So that we are told whenever something has not left yet.
-        self._transport.set_write_buffer_limits(high=0)
+        # So that we are told whenever something has not left yet. (TLS pauses at the limit, TCP above it.)
+        self._transport.set_write_buffer_limits(high=1)
 
     def pause_writing(self) -> None:
         self._all_has_left = False
@@ -67,7 +69,7 @@ class Wire(asyncio.Protocol):
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
             self._read(line.rstrip(b"\r"))
-        if self._size + len(self._unread) > MAX_REPLY:
+        if self._size + len(self._unread) > MAX_REPLY or len(self._replies) > MOST_UNREAD:
             self._replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
             self.abort("its reply had no end")
         if self._replies:

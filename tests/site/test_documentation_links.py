@@ -1,0 +1,28 @@
+"""Links from one page of the documentation to another lead somewhere, and to a heading that there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", without_code(page))
+    for name, _, anchor in (target.partition("#") for target in targets if ":" not in target):
+        there = page.parent / name if name else page
+        assert there.exists(), name
+        assert not anchor or anchor in anchors(there), f"{name}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as GitHub names them in addresses."""
+    headings = re.findall(r"^#+ (.+)$", without_code(page), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def without_code(page: Path) -> str:
+    return re.sub(r"^```.*?^```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
