@@ -11,7 +11,8 @@ from django.db.models.sql.compiler import SQLCompiler
 
 
 class AnyOf(Lookup):
-    """For keys and texts, on PostgreSQL and SQLite."""
+    """For keys and texts, on PostgreSQL and SQLite. Give it a frozenset: of a list each value is looked at
+    by Django one by one."""
 
     lookup_name = "any_of"
     prepare_rhs = False

@@ -76,7 +76,7 @@ _OWN_ENDS, _DESTINATION_ENDS = len(_OWN), len(_OWN) + len(_DESTINATION)
 
 def read(lane: Lane, pks: Sequence[int]) -> list[Row]:
     """The deliveries of those keys, in the order of sending. One question."""
-    rows = Delivery.objects.filter(pk__any_of=pks).order_by("priority", "due_at", "pk")
+    rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).order_by("priority", "due_at", "pk")
     return [_row(lane, values) for values in rows.values_list(*_FIELDS)]
 
 

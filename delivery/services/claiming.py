@@ -126,10 +126,10 @@ def _wanted(lane: Lane, pks: Sequence[int], now: datetime) -> tuple[Job, ...]:
     rows = read(lane, pks)
     ours = lease(now, LEASE)
     # The lane's lock keeps other claims away; what somebody else moved meanwhile is not waiting any more.
-    taken = Delivery.objects.waiting().filter(pk__any_of=pks, due_at__lte=now)
+    taken = Delivery.objects.waiting().filter(pk__any_of=frozenset(pks), due_at__lte=now)
     changes = {"lease_token": ours.token, "lease_until": ours.until, "begun_at": Coalesce(F("begun_at"), now)}
     if taken.update(state=Delivery.State.SENDING, **changes) != len(rows):
-        mine = Delivery.objects.filter(pk__any_of=pks, lease_token=ours.token)
+        mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=ours.token)
         got = set(mine.values_list("pk", flat=True))
         rows = [row for row in rows if row.pk in got]
     suppressed = _suppressed(rows)
@@ -169,7 +169,7 @@ def _standing(row: Row, suppressed: set[tuple[str, str]]) -> Standing:
 
 def _suppressed(rows: Sequence[Row]) -> set[tuple[str, str]]:
     cores = {row.destination.core for row in rows}
-    found = Suppression.objects.filter(core__any_of=list(cores))
+    found = Suppression.objects.filter(core__any_of=frozenset(cores))
     return set(found.values_list("kind", "core"))
 
 
