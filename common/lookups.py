@@ -21,7 +21,7 @@ class AnyOf(Lookup):
         lhs, params = self.process_lhs(compiler, connection)
         values = list(self.rhs)
         if connection.vendor == "sqlite":
-            return f"{lhs} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(values)]
+            return f"{lhs} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(values)]  # noqa: S608
         kind = self.lhs.output_field.cast_db_type(connection)
         return f"{lhs} = ANY(%s::{kind}[])", [*params, values]
 

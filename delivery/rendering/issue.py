@@ -73,7 +73,9 @@ def _rendered(facts: IssueFacts, template: str, room: Room) -> Rendered:
 
 def _context(facts: IssueFacts, title: str, subject: str, room: Room) -> dict[str, Any]:
     posts = _posts(facts, room)
-    mentioned = tuple(shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :])
+    mentioned = tuple(
+        shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :]
+    )
     name = facts.readers_name
     return {
         "newsletter": look(

@@ -19,15 +19,15 @@ log = logging.getLogger(__name__)
 _ROWS = {
     "postgresql": "SELECT * FROM json_to_recordset(%s) "
     "AS rows (id bigint, token uuid, at timestamptz, remote_id text, state text)",
-    "sqlite": "SELECT value ->> 'id', value ->> 'token', value ->> 'at', value ->> 'remote_id', "
-    "value ->> 'state' FROM json_each(%s)",
+    "sqlite": "SELECT value ->> 'id' AS id, value ->> 'token' AS token, value ->> 'at' AS at, "
+    "value ->> 'remote_id' AS remote_id, value ->> 'state' AS state FROM json_each(%s)",
 }
+# (No WITH: SQLite's driver counts the rows of what begins with UPDATE only.)
 _UPDATE = """
-WITH accepted (id, token, at, remote_id, state) AS ({rows})
 UPDATE delivery_delivery AS delivery SET
     state = accepted.state, sent_at = accepted.at, remote_id = accepted.remote_id,
     last_error = '', begun_at = NULL, attempts = attempts + 1, lease_token = NULL, lease_until = NULL
-FROM accepted
+FROM ({rows}) AS accepted
 WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
 """
 

@@ -8,7 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from delivery.channels.base import Permanent, Temporary
 from delivery.models import Lane
@@ -25,6 +25,7 @@ from delivery.services.samples import NothingToShow
 log = logging.getLogger(__name__)
 
 RENEW_SHARE = 15.0
+WAIT_FOR_SHARE = timedelta(seconds=1)
 # Parcels are handed over in groups: the first ones go out while the rest is still being made.
 GROUP = 50
 
@@ -67,7 +68,9 @@ class Claimer:
     def _claim_from(self, lane: Lane, now: datetime) -> datetime | None:
         try:
             width = self._share(lane, now)
-            open_lane = self._pool.open(lane, width) if width else None
+            open_lane = self._pool.open(lane, width)
+            if not width:  # the others give some up when they see that we wait
+                return now + WAIT_FOR_SHARE
             return self._top_up(open_lane, lane, now) if open_lane else None
         except AWAY:
             raise
@@ -80,8 +83,9 @@ class Claimer:
         if lane.serial:
             return 1
         mine, asked_at = self._shares.get(lane.pk, (0, -RENEW_SHARE))
-        if time.monotonic() - asked_at >= RENEW_SHARE:
-            mine = take_share(lane.pk, self._holder, now, still_open=mine)
+        if not mine or time.monotonic() - asked_at >= RENEW_SHARE:
+            still_open = max(mine, self._pool.opened(lane.pk))
+            mine = take_share(lane.pk, self._holder, now, still_open=still_open)
             self._shares[lane.pk] = (mine, time.monotonic())
         return min(mine, MOST_CONNECTIONS)
 

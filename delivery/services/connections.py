@@ -47,12 +47,18 @@ class Connections:
         self._numbers = count()
         self._done, self._may_begin, self._clock = done, may_begin, clock
         self._threads: list[threading.Thread] = []
+        # How many of them do not end yet.
+        self._serving, self._lock = 0, threading.Lock()
+
+    @property
+    def opened(self) -> int:
+        return sum(thread.is_alive() for thread in self._threads)
 
     def put(self, tasks: Sequence[Task]) -> None:
         """Opens more connections if all may be busy."""
         for task in tasks:
             self._todo.put((task.job.row.priority, next(self._numbers), task))
-        for _ in range(min(self.width - len(self._threads), self._todo.qsize())):
+        for _ in range(min(self.width - self.opened, self._todo.qsize())):
             self._open()
 
     def settle(self, tasks: Sequence[Task]) -> None:
@@ -70,17 +76,26 @@ class Connections:
 
     def _open(self) -> None:
         thread = threading.Thread(target=self._run, name=f"send {self._lane.kind}", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # no more threads: those that there are do it
-            if not self._threads:
-                raise
-            return
+        with self._lock:
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads: those that there are do it
+                if not self._serving:
+                    raise
+                return
+            self._serving += 1
         self._threads.append(thread)
+
+    def _steps_down(self) -> bool:
+        """Whether the thread that asks is one more than the lane's share allows now."""
+        with self._lock:
+            is_too_many = self._serving > self.width
+            self._serving -= is_too_many
+            return is_too_many
 
     def _run(self) -> None:
         session: Session | None = None
-        while (task := self._todo.get()[2]) is not None:
+        while not self._steps_down() and (task := self._todo.get()[2]) is not None:
             tasks = [task]
             try:
                 tasks += self._like(task, getattr(session, "batch", 1) - 1)
@@ -153,10 +168,13 @@ class Connections:
             task.begun = True
         recipients = [_parcel(task).recipient for task in tasks]
         try:
-            return session.send_batch(_parcel(tasks[0]).letter, recipients, now=self._clock())
+            outcomes = session.send_batch(_parcel(tasks[0]).letter, recipients, now=self._clock())
+            if len(outcomes) != len(tasks):
+                raise ValueError(f"{len(outcomes)} outcomes of {len(tasks)} messages")
         except Exception as error:
             log.exception("sending failed", extra={"delivery": tasks[0].job.pk})
             return [_unforeseen(error)] * len(tasks)
+        return outcomes
 
 
 def _parcel(task: Task) -> Parcel:

@@ -21,8 +21,8 @@ from delivery.services.parcels import Parcel
 from delivery.services.samples import sample_of
 from delivery.services.signing_keys import SigningKeys
 from feeds.parsing.entry import Entry
-from subscriptions.links import manage_url_for, page_url, unsubscribe_url_for
 from subscriptions.hooks import Recipient as HookRecipient
+from subscriptions.links import manage_url_for, page_url, unsubscribe_url_for
 from subscriptions.models import Subscribable
 
 

@@ -51,6 +51,11 @@ class Carrier(Protocol):
     # Set when the account itself cannot send: what is waiting here is given back, not tried one by one.
     stopped: bool
 
+    @property
+    def opened(self) -> int:
+        """How many connections there are: more than `width` for a while after that was made smaller."""
+        ...
+
     def put(self, tasks: Sequence[Task]) -> None:
         """Hands tasks over; the end of each arrives in the engine's queue."""
         ...

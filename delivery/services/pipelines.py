@@ -33,7 +33,13 @@ class Pipelines:
         self._idle: list[asyncio.Future[None]] = []
         self._ended: list[Task] = []
         self._workers: set[asyncio.Task[None]] = set()
+        # Those of them that do not say goodbye yet.
+        self._serving = 0
         self._leaving = False
+
+    @property
+    def opened(self) -> int:
+        return len(self._workers)
 
     def put(self, tasks: Sequence[Task]) -> None:
         self._loop.call_soon_threadsafe(self._take, tasks)
@@ -60,8 +66,10 @@ class Pipelines:
     def _take(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
             heappush(self._todo, (task.job.row.priority, next(self._numbers), task))
-        self._wake(len(tasks))
+        # (Those that are too many now must notice.)
+        self._wake(len(tasks) + max(self._serving - self.width, 0))
         for _ in range(min(self.width - len(self._workers), len(self._todo))):
+            self._serving += 1
             worker = self._loop.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -96,14 +104,17 @@ class Pipelines:
         self._done.put(ended)
 
     async def _next(self) -> Task | None:
-        while not self._todo:
-            # (One more than the lane's share allows now closes for good.)
-            if self._leaving or len(self._workers) > self.width:
-                return None
+        # (One more than the lane's share allows now closes for good.)
+        while self._serving <= self.width:
+            if self._todo:
+                return heappop(self._todo)[2]
+            if self._leaving:
+                break
             idle = self._loop.create_future()
             self._idle.append(idle)
             await idle
-        return heappop(self._todo)[2]
+        self._serving -= 1
+        return None
 
     async def _send(self, session: AsyncSession, task: Task) -> None:
         """Sets the task's outcome."""

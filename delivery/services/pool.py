@@ -52,15 +52,24 @@ class Pool:
     def __getitem__(self, lane_id: int) -> OpenLane:
         return self._lanes[lane_id]
 
+    def opened(self, lane_id: int) -> int:
+        """How many of the lane's connections are open."""
+        known = self._lanes.get(lane_id)
+        return known.carrier.opened if known else 0
+
     def lanes(self) -> list[tuple[int, OpenLane]]:
         return list(self._lanes.items())
 
     def open(self, lane: Lane, width: int) -> OpenLane | None:
-        """The lane's, with so many connections; None while too many of other lanes are open."""
+        """The lane's, with so many connections; None without any, and while too many others are open."""
         known = self._lanes.get(lane.pk)
         if known is not None:
-            known.carrier.width = width
-            return known
+            # (One goes on with what it was given before.)
+            known.carrier.width = max(width, 1)
+            known.carrier.put(())
+            return known if width else None
+        if not width:
+            return None
         if sum(other.carrier.width for other in self._lanes.values()) + width > MOST_CONNECTIONS:
             self._close_idle()
             return None

@@ -107,10 +107,13 @@ class SendPass:
         With nothing to record meanwhile it is done here, which spares an idle pass the other thread.
         """
         if self.looking is not None:
-            if self.looking.done():
-                looked, self.looking = self.looking, None
-                looked.result()
-            return None
+            if not self.looking.done():
+                return None
+            looked, self.looking = self.looking, None
+            again_at = looked.result()
+            # (What it saw may be past: with nothing in flight any more, the pass must not end by it.)
+            if self.in_flight:
+                return again_at
         since = time.monotonic() - self.looked_at
         if self.in_flight and since < (REST if self.claimer.runs_low else LOOK_EVERY):
             return None
@@ -158,7 +161,8 @@ class SendPass:
     def _finish(self) -> None:
         """Ends the pass: messages in flight are finished, the rest goes back."""
         self.finishing = True
-        while self.in_flight or (self.looking is not None and not self.looking.done()):
+        # (In this order: what a look has claimed is in flight before it is done.)
+        while (self.looking is not None and not self.looking.done()) or self.in_flight:
             self._renew()
             self._settle(wait=1.0)
         self.pool.close()

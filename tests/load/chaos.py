@@ -9,6 +9,7 @@ more often than the barrier allows. About twenty minutes.
 
 import argparse
 import random
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ RUNS = {"workers": WORKERS, "slowly": SLOWLY, "servers": SERVERS}
 def main(arguments: Sequence[str]) -> int:
     """Prints a line for everything that happens, and one with the figures after each run."""
     asked = parsed(arguments)
+    # (So that what was started is ended, whoever ends this.)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.randrange(1_000_000) if asked.seed is None else asked.seed
     given = {name: value for name, value in vars(asked).items() if value is not None and name != "only"}
     names = [asked.only] if asked.only else list(RUNS)

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from tests.servers.raw_smtp import RawServer
+from tests.servers.raw_smtp import RawServer, Reply
 
 
 class OddServer(RawServer):
@@ -29,6 +29,11 @@ class OddServer(RawServer):
     ) -> None:
         self._over.set()
         super().__exit__(kind, error, trace)
+
+    def slowly(self, pause: float, reply: Reply) -> Reply:
+        """The reply; from now on with such pauses."""
+        self.pause = pause
+        return reply
 
     def _converse(self, lines: Any) -> None:
         lines.connection = _Tap(lines.connection, self)

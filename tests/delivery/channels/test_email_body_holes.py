@@ -33,7 +33,9 @@ VALUES = st.fixed_dictionaries(
     {},
     optional=dict.fromkeys(
         TOKENS,
-        st.sampled_from(["", ".", "..", " ", " a", "a ", "=", "=20", "\n", "a\nb", "a\r\n.\r\n", "a\rb", "\x9b"])
+        st.sampled_from(
+            ["", ".", "..", " ", " a", "a ", "=", "=20", "\n", "a\nb", "a\r\n.\r\n", "a\rb", "\x9b"]
+        )
         | PROSE
         | st.text(st.sampled_from("abc:/?.~_%"), min_size=60, max_size=300),
     ),
@@ -47,9 +49,7 @@ def with_crlf(text: str) -> str:
 
 def expected(content: str, values: Mapping[str, str], written: Written) -> bytes:
     """The content with its holes filled; mails end their lines with CRLF, the last one too."""
-    filled = TOKEN.sub(
-        lambda match: with_crlf(written(values.get(FIELD[match[0]], ""))), with_crlf(content)
-    )
+    filled = TOKEN.sub(lambda match: with_crlf(written(values.get(FIELD[match[0]], ""))), with_crlf(content))
     # The last line is looked at before it is filled.
     ends = TOKEN.split(with_crlf(content))[-1].endswith("\r\n")
     return (filled if ends else f"{filled}\r\n").encode()
@@ -119,7 +119,9 @@ def test_holes_are_filled_as_the_archive_and_the_other_channels_fill_them(
     if content:
         for kind, fill in (("plain", fill_text), ("html", fill_html)):
             wanted = with_crlf(fill(content, TOKENS, values)).encode()
-            got = decoded(parsed(octets(*((content, "") if kind == "plain" else ("", content)), values)), kind)
+            got = decoded(
+                parsed(octets(*((content, "") if kind == "plain" else ("", content)), values)), kind
+            )
             assert got in (wanted, wanted + b"\r\n")
 
 

@@ -1,7 +1,7 @@
 """Pipelining (RFC 2920): many commands at once, and what becomes of the message whatever is answered."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from tests.servers.smtp_server import DROP, STALL, SmtpServer
 ADA, BEN = "ada@example.test", "ben@example.test"
 PIPELINING = b"250-mx.example.test\r\n250-SIZE 0\r\n250 PIPELINING\r\n"
 OFFERED = {"EHLO": PIPELINING}
+Script = Mapping[str, Reply | Callable[[str], Reply]]
 ENVELOPE = ["MAIL", "RCPT", "DATA"]
 both = pytest.mark.parametrize("offer", [PIPELINING, b"250 mx.example.test\r\n"], ids=["pipelined", "plain"])
 
@@ -143,7 +144,7 @@ def test_an_answer_that_drips_is_not_waited_for_longer_than_one_that_does_not_co
     with OddServer({"EHLO": offer, verb: slow}, pause=0.02) as server:
         server.pause = -1 if verb not in ("CONNECT", "EHLO") else 0.02
         client = session(server.url, timeouts=IMPATIENT)
-        server.script[verb] = lambda _: setattr(server, "pause", 0.02) or slow
+        server.script[verb] = lambda _: server.slowly(0.02, slow)
         begun = time.monotonic()
         outcome = send(client)
         assert time.monotonic() - begun < 2
@@ -153,9 +154,9 @@ def test_an_answer_that_drips_is_not_waited_for_longer_than_one_that_does_not_co
 # --- refusals
 
 
-def refused(script: dict[str, Reply | Callable[[str], Reply]], **options: bool) -> tuple[RawServer, Outcome]:
+def refused(script: Script, *, in_one_packet: bool = False) -> tuple[RawServer, Outcome]:
     """The first letter is refused so; the next one goes out by the same connection."""
-    with RawServer({**OFFERED, **script}, **options) as server:
+    with RawServer({**OFFERED, **script}, in_one_packet=in_one_packet) as server:
         client = session(server.url)
         outcome = send(client)
         assert isinstance(send(client, message(BEN)), Sent)
@@ -213,7 +214,7 @@ def test_data_answered_with_something_else_sends_nothing(offer: bytes, reply: by
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_421_stops_the_lane_wherever_it_comes(offer: bytes, verb: str, closes: bool) -> None:
     usual = {"CONNECT": b"220 hi\r\n", "EHLO": offer, "DATA": b"354 go\r\n"}
-    script = {"EHLO": offer, verb: once(b"421 4.3.2 going\r\n", usual.get(verb, b"250 ok\r\n"))}
+    script: Script = {"EHLO": offer, verb: once(b"421 4.3.2 going\r\n", usual.get(verb, b"250 ok\r\n"))}
     with RawServer(script, hangs_up_after=verb if closes else "") as server:
         client = session(server.url)
         outcome = send(client)
@@ -344,7 +345,9 @@ def test_a_big_letter_arrives(tls: str, certificate: Path) -> None:
 # --- what comes before TLS
 
 
-@pytest.mark.parametrize("more", [b"250-mx\r\n250 AUTH PLAIN\r\n", b"250-mx\r\n250-SIZE 1", b"5", b"421 no\r\n"])
+@pytest.mark.parametrize(
+    "more", [b"250-mx\r\n250 AUTH PLAIN\r\n", b"250-mx\r\n250-SIZE 1", b"5", b"421 no\r\n"]
+)
 def test_what_comes_with_the_answer_to_starttls_is_forgotten(more: bytes, certificate: Path) -> None:
     offers = once(b"250-mx\r\n250 STARTTLS\r\n", PIPELINING)
     with RawServer({"EHLO": offers, "STAR": b"220 go\r\n" + more}, tls=server_context(certificate)) as server:

@@ -69,7 +69,9 @@ def test_whatever_comes_is_a_reply_or_none(said: bytes) -> None:
     run(read)
 
 
-@pytest.mark.parametrize("line", [b"", b"25", b"2500 x", b"2 0 x", b"ok", b"250+x", b"\xb2\xb2\xb2 x", b" 250 x"])
+@pytest.mark.parametrize(
+    "line", [b"", b"25", b"2500 x", b"2 0 x", b"ok", b"250+x", b"\xb2\xb2\xb2 x", b" 250 x"]
+)
 def test_what_is_no_reply_is_said_to_be_none(line: bytes) -> None:
     async def read() -> Reply:
         wire = Wire()

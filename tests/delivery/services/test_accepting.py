@@ -123,7 +123,9 @@ def test_one_that_another_worker_has_by_now_is_recorded_and_the_others_too() -> 
     first, second, third = jobs(3)
     taken_by_another(second)
     record_accepted(accepted([first, second, third]))
-    assert [row[1:6] for row in ledger()] == [("sent", AT, f"as {job.pk}", 1, None) for job in (first, second, third)]
+    assert [row[1:6] for row in ledger()] == [
+        ("sent", AT, f"as {job.pk}", 1, None) for job in (first, second, third)
+    ]
     assert attempts(row_of(second)) == [("accepted twice", f"as {second.pk}")]
     assert Attempt.objects.count() == 1
 
@@ -131,7 +133,13 @@ def test_one_that_another_worker_has_by_now_is_recorded_and_the_others_too() -> 
 def test_one_that_was_accepted_before_keeps_its_first_name() -> None:
     first, second = jobs(2)
     before = NOW - timedelta(minutes=1)
-    sent = {"state": "sent", "sent_at": before, "remote_id": "before", "lease_token": None, "lease_until": None}
+    sent = {
+        "state": "sent",
+        "sent_at": before,
+        "remote_id": "before",
+        "lease_token": None,
+        "lease_until": None,
+    }
     Delivery.objects.filter(pk=second.pk).update(**sent, attempts=1)
     record_accepted(accepted([first, second]))
     row = row_of(second)
@@ -169,7 +177,7 @@ def test_a_row_is_known_by_its_key_and_its_token_together() -> None:
 
 
 def test_nobody_elses_rows_are_touched() -> None:
-    first, second = jobs(2)
+    first, _ = jobs(2)
     before = ledger()[1]
     record_accepted(accepted([first]))
     assert ledger()[1] == before
@@ -194,5 +202,7 @@ def test_within_a_transaction_that_fails_nothing_is_recorded() -> None:
 def test_while_another_worker_is_taking_the_row_it_is_waited_for() -> None:
     first, second = jobs(2)
     beside(lambda: taken_by_another(second), lambda: record_accepted(accepted([first, second])))
-    assert [row[1:6] for row in ledger()] == [("sent", AT, f"as {job.pk}", 1, None) for job in (first, second)]
+    assert [row[1:6] for row in ledger()] == [
+        ("sent", AT, f"as {job.pk}", 1, None) for job in (first, second)
+    ]
     assert attempts(row_of(second)) == [("accepted twice", f"as {second.pk}")]
