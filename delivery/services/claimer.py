@@ -24,7 +24,7 @@ from delivery.services.samples import NothingToShow
 
 log = logging.getLogger(__name__)
 
-RENEW_SHARE = 15.0
+RENEW_SHARE = 1.5
 WAIT_FOR_SHARE = timedelta(seconds=1)
 # Parcels are handed over in groups: the first ones go out while the rest is still being made.
 GROUP = 50

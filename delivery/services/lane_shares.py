@@ -8,8 +8,8 @@ from django.db import transaction
 from delivery.models import Lane, LaneShare
 from delivery.rules.shares import share
 
-# As long as a lease: who does not ask again within it has stopped.
-HELD_FOR = timedelta(seconds=60)
+# Who does not ask again within it has stopped; a worker asks every second or two.
+HELD_FOR = timedelta(seconds=5)
 
 
 @transaction.atomic

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.load.chaos_plan import Chaos
+from tests.load.chaos_plan import Chaos, timeline
 from tests.load.chaos_run import prepared
 from tests.services import Missing
 
@@ -37,10 +37,13 @@ def main(arguments: Sequence[str]) -> int:
         return max([run(name, replace(RUNS[name], **given | {"seed": seed})) for name in names])
     except Missing as error:
         print(f"Missing: {error}.", file=sys.stderr)
-        return 1
+    except ValueError as error:
+        print(error, file=sys.stderr)
+    return 1
 
 
 def run(name: str, chaos: Chaos) -> int:
+    timeline(chaos)
     print(f"{name}: {chaos}", flush=True)
     started = time.monotonic()
     with prepared(chaos, lambda line: print(line, flush=True)) as ready:

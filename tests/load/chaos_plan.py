@@ -38,12 +38,15 @@ def timeline(chaos: Chaos) -> list[tuple[float, str]]:
     """Seconds after the first letter, and what is done then, in order: kill, down, up, fast or immediate.
 
     Kills come at any moment; the servers' events take turns, each within a part of the time of its own.
+    Raises ValueError when that is too short.
     """
     chance, until = random.Random(chaos.seed), chaos.seconds * PART
     kills = [(chance.uniform(0, until), "kill") for _ in range(chaos.kills)]
     servers = ["outage"] * chaos.outages + ["restart"] * chaos.restarts
     chance.shuffle(servers)
     part = until / max(len(servers), 1)
+    if servers and part < APART + (OUTAGE_SECONDS if chaos.outages else 0):
+        raise ValueError("The letters are sent too soon for so many events: more letters, or a lower rate.")
     modes = ("immediate", "fast") * chaos.restarts
     others: list[tuple[float, str]] = []
     for number, kind in enumerate(servers):

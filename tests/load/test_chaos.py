@@ -87,6 +87,11 @@ def test_an_event_after_the_last_letter_proves_nothing() -> None:
     assert verdict(Copy("a", 50.0)).broken() == ["not all of it fell into the run: lower the rate"]
 
 
+def test_a_run_too_short_for_its_events_is_refused() -> None:
+    with pytest.raises(ValueError, match="more letters"):
+        timeline(Chaos(letters=1000, restarts=5, outages=3))
+
+
 @given(st.integers(0, 10**6), st.integers(0, 9), st.integers(0, 5), st.integers(0, 3))
 def test_a_plan_has_all_that_was_asked_for_in_order_and_in_time(
     seed: int, kills: int, restarts: int, outages: int
