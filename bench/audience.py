@@ -14,7 +14,7 @@ from delivery.services.publishing import publish
 from subscriptions.links import manage_url, unsubscribe_url
 from subscriptions.models import Destination, Subscribable, Subscription
 
-CONNECTIONS = 30
+CONNECTIONS = 100
 DOMAINS = 20
 SENTENCE = "The quick brown fox jumps over the lazy dog, and tells about it at some length."
 # What makes a letter of 4.5 KB, html and text and header together.

@@ -10,9 +10,8 @@ PURPOSE = "bounce"
 
 def return_path(delivery_id: int) -> str:
     """Where the bounces of that delivery go; empty without BOUNCE_DOMAIN."""
-    if not settings.BOUNCE_DOMAIN:
-        return ""
-    return address(Token(delivery_id, stamp(PURPOSE, f"{delivery_id:x}")), settings.BOUNCE_DOMAIN)
+    domain = settings.BOUNCE_DOMAIN
+    return address(Token(delivery_id, stamp(PURPOSE, f"{delivery_id:x}")), domain) if domain else ""
 
 
 def is_ours(token: Token) -> bool:

@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from delivery.dkim.keys import Key
 from feeds.parsing.entry import Entry
+
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +47,23 @@ class Letter:
     signing_keys: tuple[Key, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Recipient:
+class Recipient(NamedTuple):
     """One delivery's own part: whom it goes to, and their links."""
 
     delivery_id: int
     core: str
     label: str
     name: str = ""
-    config: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    config: Mapping[str, str] = NO_VALUES
+    secrets: Mapping[str, str] = NO_VALUES
     unsubscribe_url: str = ""
     manage_url: str = ""
     # Values of fields that the newsletter's own code has for this recipient.
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = NO_VALUES
+
+    def __repr__(self) -> str:
+        """(Without its secrets.)"""
+        return f"Recipient({self.delivery_id})"
 
 
 class CrashPolicy(Enum):

@@ -56,6 +56,12 @@ def is_dark(colour: str) -> bool:
     return _luminance(_rgb(colour)) < DARK
 
 
+def readable(colour: str, paper: str) -> str:
+    """The colour, or the nearest shade of it that can be read on that paper."""
+    on = _rgb(paper)
+    return _readable(_rgb(colour), on=on, towards=_WHITE if is_dark(paper) else _BLACK, least=CONTRAST)
+
+
 def contrast(one: str, other: str) -> float:
     """The contrast ratio of two #rrggbb colours, 1 to 21 (WCAG 2.2)."""
     return _contrast(_rgb(one), _rgb(other))

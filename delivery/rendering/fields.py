@@ -44,8 +44,10 @@ def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | No
     Extra parameters are fields too; a built-in wins unless blank. What the newsletter's own code gave the
     recipient wins over both.
     """
-    params = {name.lower(): value for name, value in letter.params.items()}
+    params = {name.lower(): value for name, value in letter.params.items()} if letter.params else {}
     wanted = BUILT_IN_VALUES.keys() | params.keys() if names is None else names
+    if not recipient.params:
+        return {name: _value(name, letter, recipient, params) for name in wanted}
     own = {name.lower(): value for name, value in recipient.params.items()}
     return {name: own[name] if name in own else _value(name, letter, recipient, params) for name in wanted}
 

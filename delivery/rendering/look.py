@@ -75,7 +75,7 @@ def look(
         direction=direction(language),
         day=day,
         night=night,
-        logo=_logo(theme),
+        logo=logo_of(theme),
         header=as_html(theme.header),
         header_text=as_text(theme.header),
         footer=as_html(theme.footer),
@@ -85,7 +85,7 @@ def look(
     )
 
 
-def _logo(theme: ThemeFacts) -> Logo | None:
+def logo_of(theme: ThemeFacts) -> Logo | None:
     url = web_address(theme.logo_url)
     width = min(theme.logo_width or LOGO_WIDTH, WIDEST_LOGO)
     return Logo(url, width, one_line(theme.logo_alt)) if url else None

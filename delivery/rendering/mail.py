@@ -18,7 +18,7 @@ from delivery.rendering.sources import Source
 from delivery.rendering.subjects import LONGEST
 from delivery.rendering.themes import USUAL, ThemeFacts
 
-Value = str | int | list[str] | tuple[str, ...]
+Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,14 @@ MAILS: Mapping[str, Mail] = MappingProxyType(
             gettext_noop("Confirm your subscription to %(newsletter)s"),
             ("newsletter", "confirm_url", "hours"),
         ),
+        "confirm_several": Mail(
+            gettext_noop("Confirm your subscriptions"), ("newsletters", "confirm_url", "hours")
+        ),
         "already": Mail(gettext_noop("You already receive %(newsletter)s"), ("newsletter",)),
+        # Pairs: a newsletter's title, and the link to manage it.
+        "already_several": Mail(gettext_noop("You already receive these newsletters"), ("newsletters",)),
         "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
+        "sign_in": Mail(gettext_noop("Your sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
         "farewell": Mail(gettext_noop("You have left %(newsletter)s"), ("newsletter",)),
         "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
         "alert": Mail("%(subject)s", ("subject", "sentences")),
@@ -99,21 +105,25 @@ def _known(template: str) -> Mail:
     return MAILS[template]
 
 
-def _frozen(context: Mapping[str, Value]) -> dict[str, str | int | tuple[str, ...]]:
+def _frozen(context: Mapping[str, Value]) -> dict[str, Any]:
     """Strings, numbers and lists of strings on one line each: templates see no other objects."""
     return {name: _plain(name, value) for name, value in context.items()}
 
 
-def _plain(name: str, value: Value) -> str | int | tuple[str, ...]:
+def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
     match value:
         case bool() | int():
             return value
-        case str() if name == "hours" and value.isdecimal():
+        case str() if name in ("hours", "minutes") and value.isdecimal():
             return int(value)
         case str() if name == "sentences":
             return tuple(filter(None, map(one_line, value.splitlines())))
         case str():
             return one_line(value)
         case list() | tuple():
-            return tuple(one_line(str(line)) for line in value)
+            return tuple(_entry(name, each) for each in value)
     raise LetterError(f"A mail's context holds text and numbers only, not {type(value).__name__}.")
+
+
+def _entry(name: str, value: Any) -> str | int | tuple[Any, ...]:
+    return _plain(name, value) if isinstance(value, list) else one_line(str(value))

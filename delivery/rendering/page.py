@@ -7,15 +7,19 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone, translation
+from django.utils.safestring import mark_safe
 
 from delivery.rendering import engine
 from delivery.rendering.holes import Holes
+from delivery.rendering.languages import DEFAULT, direction, spoken
 from delivery.rendering.look import look
 from delivery.rendering.page_posts import Post
 from delivery.rendering.sources import Source
 from delivery.rendering.themes import USUAL, ThemeFacts
 
 ISSUE = "pages/issue"
+# Where the form comes to stand that a page ends with. (No post holds a comment: they are cleaned.)
+FORM = "<!-- the form to subscribe -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,21 @@ class Link:
     title: str
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The language that the page itself speaks, which is its reader's."""
+
+    language: str
+    direction: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """What the page of an issue is rendered from. Addresses are absolute or begin with a slash."""
+    """What the page of an issue is rendered from. Addresses are absolute or begin with a slash.
+
+    `description` is the newsletter's; `summary` and `picture` are the issue's, for what shows a link to it.
+    `language` is the posts', `reads` the reader's.
+    """
 
     newsletter: str
     title: str
@@ -40,7 +56,10 @@ class PageFacts:
     stylesheet: str
     icon: str = ""
     description: str = ""
-    language: str = "en"
+    summary: str = ""
+    picture: str = ""
+    language: str = DEFAULT
+    reads: str = DEFAULT
     time_zone: str = "UTC"
     params: Mapping[str, str] = field(default_factory=dict)
     theme: ThemeFacts = USUAL
@@ -52,16 +71,21 @@ class PageFacts:
 
 
 def render_page(facts: PageFacts) -> str:
-    """The html. Raises LetterError."""
-    # The page's own words are English, whatever the letters speak.
-    with translation.override("en"), timezone.override(ZoneInfo(facts.time_zone)):
+    """The html, with FORM where the form belongs. Raises LetterError."""
+    with translation.override(spoken(facts.reads)), timezone.override(ZoneInfo(facts.time_zone)):
         return engine.render(ISSUE, _context(facts), Holes({}), facts.own).html
 
 
 def _context(facts: PageFacts) -> dict[str, Any]:
     names = (
         "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
-        "description", "earlier", "later", "is_open", "is_listed",
+        "description", "summary", "picture", "earlier", "later", "is_open", "is_listed",
     )  # fmt: skip
     newsletter = look(name=facts.newsletter, language=facts.language, params=facts.params, theme=facts.theme)
-    return {"newsletter": newsletter, **{name: getattr(facts, name) for name in names}}
+    reads = spoken(facts.reads)
+    return {
+        "newsletter": newsletter,
+        "words": Words(reads, direction(reads)),
+        "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
+        **{name: getattr(facts, name) for name in names},
+    }

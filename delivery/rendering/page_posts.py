@@ -1,16 +1,31 @@
 """A post as pages show it. (A letter's costs more to make: it is cut to size and made text as well.)"""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from html import unescape
 from urllib.parse import unquote, urlsplit
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
+from common.html import plain
+from common.text import one_line, shortened
 from delivery.rendering.addresses import web_address
+from delivery.rendering.languages import direction, direction_of, language_tag
+from delivery.rendering.page_html import for_page
+from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry, Media
 
 MOST_MEDIA = 10
+# Of a page's heading for a post; the post's own headings come below it.
+TITLE_LEVEL = 2
+# Characters of html that say enough of a post to be read on.
+PART = 3_000
+LONGEST_DESCRIPTION = 200
+MOST_TITLES = 20
+_PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +38,10 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """All addresses are of the web; `link` may be empty. `html` is safe."""
+    """All addresses are of the web; `link` may be empty. `html` is safe; `is_cut` says that there is more.
+
+    `language` is empty where the feed does not say; `direction` is that of the post's words.
+    """
 
     title: str
     link: str
@@ -32,25 +50,81 @@ class Post:
     html: SafeString
     images: tuple[File, ...]
     files: tuple[File, ...]
+    language: str = ""
+    direction: str = "ltr"
+    is_cut: bool = False
+
+    @property
+    def moment(self) -> str:
+        """When it was published, for programs (ISO 8601)."""
+        return self.published.isoformat() if self.published else ""
 
 
-def post(entry: dict[str, Any]) -> Post:
-    """The post of an IssueItem's frozen entry."""
-    return post_of(Entry.from_json(entry))
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The posts of an issue; `summary` and `picture` are for what shows a link to its page."""
+
+    posts: tuple[Post, ...]
+    summary: str = ""
+    picture: str = ""
 
 
-def post_of(stood: Entry) -> Post:
+def shown(entries: Sequence[Entry], *, newsletter_language: str = "") -> Shown:
+    """A page with these posts, in their order."""
+    return Shown(
+        posts=tuple(post_of(entry, newsletter_language=newsletter_language) for entry in entries),
+        summary=summary_of(entries),
+        picture=next(filter(None, map(picture_of, entries)), ""),
+    )
+
+
+def summary_of(entries: Sequence[Entry]) -> str:
+    """The beginning of a single post, or the titles of several."""
+    if len(entries) == 1:
+        return description_of(entries[0])
+    titles = (entry.title for entry in entries[:MOST_TITLES] if entry.title)
+    return shortened(one_line(" · ".join(titles)), LONGEST_DESCRIPTION)
+
+
+def post_of(stood: Entry, *, newsletter_language: str = "") -> Post:
     """The post of an entry whose html is clean."""
+    return _post(stood, stood.html, TITLE_LEVEL, newsletter_language)
+
+
+def part_of(stood: Entry, *, newsletter_language: str = "") -> Post:
+    """Its beginning, to stand under a title of its issue."""
+    return _post(stood, shorten(stood.html, PART), TITLE_LEVEL + 1, newsletter_language)
+
+
+def description_of(stood: Entry) -> str:
+    """What the post is about, for a preview of its page, as one line of text."""
+    return shortened(plain(stood.html[:5_000].replace("><", "> <")), LONGEST_DESCRIPTION)
+
+
+def picture_of(stood: Entry) -> str:
+    """The address of its first picture, for a preview of its page; empty if it has none."""
+    named = [medium.url for medium in stood.media if medium.is_image]
+    found = _PICTURE.search(stood.html) if "<img" in stood.html else None
+    inside = [unescape(found[1])] if found else []
+    return next(filter(None, map(web_address, (*filter(None, (stood.image,)), *named, *inside))), "")
+
+
+def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Post:
     media = [medium for medium in stood.media if web_address(medium.url)]
+    title = stood.title or stood.link or gettext("Untitled")
+    language = language_tag(stood.language)
     return Post(
-        title=stood.title or stood.link or "Untitled",
+        title=title,
         link=web_address(stood.link),
         byline=", ".join(stood.authors),
         published=stood.published,
         # Sanitised before it was stored (common.html.clean), once for letters and pages alike.
-        html=mark_safe(stood.html),  # noqa: S308
+        html=mark_safe(for_page(html, level=level + 1)),  # noqa: S308
         images=tuple(_images(stood, media)[:MOST_MEDIA]),
         files=tuple(File(one.url, _name(one)) for one in media if not one.is_image)[:MOST_MEDIA],
+        language=language,
+        direction=direction_of(title, direction(language or newsletter_language)),
+        is_cut=html != stood.html,
     )
 
 

@@ -4,7 +4,7 @@ import re
 from datetime import date, datetime, timedelta
 
 from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 
 from common.text import one_line, shortened
 from delivery.rendering.facts import IssueFacts
@@ -83,17 +83,23 @@ def _is_single(facts: IssueFacts) -> bool:
 def _several(facts: IssueFacts) -> str:
     if facts.arrangement == "daily" and facts.period_start:
         day = facts.period_start.astimezone(facts.zone).date()
-        return gettext("All posts, %(day)s") % {"day": day.isoformat()}
+        return gettext("All posts, %(day)s") % {"day": _short(day)}
     if facts.arrangement in ("daily", "weekly", "monthly", "cron"):
         first, last = _days(facts)
         if first == last:
-            return gettext("Posts from %(day)s") % {"day": first.isoformat()}
+            return gettext("Posts from %(day)s") % {"day": _short(first)}
         return gettext("Posts, %(first)s to %(last)s") % {
-            "first": first.isoformat(),
-            "last": last.isoformat(),
+            "first": _short(first),
+            "last": _short(last),
         }
     count = len(facts.entries)
     return ngettext("%(count)d new item", "%(count)d new items", count) % {"count": count}
+
+
+def _short(day: date) -> str:
+    """As upstream writes it; other languages have their own way."""
+    speaks_english = (get_language() or "en").startswith("en")
+    return day.isoformat() if speaks_english else date_format(day, "SHORT_DATE_FORMAT")
 
 
 def _days(facts: IssueFacts) -> tuple[date, date]:

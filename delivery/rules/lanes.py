@@ -4,40 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from delivery.rules.limits import Bucket
-
 # No claim is larger than what the lane may send in this time, so that leases are not held idly.
 CLAIM_SECONDS = 30
 # What one connection is expected to send in a second at the least.
 EXPECTED_RATE = 1
 HEAD_WAITS = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
-class LaneState:
-    """A lane as its row stands. `rate` in messages a second, None for no limit."""
-
-    concurrency: int
-    rate: float | None
-    burst: int
-    tokens: float
-    refilled_at: datetime
-    free_at: datetime | None
-    paused: bool
-
-    @property
-    def bucket(self) -> Bucket:
-        return Bucket(self.rate, self.burst, self.tokens, self.refilled_at)
-
-
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """How many may be claimed, and the bucket after refilling (before they are taken)."""
-
-    count: int
-    tokens: float
-    # When another one may go, if none may now.
-    again_at: datetime | None = None
 
 
 def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
@@ -46,22 +17,6 @@ def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTE
     `expected`: messages a second and connection, as lately measured; `in_flight` of them are claimed.
     """
     return max(int(connections * expected * CLAIM_SECONDS) - in_flight, 0)
-
-
-def allowance(lane: LaneState, now: datetime, *, in_flight: int = 0) -> Allowance:
-    """What the lane allows at `now`, with `in_flight` of its messages claimed by this worker already."""
-    room = claimable(lane.concurrency, in_flight=in_flight)
-    if lane.paused or room <= 0 or (lane.rate is not None and lane.rate <= 0):
-        return Allowance(0, lane.tokens)
-    if lane.free_at is not None and lane.free_at > now:
-        return Allowance(0, lane.tokens, again_at=lane.free_at)
-    tokens = lane.bucket.allows(now)
-    if tokens is None:
-        return Allowance(room, lane.tokens)
-    refilled = lane.bucket.refilled(now)
-    if not tokens:
-        return Allowance(0, refilled, again_at=lane.bucket.again_at(now))
-    return Allowance(min(room, tokens), refilled)
 
 
 @dataclass(frozen=True, slots=True)

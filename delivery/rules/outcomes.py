@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from common.backoff import delay
 
@@ -83,19 +84,23 @@ def lane_pause(
     return max(rest, min(retry_at, now + LANE_LONGEST_AS_TOLD)) if retry_at is not None else rest
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How the subscription behind a delivery stands when it is claimed. None: there is none any more."""
+class Standing(NamedTuple):
+    """How the subscription behind a delivery stands when it is claimed. None: there is none any more.
+
+    `paused`: until when the reader wants no letters, in words.
+    """
 
     kind: str
     subscription_status: str | None
     suppressed: bool
     disabled: str = ""
+    paused: str = ""
 
 
 LEFT = "Left before it was sent."
 GONE = "The subscription was deleted before it was sent."
 UNCONFIRMED = "The subscription is no longer confirmed."
+STAYED = "They came back before it was sent."
 # Mails that make no sense to someone who left; a farewell does, and a sign-in link too.
 FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome"})
 
@@ -108,6 +113,10 @@ def cancel_reason(standing: Standing) -> str:
         return f"The destination is disabled: {standing.disabled}"
     if standing.kind in FOR_SUBSCRIBERS and standing.subscription_status == "unsubscribed":
         return LEFT
+    if standing.kind == "farewell" and standing.subscription_status == "confirmed":
+        return STAYED
+    if standing.kind == "issue" and standing.subscription_status == "confirmed" and standing.paused:
+        return f"Paused until {standing.paused}."
     if standing.kind != "issue" or standing.subscription_status == "confirmed":
         return ""
     return GONE if standing.subscription_status is None else UNCONFIRMED

@@ -4,15 +4,14 @@ Hex throughout, because some hosts change the case of what stands before the @ o
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MOST_TOKENS = 10
 # RFC 5321 §4.5.3.1.1: 64 octets before the @. 8 + 16 + 1 + 32 = 57.
 _TOKEN = re.compile(rb"bounces\+([0-9a-f]{1,16})-([0-9a-f]{32})(?![0-9a-f])", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """What an address claims: the delivery's id, and the stamp that has to prove it."""
 
     delivery_id: int

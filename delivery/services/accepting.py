@@ -3,8 +3,8 @@
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -15,12 +15,14 @@ from delivery.services.claimed import Job
 
 log = logging.getLogger(__name__)
 
+SENT, STORED = Delivery.State.SENT.value, Delivery.State.STORED.value
 # All rows in one parameter: a statement that grows with them would be parsed anew every time.
 _ROWS = {
     "postgresql": "SELECT * FROM json_to_recordset(%s) "
     "AS rows (id bigint, token uuid, at timestamptz, remote_id text, state text)",
-    "sqlite": "SELECT value ->> 'id' AS id, value ->> 'token' AS token, value ->> 'at' AS at, "
-    "value ->> 'remote_id' AS remote_id, value ->> 'state' AS state FROM json_each(%s)",
+    "sqlite": "SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.token') AS token, "
+    "json_extract(value, '$.at') AS at, json_extract(value, '$.remote_id') AS remote_id, "
+    "json_extract(value, '$.state') AS state FROM json_each(%s)",
 }
 # (No WITH: SQLite's driver counts the rows of what begins with UPDATE only.)
 _UPDATE = """
@@ -32,8 +34,7 @@ WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(NamedTuple):
     """That a server took a message, when, and what it called it. `stored`: it is kept here instead."""
 
     job: Job
@@ -59,23 +60,23 @@ def acceptance(job: Job, at: datetime, remote_id: str, *, stored: bool) -> Accep
 
 def _update(accepted: Sequence[Acceptance]) -> int:
     """Those that are still ours. Returns how many."""
+    written: dict[datetime, str] = {}
+    for one in accepted:
+        if one.at not in written:
+            written[one.at] = str(connection.ops.adapt_datetimefield_value(one.at))
     rows = [
         {
-            "id": one.job.pk,
+            "id": one.job.row.pk,
             "token": one.job.token.hex,
-            "at": str(connection.ops.adapt_datetimefield_value(one.at)),
+            "at": written[one.at],
             "remote_id": one.remote_id,
-            "state": _state(one),
+            "state": STORED if one.stored else SENT,
         }
         for one in accepted
     ]
     with connection.cursor() as cursor:
         cursor.execute(_UPDATE.format(rows=_ROWS[connection.vendor]), [json.dumps(rows)])
         return int(cursor.rowcount)
-
-
-def _state(one: Acceptance) -> str:
-    return (Delivery.State.STORED if one.stored else Delivery.State.SENT).value
 
 
 @transaction.atomic
@@ -91,7 +92,7 @@ def _record_late(accepted: Sequence[Acceptance]) -> None:
             Attempt.objects.create(delivery=row, at=one.at, outcome="accepted twice", text=one.remote_id)
         if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
             Delivery.objects.filter(pk=row.pk, state=row.state).update(
-                state=_state(one),
+                state=STORED if one.stored else SENT,
                 sent_at=one.at,
                 remote_id=one.remote_id,
                 last_error="",

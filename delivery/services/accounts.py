@@ -8,15 +8,8 @@ from common.text import counted
 from common.transactions import forbid_open_transaction
 from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.login import CannotLogIn, log_in
-from delivery.channels.email.transport import (
-    IMPLICIT,
-    PLAIN,
-    STARTTLS,
-    Mailbox,
-    SmtpSettings,
-    parse_email_url,
-    transport_of,
-)
+from delivery.channels.email.servers import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from delivery.channels.email.transport import Mailbox, parse_email_url, transport_of
 from delivery.models import Account, Delivery, Lane
 from delivery.models.account import DEFAULT
 from delivery.services.lanes import mail_lane

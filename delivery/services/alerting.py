@@ -11,10 +11,12 @@ from django.db import transaction
 from django.db.models import Q
 
 from common import kinds
+from common.events import Kind
 from common.kinds import InvalidDestination
 from delivery.models import Delivery
 from delivery.services.alert_words import Alert, alert
 from delivery.services.lanes import domain_of, lane_for
+from delivery.services.noting_events import is_anybody_listening
 from feeds.models import Feed
 from feeds.rules.alerts import GAP, What, may_tell
 from feeds.services.alerting import how_many_fail, is_any_wanting, mark_alerted, wanting
@@ -32,13 +34,13 @@ STAMP = "%Y%m%dT%H%M%S"
 def tell_admins(*, now: datetime) -> int:
     """Queues the mails that are due. Returns how many.
 
-    While no admin has an e-mail address nothing is queued, and nothing is taken as told.
+    While no admin has an e-mail address, and no webhook is told either, nothing is taken as told.
     """
     if not is_any_wanting(now):
         return 0
     # Before the transaction: rows that two workers make at once would let one wait for the other.
     admins = recipients(now)
-    if not admins:
+    if not admins and not is_anybody_listening(Kind.FAILING):
         log.info("feeds are failing or gone, and no admin has an e-mail address to be told at")
         return 0
     with transaction.atomic():

@@ -16,6 +16,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from common import kinds
+from common.events import Event, emit
+from common.events import Kind as EventKind
 from common.kinds import InvalidDestination
 from delivery.bounces.parsing import Finding, Report, Unreadable, digest, read
 from delivery.bounces.return_path import is_ours
@@ -33,6 +35,8 @@ from subscriptions.services.suppressing import lift, suppress
 
 log = logging.getLogger(__name__)
 
+# What others are told of. (A delayed letter may still arrive.)
+BOUNCED = (Kind.HARD, Kind.SOFT, Kind.POLICY, Kind.COMPLAINT)
 IGNORED = (Kind.AUTO_REPLY, Kind.ARRIVED)
 UNPROVEN = "Ignored: it does not prove which letter it is about."
 KEEP_UNPROVEN = timedelta(days=30)
@@ -137,6 +141,7 @@ def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
     Under the locks of `lanes_concerned`: each worker sees what those before it have paused and why.
     """
     fresh = _fresh(taken)
+    emit(Event(EventKind.BOUNCED, tuple(one.pk for one in fresh if one.kind in BOUNCED), now))
     denials = {(one.delivery.lane_id, one.domain): one for one in fresh if one.delivery and _is_denial(one)}
     for _, bounce in sorted(denials.items()):
         if pause_denying(bounce=bounce, now=now):

@@ -17,7 +17,8 @@ from common.kinds import InvalidDestination
 from common.text import counted
 from common.transactions import forbid_open_transaction
 from delivery.channels.email.address import Address, parse_address, parse_sender
-from delivery.channels.email.transport import SmtpSettings, transport_of
+from delivery.channels.email.servers import SmtpSettings
+from delivery.channels.email.transport import transport_of
 from delivery.dkim.records import Record
 from delivery.doctor.dns import Dns, NoResolver
 from delivery.doctor.domains import organisation

@@ -13,7 +13,14 @@ from datetime import datetime, timedelta
 from delivery.channels.base import Permanent, Temporary
 from delivery.models import Lane
 from delivery.rules.lanes import claimable
-from delivery.services.claiming import ISSUE_PRIORITY, claim, has_urgent, lanes_with_due
+from delivery.services.claiming import (
+    ISSUE_PRIORITY,
+    MOST_AT_ONCE,
+    claim,
+    has_much,
+    has_urgent,
+    lanes_with_due,
+)
 from delivery.services.database import AWAY
 from delivery.services.lane_shares import leave_shares, take_share
 from delivery.services.letters import Letters
@@ -57,6 +64,7 @@ class Claimer:
         """Tops up every lane that runs low. Returns when to ask again, if a lane said so."""
         now = self._clock()
         take_notices(now=now)
+        self._keep_shares(now)
         waits = [wait for lane in lanes_with_due(now) if (wait := self._claim_from(lane, now))]
         return min(waits, default=None)
 
@@ -68,7 +76,7 @@ class Claimer:
     def _claim_from(self, lane: Lane, now: datetime) -> datetime | None:
         try:
             width = self._share(lane, now)
-            open_lane = self._pool.open(lane, width)
+            open_lane = self._pool.open(lane, width, is_much=lambda: has_much(lane, now))
             if not width:  # the others give some up when they see that we wait
                 return now + WAIT_FOR_SHARE
             return self._top_up(open_lane, lane, now) if open_lane else None
@@ -84,10 +92,21 @@ class Claimer:
             return 1
         mine, asked_at = self._shares.get(lane.pk, (0, -RENEW_SHARE))
         if not mine or time.monotonic() - asked_at >= RENEW_SHARE:
-            still_open = max(mine, self._pool.opened(lane.pk))
-            mine = take_share(lane.pk, self._holder, now, still_open=still_open)
-            self._shares[lane.pk] = (mine, time.monotonic())
+            mine = self._ask_for_share(lane.pk, now)
         return min(mine, MOST_CONNECTIONS)
+
+    def _ask_for_share(self, lane_id: int, now: datetime) -> int:
+        before, _ = self._shares.get(lane_id, (0, 0.0))
+        still_open = max(before, self._pool.opened(lane_id))
+        mine = take_share(lane_id, self._holder, now, still_open=still_open)
+        self._shares[lane_id] = (mine, time.monotonic())
+        return mine
+
+    def _keep_shares(self, now: datetime) -> None:
+        """Also of lanes in which nothing is due any more: their connections are open all the same."""
+        for lane_id, (mine, asked_at) in list(self._shares.items()):
+            if mine and time.monotonic() - asked_at >= RENEW_SHARE:
+                self._ask_for_share(lane_id, now)
 
     def _top_up(self, open_lane: OpenLane, lane: Lane, now: datetime) -> datetime | None:
         carrier, full = open_lane.carrier, _is_full(open_lane)
@@ -96,7 +115,14 @@ class Claimer:
             return None
         carrier.stopped = False
         in_flight = self._urgent_in_flight(lane) if full else open_lane.outstanding
-        claimed = claim(lane_id=lane.pk, now=now, in_flight=in_flight, urgent=full, connections=carrier.width)
+        claimed = claim(
+            lane_id=lane.pk,
+            now=now,
+            in_flight=in_flight,
+            urgent=full,
+            connections=carrier.width,
+            expected=open_lane.rate,
+        )
         tasks = [Task(job) for job in claimed.jobs]
         open_lane.more = bool(tasks)
         open_lane.claimed += len(tasks)
@@ -139,7 +165,8 @@ class Claimer:
 
 def _is_full(lane: OpenLane) -> bool:
     """Whether there is enough to do for longer than a claim takes."""
-    return lane.outstanding > max(2 * lane.carrier.width, claimable(lane.carrier.width) * 2 // 3)
+    most = min(claimable(lane.carrier.width, expected=lane.rate) * 2 // 3, MOST_AT_ONCE)
+    return lane.outstanding > max(2 * lane.carrier.width, most)
 
 
 def _groups(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:

@@ -1,19 +1,21 @@
 """Claiming: a lane's due deliveries, with a lease and the lane's tokens, in one transaction."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.timezone import localtime
 
 from common.leases import lease
 from delivery.channels import CHANNELS
 from delivery.models import Delivery, Issue, Lane
 from delivery.querysets import DeliveryQuerySet
-from delivery.rules.lanes import HEAD_WAITS, Queued, serial_next
+from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
 from delivery.rules.outcomes import Standing, cancel_reason
 from delivery.services import limiting, restoring
 from delivery.services.claimed import Job, Row, read
@@ -48,27 +50,40 @@ def lanes_with_due(now: datetime) -> list[Lane]:
     """The lanes that have something to send and may, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
     ready = Q(free_at=None) | Q(free_at__lte=now + SHORT_WAIT)
-    lanes = Lane.objects.filter(ready, Exists(due), paused=False, kind__in=list(CHANNELS))
-    return list(lanes.order_by("pk"))
+    lanes = Lane.objects.filter(ready, paused=False, kind__in=list(CHANNELS))
+    # (One row of each lane: of EXISTS PostgreSQL makes a join over all that is due.)
+    one = due.order_by("priority", "due_at", "pk").values("pk")[:1]
+    return list(lanes.annotate(one_due=Subquery(one)).filter(one_due__isnull=False).order_by("pk"))
 
 
 def has_urgent(lane: Lane, now: datetime) -> bool:
     return Delivery.objects.due(now).filter(lane=lane, priority__lt=ISSUE_PRIORITY).exists()
 
 
+def has_much(lane: Lane, now: datetime) -> bool:
+    """Whether more is due than a worker claims at once."""
+    return Delivery.objects.due(now).filter(lane=lane)[MOST_AT_ONCE : MOST_AT_ONCE + 1].exists()
+
+
 @transaction.atomic
 def claim(
-    *, lane_id: int, now: datetime, in_flight: int, urgent: bool = False, connections: int | None = None
+    *,
+    lane_id: int,
+    now: datetime,
+    in_flight: int,
+    urgent: bool = False,
+    connections: int | None = None,
+    expected: float = EXPECTED_RATE,
 ) -> Claim:
-    """Claims what the lane allows a worker with so many connections; if `urgent`, only what goes before
-    letters. NOTHING while another worker is claiming from it.
+    """Claims what the lane allows a worker with so many connections, each of which sends `expected` messages
+    a second; if `urgent`, only what goes before letters. NOTHING while another worker is claiming from it.
     """
     # NO KEY: publishing holds KEY SHARE on the lane, and would keep everybody from sending meanwhile.
     lanes = Lane.objects.select_for_update(skip_locked=True, no_key=True)
     lane = lanes.filter(pk=lane_id).first()
     if lane is None:
         return NOTHING
-    room = limiting.room(lane, now, in_flight=in_flight, connections=connections)
+    room = limiting.room(lane, now, in_flight=in_flight, connections=connections, expected=expected)
     if not room.count:
         return Claim(again_at=room.again_at)
     seen = _serial(lane, now) if lane.serial else _wide(lane, min(room.count, MOST_AT_ONCE), now, urgent)
@@ -84,8 +99,7 @@ def claim(
     return Claim(jobs) if jobs else Claim(again_at=now)
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(NamedTuple):
     pk: int
     domain: str
     priority: int
@@ -96,7 +110,7 @@ def _wide(lane: Lane, count: int, now: datetime, urgent: bool) -> list[_Due]:
     if urgent:
         rows = rows.filter(priority__lt=ISSUE_PRIORITY)
     values = rows.values_list("pk", "domain", "priority")
-    return [_Due(*row) for row in values[:count]]
+    return [_Due._make(row) for row in values[:count]]
 
 
 def _serial(lane: Lane, now: datetime) -> list[_Due]:
@@ -134,17 +148,20 @@ def _wanted(lane: Lane, pks: Sequence[int], now: datetime) -> tuple[Job, ...]:
         rows = [row for row in rows if row.pk in got]
     suppressed = _suppressed(rows)
     stopped = _stopped_issues({row.issue_id for row in rows if row.issue_id})
-    wanted = []
+    wanted: list[Job] = []
+    unwanted: dict[tuple[str, str, str, datetime | None], list[int]] = defaultdict(list)
     for row in rows:
-        job = Job(row, ours.token, row.begun_at, now)
         why = stopped.get(row.issue_id or 0, "")
-        reason = cancel_reason(_standing(row, suppressed)) or (DROPPED if why == DROPPED else "")
+        reason = cancel_reason(_standing(row, suppressed, now)) or (DROPPED if why == DROPPED else "")
         if reason:
-            _end(job, state=Delivery.State.CANCELLED, last_error=reason)
+            unwanted[(Delivery.State.CANCELLED, "", reason, row.begun_at)].append(row.pk)
         elif why:
-            _end(job, state=Delivery.State.HELD, held_for=why, last_error=HELD_WORDS[why])
+            unwanted[(Delivery.State.HELD, why, HELD_WORDS[why], row.begun_at)].append(row.pk)
         else:
-            wanted.append(job)
+            wanted.append(Job(row, ours.token, row.begun_at, now))
+    for (state, held_for, words, begun_at), ended in unwanted.items():
+        mine = Delivery.objects.filter(pk__in=ended, lease_token=ours.token)
+        mine.update(state=state, held_for=held_for, last_error=words, begun_at=begun_at, **CLOSED)
     return tuple(wanted)
 
 
@@ -158,12 +175,14 @@ def _stopped_issues(issues: set[int]) -> dict[int, str]:
     }
 
 
-def _standing(row: Row, suppressed: set[tuple[str, str]]) -> Standing:
+def _standing(row: Row, suppressed: set[tuple[str, str]], now: datetime) -> Standing:
+    until = row.subscription.paused_until if row.subscription else None
     return Standing(
         kind=row.kind,
         subscription_status=row.subscription.status if row.subscription else None,
         suppressed=(row.destination.kind, row.destination.core) in suppressed,
         disabled=row.destination.disabled,
+        paused=f"{localtime(until):%Y-%m-%d %H:%M %Z}" if until and until > now else "",
     )
 
 
@@ -171,12 +190,6 @@ def _suppressed(rows: Sequence[Row]) -> set[tuple[str, str]]:
     cores = {row.destination.core for row in rows}
     found = Suppression.objects.filter(core__any_of=frozenset(cores))
     return set(found.values_list("kind", "core"))
-
-
-def _end(job: Job, **becomes: str) -> None:
-    Delivery.objects.filter(pk=job.pk, lease_token=job.token, state=Delivery.State.SENDING).update(
-        begun_at=job.begun_before, **CLOSED, **becomes
-    )
 
 
 def _hold(rows: DeliveryQuerySet, why: Delivery.HeldFor) -> None:

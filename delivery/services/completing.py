@@ -18,6 +18,7 @@ from delivery.services.approving import release_due
 from delivery.services.contents import in_own_words, note_dropped
 from delivery.services.facts import Collected, collected, issue_facts
 from delivery.services.storing_issues import CollectionChanged, store_issue, store_nothing
+from delivery.services.switches import settle_switches
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import is_complete
 from subscriptions.services.assigning import lock_for_membership
@@ -44,6 +45,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
             break
         issued += complete(assignable_id=pk, now=clock())
     delete_dropped_feeds()
+    settle_switches(now=clock(), budget=budget)
     return issued
 
 

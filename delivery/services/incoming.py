@@ -29,6 +29,6 @@ def _taken(wish: Leaving, now: datetime) -> Taken:
     except TokenError:
         return Taken(LEAVING, "Ignored: it names no subscription.")
     known = subscription.status == Subscription.Status.UNSUBSCRIBED
-    leave(subscription=subscription, now=now)
+    leave(subscription=subscription, now=now, by_reader=True)
     said = "Had left already" if known else "Left"
     return Taken(LEAVING, f"{said}: {subscription.subscribable}.", is_new=not known)

@@ -9,6 +9,7 @@ from common.panels import CannotAct
 from delivery.models import Delivery, Issue
 from delivery.services.pausing import locked_issue
 from delivery.services.publishing import queue, recipients_of
+from delivery.services.switches import not_switching
 from subscriptions.models import Subscription
 
 # The key of their deliveries: on the issue's page they are counted by themselves.
@@ -19,7 +20,7 @@ MOMENT = timedelta(minutes=1)
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
     """Who would get the issue if it were sent to late subscribers now."""
-    recipients = recipients_of(issue.subscribable)
+    recipients = not_switching(issue, recipients_of(issue.subscribable))
     if issue.published_at is None:
         return recipients.none()
     theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))

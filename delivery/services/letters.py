@@ -106,7 +106,7 @@ def _asked(recipient: Recipient, ask: Ask | None) -> Recipient:
         unsubscribe_url=recipient.unsubscribe_url,
         manage_url=recipient.manage_url,
     )
-    return replace(recipient, params=ask(reader))
+    return recipient._replace(params=ask(reader))
 
 
 def issue_letter(issue: Issue) -> Letter:

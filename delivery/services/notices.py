@@ -7,7 +7,9 @@ from django.db import transaction
 from delivery.channels import CHANNELS
 from delivery.models import Delivery
 from delivery.services.lanes import domain_of, lane_for
+from delivery.services.welcoming import send_latest
 from subscriptions.models import Notice
+from subscriptions.services.welcoming import LATEST
 
 BATCH = 200
 FIRST = 1
@@ -31,9 +33,18 @@ def _take_batch(now: datetime) -> int:
         .order_by("pk")[:BATCH]
     )
     wanted = [notice for notice in notices if notice.destination.kind in CHANNELS]
-    Delivery.objects.bulk_create([_delivery(notice, now) for notice in wanted], ignore_conflicts=True)
+    mails = [notice for notice in wanted if not _is_sent_as_issue(notice, now)]
+    Delivery.objects.bulk_create([_delivery(notice, now) for notice in mails], ignore_conflicts=True)
     Notice.objects.filter(pk__in=[notice.pk for notice in notices]).delete()
     return len(notices)
+
+
+def _is_sent_as_issue(notice: Notice, now: datetime) -> bool:
+    """A welcome may be the latest issue; while there is none, it is a few words."""
+    if notice.kind != Notice.Kind.WELCOME or notice.template != LATEST:
+        return False
+    notice.template = Notice.Kind.WELCOME.value
+    return send_latest(notice, now=now)
 
 
 def _options(notice: Notice) -> dict[str, str]:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from delivery.channels.base import Letter, Outcome, Recipient
 from delivery.services.claimed import Job
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(NamedTuple):
     """All that sending needs: a letter, its recipient, and what makes a message of them."""
 
     letter: Letter
@@ -34,6 +33,19 @@ class Task:
     is_carried: bool = False
     settled: threading.Event | None = None
     released: "asyncio.Future[None] | None" = field(default=None, repr=False)
+
+    @property
+    def pk(self) -> int:
+        return self.job.row.pk
+
+    @property
+    def priority(self) -> int:
+        return self.job.row.priority
+
+    def message(self) -> Any:
+        """Raises whatever composing raises."""
+        assert self.parcel is not None  # noqa: S101 - for the type checker
+        return self.parcel.compose(self.parcel.recipient)
 
 
 # Where the ends of tasks arrive, several at a time; none only wake who waits there.

@@ -1,20 +1,27 @@
 """The connections of all lanes that a pass sends through, within one bound."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from common.clock import utcnow
 from delivery.channels import channel
 from delivery.channels.base import LaneFacts
 from delivery.models import Lane
+from delivery.rules.lanes import EXPECTED_RATE
 from delivery.services.accounts import url_of
 from delivery.services.connections import Connections
+from delivery.services.far_carrier import FarCarrier
 from delivery.services.loop import LoopThread
+from delivery.services.loop_process import LoopProcess, keep_loop_process, take_loop_process
+from delivery.services.near_carrier import NearCarrier
 from delivery.services.parcels import Carrier, Done, Task
-from delivery.services.pipelines import Pipelines
 
 # Over all lanes; a lane that is wider is cut to this.
 MOST_CONNECTIONS = 200
+# After so many messages a lane's rate is known.
+SEEN = 100
 LONGEST_GOODBYE = 10.0
 
 
@@ -25,6 +32,7 @@ class OpenLane:
     carrier: Carrier
     claimed: int = 0
     ended: int = 0
+    opened_at: float = field(default_factory=time.monotonic)
     # Whether the last claim brought anything, so that the next one may.
     more: bool = False
 
@@ -32,6 +40,12 @@ class OpenLane:
     def outstanding(self) -> int:
         """Claimed and not settled yet."""
         return self.claimed - self.ended
+
+    @property
+    def rate(self) -> float:
+        """Messages that each connection sends in a second: what was seen, once there is enough of it."""
+        seen = self.ended / max(time.monotonic() - self.opened_at, 0.001) / self.carrier.width
+        return max(seen, EXPECTED_RATE) if self.ended >= SEEN else EXPECTED_RATE
 
 
 class Pool:
@@ -48,6 +62,12 @@ class Pool:
         self._lanes: dict[int, OpenLane] = {}
         self._leaving: list[OpenLane] = []
         self._loop: LoopThread | None = None
+        self._process: LoopProcess | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the loop process went: what it had has come back."""
+        return self._process is not None and not self._process.is_alive
 
     def __getitem__(self, lane_id: int) -> OpenLane:
         return self._lanes[lane_id]
@@ -60,8 +80,11 @@ class Pool:
     def lanes(self) -> list[tuple[int, OpenLane]]:
         return list(self._lanes.items())
 
-    def open(self, lane: Lane, width: int) -> OpenLane | None:
-        """The lane's, with so many connections; None without any, and while too many others are open."""
+    def open(self, lane: Lane, width: int, *, is_much: Callable[[], bool]) -> OpenLane | None:
+        """The lane's, with so many connections; None without any, and while too many others are open.
+
+        `is_much`: whether there is so much to send that it is worth another process.
+        """
         known = self._lanes.get(lane.pk)
         if known is not None:
             # (One goes on with what it was given before.)
@@ -73,18 +96,44 @@ class Pool:
         if sum(other.carrier.width for other in self._lanes.values()) + width > MOST_CONNECTIONS:
             self._close_idle()
             return None
-        made = self._lanes[lane.pk] = OpenLane(self._carrier(lane, width))
+        made = self._lanes[lane.pk] = OpenLane(self._carrier(lane, width, is_much))
         return made
 
-    def _carrier(self, lane: Lane, width: int) -> Carrier:
+    def _carrier(self, lane: Lane, width: int, is_much: Callable[[], bool]) -> Carrier:
         ours = channel(lane.kind)
         facts = LaneFacts(lane.kind, lane.account, url_of(lane), lane.messages_per_connection)
         open_session = ours.pipelines(facts)
         shared = (self._done, self._may_begin, self._clock)
         if open_session is None:
             return Connections(facts, ours, width, *shared)
+        if self._clock is utcnow and is_much():
+            process = self._far_process()
+            return FarCarrier(process, lane.pk, open_session, width, self._done, self._clock)
         self._loop = self._loop or LoopThread()
-        return Pipelines(open_session, self._loop.loop, width, *shared)
+        return NearCarrier(open_session, self._loop.loop, width, *shared)
+
+    def _far_process(self) -> LoopProcess:
+        if self._process is None:
+            self._process = take_loop_process()
+            self._process.on_death = self._give_up
+            self._process.say("pass")
+            self.renewed(time.monotonic(), ())
+        return self._process
+
+    def _give_up(self) -> None:
+        for lane in (*self._lanes.values(), *self._leaving):
+            if isinstance(lane.carrier, FarCarrier):
+                lane.carrier.give_up()
+
+    def renewed(self, at: float, lost: Iterable[Task]) -> None:
+        """The leases were renewed at that moment (monotonic), but for those that we lost."""
+        if self._process is not None:
+            self._process.say("renewed", at, frozenset(task.pk for task in lost))
+
+    def finish(self) -> None:
+        """Nothing more is begun."""
+        if self._process is not None:
+            self._process.say("finish")
 
     def _close_idle(self) -> None:
         for pk, lane in self.lanes():
@@ -99,3 +148,5 @@ class Pool:
             lane.carrier.join(LONGEST_GOODBYE)
         if self._loop is not None:
             self._loop.close()
+        if self._process is not None:
+            keep_loop_process(self._process)

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from delivery.models import Attempt, Delivery, Issue, MailboxMessage
 from delivery.querysets import UNFINISHED
 from delivery.services.bouncing import forgettable_bounces
+from delivery.services.webhooks import forgettable_calls
 
 BATCH = 1_000
 # With texts of up to 5 MB each.
@@ -76,6 +77,7 @@ def parts(*, now: datetime, days: int | None = None) -> list[Part]:
         Part("mails", _finished_mails(before), _forget_context),
         Part("mailbox", kept, _delete, ISSUES_AT_ONCE),
         Part("bounces", forgettable_bounces(now=now), _delete),
+        Part("calls", forgettable_calls(before), _delete),
     ]
 
 

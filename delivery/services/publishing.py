@@ -5,9 +5,11 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import QuerySet, Value
 
+from common.events import Event, Kind, emit
 from delivery.models import Delivery, Issue
 from delivery.services.claiming import ISSUE_PRIORITY
 from delivery.services.lanes import domain_expression, lane_expression
+from delivery.services.switches import not_switching
 from subscriptions.models import Destination, Subscribable, Subscription
 
 
@@ -18,7 +20,10 @@ def publish(*, issue_id: int, now: datetime) -> int:
     if not drafts.update(published_at=now):
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
-    return queue(issue=issue, recipients=recipients_of(issue.subscribable), now=now)
+    recipients = not_switching(issue, recipients_of(issue.subscribable))
+    queued = queue(issue=issue, recipients=recipients, now=now)
+    emit(Event(Kind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
+    return queued
 
 
 def recipients_of(subscribable: Subscribable) -> "QuerySet[Subscription]":

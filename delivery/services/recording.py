@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import F
@@ -26,8 +27,7 @@ CLOSED = {"lease_token": None, "lease_until": None}
 MAX_TEXT = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What a session said of a job, when, and the channel's crash policy (for an ambiguous end).
 
     `begun` is False when it came to nothing before the session had it.
@@ -54,24 +54,12 @@ class Result:
         return self.stops_lane and not self.is_suspect
 
 
-def record(*, results: Sequence[Result]) -> None:
-    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit."""
-    if all(_is_plain(result) for result in results):
-        # (One statement is a transaction of its own: nearly always there is nothing else to say.)
-        record_accepted([_acceptance(result) for result in results])
-    else:
-        _record(results=results)
-
-
-def _is_plain(result: Result) -> bool:
-    """Whether it was accepted, by a lane that is well, and that is all."""
-    outcome = result.outcome
-    return isinstance(outcome, Sent) and outcome.stored is None and not result.job.row.lane.failures
-
-
 @transaction.atomic
-def _record(*, results: Sequence[Result]) -> None:
-    """Locks deliveries, then destinations, then lanes, as everybody does."""
+def record(*, results: Sequence[Result]) -> None:
+    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit.
+
+    Locks deliveries, then destinations, then lanes, as everybody does.
+    """
     results = sorted(results, key=lambda result: result.job.pk)
     accepted = [result for result in results if isinstance(result.outcome, Sent)]
     failed = [result for result in results if not isinstance(result.outcome, Sent)]

@@ -15,7 +15,9 @@ from delivery.services.claimer import Claimer
 from delivery.services.claiming import SHORT_WAIT
 from delivery.services.database import durably, noticing_loss
 from delivery.services.leases import renew
+from delivery.services.loop_process import end_idle_loop_process
 from delivery.services.parcels import Done, Task
+from delivery.services.pipelines import FRESH
 from delivery.services.pool import Pool
 from delivery.services.reaping import reap
 from delivery.services.report import SendReport
@@ -25,8 +27,6 @@ from delivery.services.stopping import heeding_signals, stopping
 log = logging.getLogger(__name__)
 
 RENEW_EVERY = 15.0
-# A message is begun only when the lease was renewed this many seconds ago at most.
-FRESH = 20.0
 # Seconds between two looks for what is due: at most, and at least.
 LOOK_EVERY = 0.25
 REST = 0.01
@@ -90,7 +90,9 @@ class SendPass:
         return True
 
     def _may_go_on(self) -> bool:
-        return not stopping.is_set() and (self.stop_at is None or time.monotonic() < self.stop_at)
+        if stopping.is_set() or self.pool.is_broken:
+            return False
+        return self.stop_at is None or time.monotonic() < self.stop_at
 
     def _wait_for(self, again_at: datetime | None) -> bool:
         """A lane that allows more within moments is waited for; otherwise the pass is over."""
@@ -140,6 +142,7 @@ class SendPass:
             ours = durably(lambda: renew(tokens=tokens, now=self.clock()))
             self.lost = {task for task in tasks if (task.job.pk, task.job.token) not in ours}
         self.renewed_at = started
+        self.pool.renewed(started, self.lost)
 
     def _settle(self, wait: float) -> None:
         """Makes whatever has ended durable in one transaction, then lets the connections go on."""
@@ -151,8 +154,8 @@ class SendPass:
         for task in tasks:
             if task.outcome is not None:
                 self.report.count(task.outcome)
-            self.in_flight.remove(task)
-            carried.setdefault(task.job.row.lane_id, []).append(task)
+            carried.setdefault(task.job.row.lane.pk, []).append(task)
+        self.in_flight.difference_update(tasks)
         for lane_id, ended in carried.items():
             lane = self.pool[lane_id]
             lane.ended += len(ended)
@@ -161,6 +164,7 @@ class SendPass:
     def _finish(self) -> None:
         """Ends the pass: messages in flight are finished, the rest goes back."""
         self.finishing = True
+        self.pool.finish()
         # (In this order: what a look has claimed is in flight before it is done.)
         while (self.looking is not None and not self.looking.done()) or self.in_flight:
             self._renew()
@@ -170,3 +174,4 @@ class SendPass:
             self.beside.submit(connections.close_all)
             self.beside.shutdown()
         self.claimer.close()
+        end_idle_loop_process()

@@ -6,6 +6,8 @@ from datetime import datetime
 from queue import Empty
 
 from delivery.channels import channel
+from delivery.channels.base import Sent
+from delivery.services.accepting import Acceptance, acceptance, record_accepted
 from delivery.services.database import AWAY, durably
 from delivery.services.leases import give_back
 from delivery.services.parcels import Done, Task
@@ -27,6 +29,9 @@ def gathered(done: Done, seconds: float) -> list[Task]:
 
 def settle(tasks: Sequence[Task], *, clock: Callable[[], datetime]) -> None:
     """Records outcomes, then gives back what was not begun; waits for the database as long as it takes."""
+    # (Nearly always: one statement, which is a transaction of its own.)
+    if all(_is_plain(task) for task in tasks) and durably(lambda: _record_plain(tasks, clock)):
+        return
     kinds = {task.job.row.lane.kind for task in tasks}
     policies = {kind: channel(kind).crash_policy.value for kind in kinds}
     results = [
@@ -45,6 +50,29 @@ def settle(tasks: Sequence[Task], *, clock: Callable[[], datetime]) -> None:
         durably(lambda: _record(results))
     if unbegun:
         durably(lambda: give_back(jobs=unbegun))
+
+
+def _is_plain(task: Task) -> bool:
+    """Whether it was accepted, by a lane that is well, and that is all."""
+    outcome = task.outcome
+    return isinstance(outcome, Sent) and outcome.stored is None and not task.job.row.lane.failures
+
+
+def _record_plain(tasks: Sequence[Task], clock: Callable[[], datetime]) -> bool:
+    """Whether they could be recorded together."""
+    try:
+        record_accepted([_accepted(task, clock) for task in tasks])
+    except AWAY:
+        raise
+    except Exception:
+        log.exception("acceptances could not be recorded together")
+        return False
+    return True
+
+
+def _accepted(task: Task, clock: Callable[[], datetime]) -> Acceptance:
+    assert isinstance(task.outcome, Sent)  # noqa: S101 - for the type checker
+    return acceptance(task.job, task.at or clock(), task.outcome.remote_id, stored=False)
 
 
 def _record(results: Sequence[Result]) -> None:

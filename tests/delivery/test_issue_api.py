@@ -9,27 +9,30 @@ from django.test import Client
 
 from common.clock import utcnow
 from delivery.models import Issue
+from tests.api import Api
 from tests.delivery.services.ledger import queued, states
-from tests.factories import IssueFactory, SubscriptionFactory
+from tests.factories import NOW, IssueFactory, SubscriptionFactory, SuppressionFactory
 
 pytestmark = pytest.mark.django_db
+
+
+def staff(name: str, *permissions: str) -> Client:
+    client = Client()
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
 
 
 @pytest.fixture
 def reader() -> Client:
     """Staff who may not change issues."""
-    client = Client()
-    client.force_login(User.objects.create_user("bob", is_staff=True))
-    return client
+    return staff("bob", "view_issue")
 
 
 @pytest.fixture
 def editor() -> Client:
-    client = Client()
-    user = User.objects.create_user("ada", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="change_issue"))
-    client.force_login(user)
-    return client
+    return staff("ada", "change_issue")
 
 
 def a_draft() -> Issue:
@@ -49,6 +52,8 @@ def test_an_issue_tells_its_state_and_counts(reader: Client, django_assert_max_n
     row = reader.get(f"/api/v1/issues/{issue.pk}/").json()
     assert row["state"] == "sent"
     assert (row["counts"]["sent"], row["counts"]["failed"], row["counts"]["queued"]) == (2, 1, 0)
+    assert row["url"].endswith(f"/s/{issue.subscribable.name}/archive/{issue.pk}/")
+    assert not {"html", "text", "token", "holes"} & set(row)
     for _ in range(9):
         queued(1, issue=IssueFactory())
     with django_assert_max_num_queries(6):
@@ -62,6 +67,7 @@ def test_a_draft_is_approved_at_a_time_then_now(editor: Client) -> None:
     assert row["state"] == "draft"
     assert row["release_at"] is not None
     assert post(editor, issue, "approve", {"at": "soon"}).status_code == 400
+    assert post(editor, issue, "approve", {"at": "2099-01-01T00:00:00Z"}).status_code == 409
     assert post(editor, issue, "approve", {"at": "2020-01-01T00:00:00Z"}).status_code == 409
     assert post(editor, issue, "approve").json()["state"] == "sending"
     assert states() == {"queued": 2}
@@ -82,6 +88,25 @@ def test_an_issue_is_paused_resumed_and_cancelled_and_a_draft_discarded(editor: 
     row = post(editor, draft, "cancel").json()
     assert (row["state"], row["published_at"]) == ("cancelled", None)
     assert post(editor, IssueFactory.build(pk=999_999), "pause").status_code == 404
+
+
+def test_issues_are_filtered_by_newsletter_and_state() -> None:
+    api = Api("sending:read")
+    sent, draft = IssueFactory(), a_draft()
+    assert api.ids("issues/", subscribable=sent.subscribable.name) == [sent.pk]
+    assert api.ids("issues/", state="draft") == [draft.pk]
+    assert api.ids("issues/", state="sent") == [sent.pk]
+
+
+def test_what_failed_of_an_issue_is_tried_again_but_for_who_must_not_be_written_to() -> None:
+    api, issue = Api("sending:write"), IssueFactory()
+    failed = queued(3, issue=issue, state="failed", created_at=NOW)
+    SuppressionFactory(core=failed[0].destination.core)
+    path = f"issues/{issue.pk}/retry-failed/"
+    assert api.post(path, domain="nowhere.example").json() == {"queued": 0, "left": 0, "skipped": 0}
+    assert api.post(path).json() == {"queued": 2, "left": 0, "skipped": 1}
+    assert states() == {"queued": 2, "failed": 1}
+    assert api.get(f"issues/{issue.pk}/").json()["counts"]["queued"] == 2
 
 
 @pytest.mark.parametrize("action", ["approve", "pause", "resume", "cancel"])

@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from email_validator import EmailNotValidError, validate_email
+from email_validator import EmailNotValidError, ValidatedEmail, validate_email
 
 from common.kinds import InvalidDestination
 from common.text import one_line
@@ -16,6 +16,12 @@ MAX_NAME = 100
 # Cc, Cs, and the two line breaks of Unicode: nothing of them belongs into a header.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
+# Letters and digits, as most addresses have it: nothing in it that the library would change. (64 characters
+# may stand before the @, RFC 5321, 4.5.3.1; with 120 after it, all of it stays below the limit.)
+_PLAIN = re.compile(
+    r"(?=.{1,64}@.{1,120}\Z)(?P<local>[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)"
+    r"@(?P<domain>(?!.*[xX][nN]--)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
+)
 # What a machine without a real name can have as its sender: letters@localhost, letters@127.0.0.1.
 _LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,186}")
 
@@ -38,8 +44,9 @@ def parse_address(text: str) -> Address:
     """The one address of a text. Raises InvalidDestination with what is wrong with it."""
     name, address = _split(text)
     try:
-        # `.test` is for trying things out and reaches nobody; other reserved names (RFC 6761) are refused.
-        valid = validate_email(address, strict=True, check_deliverability=False, test_environment=True)
+        if plain := _PLAIN.fullmatch(address):
+            return _plain_address(plain["local"], plain["domain"].lower(), name)
+        valid = _validated(address)
     except EmailNotValidError as error:
         raise InvalidDestination(f"“{_shown(address)}” is not an e-mail address: {error}") from error
     domain = valid.ascii_domain.lower()
@@ -49,6 +56,23 @@ def parse_address(text: str) -> Address:
         core=f"{_folded(valid.local_part)}@{domain}",
         name=name,
     )
+
+
+def _validated(address: str) -> ValidatedEmail:
+    # `.test` is for trying things out and reaches nobody; other reserved names (RFC 6761) are refused.
+    return validate_email(address, strict=True, check_deliverability=False, test_environment=True)
+
+
+def _plain_address(local: str, domain: str, name: str) -> Address:
+    """As the library has it, at a tenth of the cost where many addresses have the same domain."""
+    known = _domain(domain)
+    return Address(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
+
+
+@lru_cache(maxsize=10_000)
+def _domain(domain: str) -> str:
+    """The domain of an address, which the library has found good. Raises EmailNotValidError."""
+    return _validated(f"a@{domain}").ascii_domain.lower()
 
 
 @lru_cache(maxsize=256)

@@ -46,6 +46,8 @@ def words(code: int, text: bytes | str) -> str:
 def judge(stage: Stage, code: int, text: bytes) -> Outcome | None:
     """None: go on with the next command. Only the end of the message can be Sent or Ambiguous."""
     said = words(code, text)
+    if stage is Stage.MESSAGE and 200 <= code < 300:
+        return Sent(remote_id=said[:255])
     status = _status(text)
     if 400 <= code < 500:
         slows = _is_about_us(code, status, said)
@@ -53,7 +55,7 @@ def judge(stage: Stage, code: int, text: bytes) -> Outcome | None:
     if 500 <= code < 600:
         return _refused(stage, code, status, said)
     if stage is Stage.MESSAGE:
-        return Sent(remote_id=said[:255]) if 200 <= code < 300 else Ambiguous(_strange(stage, said))
+        return Ambiguous(_strange(stage, said))
     expected = code == 354 if stage is Stage.DATA else 200 <= code < 300
     return None if expected else Temporary(_strange(stage, said))
 

@@ -20,7 +20,8 @@ BOUNDARY = "=_feedletter_part"
 # RFC 2045 §6.7 (5): a line that ends so goes on with the next one.
 _SOFT_BREAK = b"=\r\n"
 # The same in html, text and quoted-printable: nearly all values are so.
-_PLAIN = re.compile("[A-Za-z0-9:/?#@_~+%;(!*,-][A-Za-z0-9:/?#@_~+%;()!*,.-]*")
+_REST = "[A-Za-z0-9:/?#@_~+%;()!*,.-]"
+_PLAIN = re.compile(f"[A-Za-z0-9:/?#@_~+%;(!*,-]{_REST}*(?: {_REST}+)*")
 _LINE = 72
 
 Written = Callable[[str], str]

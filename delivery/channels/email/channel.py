@@ -1,7 +1,7 @@
 """The e-mail channel."""
 
-import ipaddress
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -10,10 +10,13 @@ from delivery.bounces.return_path import return_path
 from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient, Session
 from delivery.channels.email.esp.session import EspSession
 from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.message import MailMessage, WireLetter
+from delivery.channels.email.helo import our_name
+from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.email.message import WireLetter
 from delivery.channels.email.pipeline import Pipeline
+from delivery.channels.email.servers import SmtpSettings
 from delivery.channels.email.session import MailboxSession, SmtpSession, UnusableSession
-from delivery.channels.email.transport import Mailbox, SmtpSettings, transport_of
+from delivery.channels.email.transport import Mailbox, transport_of
 from delivery.models.account import DEFAULT
 
 
@@ -56,8 +59,9 @@ class EmailChannel:
             return None
         if not isinstance(target, SmtpSettings):
             return None
-        helo, most = _helo(), lane.messages_per_connection
-        return lambda: Pipeline(target, helo=helo, messages_per_connection=most)
+        helo, most = our_name(), lane.messages_per_connection
+        # (No lambda: it is handed to another process.)
+        return partial(Pipeline, target, helo=helo, messages_per_connection=most)
 
     def connect(self, lane: LaneFacts) -> Session:
         """Reads the account's URL, or EMAIL_URL; connects at the first message."""
@@ -67,13 +71,4 @@ class EmailChannel:
             return UnusableSession(str(error))
         if isinstance(target, EspSettings):
             return EspSession(target, form=self.form)
-        return MailboxSession() if isinstance(target, Mailbox) else SmtpSession(target, helo=_helo())
-
-
-def _helo() -> str:
-    """What we call ourselves: a name, or an address literal (RFC 5321 §4.1.3)."""
-    try:
-        address = ipaddress.ip_address(settings.SITE_HOST)
-    except ValueError:
-        return str(settings.SITE_HOST)
-    return f"[{address}]" if address.version == 4 else f"[IPv6:{address}]"
+        return MailboxSession() if isinstance(target, Mailbox) else SmtpSession(target, helo=our_name())

@@ -10,7 +10,8 @@ from common.kinds import InvalidDestination
 from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.channels.email.address import parse_address, parse_sender
 from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.transport import PLAIN, Mailbox, SmtpSettings, parse_email_url
+from delivery.channels.email.servers import PLAIN, SmtpSettings
+from delivery.channels.email.transport import Mailbox, parse_email_url
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -2,9 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import format_datetime
 from functools import lru_cache
 
 from common.signing import mac
@@ -12,8 +9,7 @@ from delivery.channels.base import Letter, Recipient
 from delivery.channels.email import headers
 from delivery.channels.email.address import Address, parse_sender
 from delivery.channels.email.body import body
-from delivery.dkim.keys import Key
-from delivery.dkim.signing import sign
+from delivery.channels.email.mail_message import MailMessage
 from delivery.rendering.fields import PERSONAL, values_for
 from delivery.rendering.fill import fill_header, fill_html, fill_text, written_html, written_text
 
@@ -22,38 +18,6 @@ BULK_KINDS = frozenset({"issue", "test"})
 # Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
 SENDER_ID = "feedletter"
 NOBODY = Recipient(delivery_id=0, core="", label="")
-
-
-@dataclass(slots=True)
-class MailMessage:
-    """`sender` and `recipient` are the envelope. `data` has CRLF line ends and no Date yet.
-
-    `has_dots`: whether a line may begin with one.
-    """
-
-    sender: str
-    recipient: str
-    subject: str
-    data: bytes
-    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
-    has_dots: bool = True
-
-    @property
-    def needs_utf8(self) -> bool:
-        """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII,
-        in the envelope or in the header (a From, where the envelope has a return address of ours)."""
-        head = self.data[: self.data.find(b"\r\n\r\n")]
-        return not (self.sender.isascii() and self.recipient.isascii() and head.isascii())
-
-    def dated(self, now: datetime) -> bytes:
-        """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
-        dated = _date(int(now.timestamp())) + self.data
-        return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
-
-
-@lru_cache(maxsize=16)
-def _date(moment: int) -> bytes:
-    return f"Date: {format_datetime(datetime.fromtimestamp(moment, UTC))}\r\n".encode()
 
 
 class WireLetter:
@@ -81,6 +45,9 @@ class WireLetter:
             name: token for name, token in letter.holes.items() if letter.has_own_code or name in PERSONAL
         }
         text, html, self._subject = self._prefilled()
+        # (Nearly always the same for a whole issue.)
+        is_fixed = not any(token in self._subject for token in self._holes.values())
+        self._fixed = headers.one_line(self._subject) if is_fixed else None
         self._body = body(text, html, self._holes, written_text=written_text, written_html=written_html)
 
     def message(self, recipient: Recipient) -> MailMessage:
@@ -88,7 +55,9 @@ class WireLetter:
         letter = self.letter
         address = headers.checked(recipient.config.get("address") or recipient.core)
         values = values_for(letter, recipient, self._holes) if self._holes else {}
-        subject = headers.one_line(fill_header(self._subject, self._holes, values))
+        subject = self._fixed
+        if subject is None:
+            subject = headers.one_line(fill_header(self._subject, self._holes, values))
         own = (
             f"{headers.to_field(address, recipient.name)}{_subject(subject)}Message-ID: "
             f"{message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n"
@@ -182,7 +151,6 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _subject(text: str) -> str:
-    """(Nearly always the same for a whole issue.)"""
     return headers.text_field("Subject", text)
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.answers import Stage, judge
 from delivery.channels.email.failures import CannotConnect, Lost
-from delivery.channels.email.message import MailMessage
-from delivery.channels.email.transport import SmtpSettings
+from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.email.servers import SmtpSettings
 from delivery.channels.email.wire import Connection, Reply, Timeouts, connect
 
 MESSAGES_PER_CONNECTION = 100
@@ -36,7 +36,7 @@ class Pipeline:
     async def send(self, message: MailMessage, *, now: datetime) -> Outcome:
         """The server's answer as an Outcome; never raises for what a server or a network does."""
         try:
-            connection = await self._ready()
+            connection = await self.ready()
             outcome = await self._deliver(connection, message, message.dated(now))
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
@@ -56,7 +56,8 @@ class Pipeline:
             return
         connection.wire.abort("done")
 
-    async def _ready(self) -> Connection:
+    async def ready(self) -> Connection:
+        """The connection for the next message, which may be a new one. Raises CannotConnect."""
         if self.connection and self.connection.messages >= self.messages_per_connection:
             await self.close()
         if self.connection is None or not self.connection.wire.is_open:
@@ -75,7 +76,7 @@ class Pipeline:
             return outcome
         # The server had closed the connection we kept, before it knew of this message: on a new one.
         connection.wire.abort("closed by the server")
-        outcome, _ = await self._transaction(await self._ready(), message, data)
+        outcome, _ = await self._transaction(await self.ready(), message, data)
         return outcome
 
     async def _transaction(
@@ -99,6 +100,7 @@ class Pipeline:
         pipelines = "pipelining" in connection.features
         if pipelines:
             connection.wire.say(b"".join(commands.values()))
+            await connection.wire.arrival(len(commands), self.timeouts.reply)
         for stage, command in commands.items():
             if not pipelines:
                 connection.wire.say(command)
@@ -166,7 +168,7 @@ class _LostAt(Exception):
 
 def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Permanent | None:
     """What the server said at EHLO that it cannot take."""
-    if message.needs_utf8 and "smtputf8" not in connection.features:
+    if "smtputf8" not in connection.features and message.needs_utf8:
         return Permanent("The mail server cannot send to addresses with letters like these (no SMTPUTF8).")
     limit = connection.features.get("size", "")
     if limit.isascii() and limit.isdigit() and 0 < int(limit[:18]) < len(data):
@@ -176,7 +178,8 @@ def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Perm
 
 def _commands(connection: Connection, message: MailMessage, size: int) -> dict[Stage, bytes]:
     options = f" SIZE={size}" if "size" in connection.features else ""
-    if message.needs_utf8:
+    # (Without it the message would not have come so far.)
+    if "smtputf8" in connection.features and message.needs_utf8:
         options += " SMTPUTF8 BODY=8BITMIME"
     return {
         Stage.MAIL: f"MAIL FROM:<{message.sender}>{options}\r\n".encode(),

@@ -6,9 +6,9 @@ from typing import Any
 import uvloop
 
 from delivery.channels.base import Outcome, Sent, Temporary
-from delivery.channels.email.message import MailMessage
+from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.pipeline import Pipeline
-from delivery.channels.email.transport import SmtpSettings
+from delivery.channels.email.servers import SmtpSettings
 
 
 class SmtpSession:

@@ -1,12 +1,13 @@
 """Reads EMAIL_URL and the URLs of other accounts: where letters go."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from delivery.channels.email.esp.settings import PREFIX, EspSettings, parse_esp_url
+from delivery.channels.email.servers import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.models.account import DEFAULT as DEFAULT_ACCOUNT
 
 EXPECTED = (
@@ -14,25 +15,8 @@ EXPECTED = (
     "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
     "service), or mailbox: to keep letters here"
 )
-PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
 _SECURITY = {"smtp": PLAIN, "smtp+starttls": STARTTLS, "smtps": IMPLICIT}
 _PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
-
-
-@dataclass(frozen=True, slots=True)
-class SmtpSettings:
-    """An SMTP server. `security` is plain, starttls or implicit; an empty user logs in nowhere."""
-
-    host: str
-    port: int
-    user: str = ""
-    password: str = field(default="", repr=False)
-    security: str = PLAIN
-
-    @property
-    def name(self) -> str:
-        """host:port, for messages to people."""
-        return f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

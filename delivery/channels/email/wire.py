@@ -4,13 +4,13 @@ import asyncio
 import base64
 import ssl
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
+from typing import NamedTuple, cast
 
 from delivery.channels.email.answers import words
 from delivery.channels.email.failures import CannotConnect, Lost, reason
-from delivery.channels.email.transport import IMPLICIT, STARTTLS, SmtpSettings
+from delivery.channels.email.servers import IMPLICIT, STARTTLS, SmtpSettings
 
 MAX_REPLY = 65_536
 # No command has so many replies: a server that speaks on and on is not listened to.
@@ -28,12 +28,21 @@ class Timeouts:
     quit: float = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A reply's code, NO_SMTP for what is none, and the text of its lines."""
 
     code: int
     text: bytes
+
+
+# (Three of four replies are the same for every message.)
+_USUAL = {
+    line: Reply(int(line[:3]), line[4:])
+    for line in (
+        *(b"250 2.1.0 Ok", b"250 2.1.5 Ok", b"354 End data with <CR><LF>.<CR><LF>", b"250 Ok", b"250 OK"),
+        *(b"250 2.0.0 Ok", b"354 Go ahead", b"354 Start mail input; end with <CRLF>.<CRLF>"),
+    )
+}
 
 
 class Wire(asyncio.Protocol):
@@ -45,6 +54,9 @@ class Wire(asyncio.Protocol):
         self._unread, self._lines, self._size = b"", list[bytes](), 0
         self._replies: deque[Reply] = deque()
         self._waiter: asyncio.Future[None] | None = None
+        # So many replies are waited for, until that moment of the loop's clock.
+        self._wanted, self._deadline = 1, 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
         self._all_has_left = True
 
@@ -72,10 +84,17 @@ class Wire(asyncio.Protocol):
         if self._size + len(self._unread) > MAX_REPLY or len(self._replies) > MOST_UNREAD:
             self._replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
             self.abort("its reply had no end")
-        if self._replies:
+        if self._has(self._wanted):
             self._wake()
 
+    def _has(self, number: int) -> bool:
+        """Whether so many replies are there, or one that may end the matter: after 354 none comes."""
+        return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
+
     def _read(self, line: bytes) -> None:
+        if not self._lines and line in _USUAL:
+            self._replies.append(_USUAL[line])
+            return
         code, more = line[:3], line[3:4] == b"-"
         self._size += len(line)
         if not (code.isdigit() and len(code) == 3 and (more or line[3:4] in (b" ", b""))):
@@ -101,20 +120,37 @@ class Wire(asyncio.Protocol):
     async def reply(self, seconds: float) -> Reply:
         """The next reply, whole within so many seconds. Raises Lost."""
         if not self._replies:
-            await self._wait(seconds)
-        return self._replies.popleft()
-
-    async def _wait(self, seconds: float) -> None:
-        if not self._lost:
-            timer = self._loop.call_later(seconds, self.abort, "it did not answer in time")
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            finally:
-                timer.cancel()
-                self._waiter = None
+            await self.arrival(1, seconds)
         if not self._replies:
             raise Lost(self._lost, sent_all=self._all_has_left)
+        return self._replies.popleft()
+
+    async def arrival(self, number: int, seconds: float) -> None:
+        """Waits until so many replies are there to be had, or one that is a refusal, or the connection is
+        lost; when the time is over it is given up."""
+        if self._lost or self._has(number):
+            return
+        self._wanted, self._deadline = number, self._loop.time() + seconds
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
+        elif self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter, self._wanted = None, 1
+
+    def _look_at_the_time(self) -> None:
+        """(The timer is set once for many replies: to set one for each takes longer than to read it.)"""
+        self._timer = None
+        if self._waiter is None or self._lost:
+            return
+        if self._loop.time() >= self._deadline:
+            self.abort("it did not answer in time")
+        else:
+            self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
 
     async def encrypt(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
         """Begins TLS. Raises OSError."""
@@ -137,6 +173,9 @@ class Wire(asyncio.Protocol):
 
     def _end(self, why: str) -> None:
         self._lost = self._lost or why
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._wake()
 
     def _wake(self) -> None:
@@ -150,8 +189,9 @@ class Connection:
 
     wire: Wire
     features: dict[str, str]
+    # What the server said to the login, where there was one.
+    login: Reply | None = None
     messages: int = 0
-    helo: str = field(default="", repr=False)
 
 
 async def connect(
@@ -183,7 +223,7 @@ class _Opening:
     async def established(self) -> Connection:
         wire = await self._open()
         try:
-            return Connection(wire, await self._greeted(wire))
+            return Connection(wire, *await self._greeted(wire))
         except BaseException:
             wire.abort("not used")
             raise
@@ -200,15 +240,13 @@ class _Opening:
             )
         return wire
 
-    async def _greeted(self, wire: Wire) -> dict[str, str]:
+    async def _greeted(self, wire: Wire) -> tuple[dict[str, str], Reply | None]:
         # (Without a command yet: the server speaks first.)
         self._expect(await wire.reply(self.timeouts.reply), 220)
         features = await self._introduced(wire)
         if self.target.security == STARTTLS:
             features = await self._encrypted(wire, features)
-        if self.target.user:
-            await self._log_in(wire, features)
-        return features
+        return features, await self._log_in(wire, features) if self.target.user else None
 
     async def _introduced(self, wire: Wire) -> dict[str, str]:
         """EHLO; HELO only for a server that does not know it: any other refusal is meant for us."""
@@ -227,7 +265,7 @@ class _Opening:
         await wire.encrypt(self.context, self.target.host, self.timeouts.connect)
         return await self._introduced(wire)
 
-    async def _log_in(self, wire: Wire, features: dict[str, str]) -> None:
+    async def _log_in(self, wire: Wire, features: dict[str, str]) -> Reply:
         offered = features.get("auth", "").upper().split()
         user, password = self.target.user.encode(), self.target.password.encode()
         if "PLAIN" in offered:
@@ -246,6 +284,7 @@ class _Opening:
                 f"{self.target.name} refused the login; check user and password in EMAIL_URL: "
                 f"{words(reply.code, reply.text)}"
             )
+        return reply
 
     async def _command(self, wire: Wire, line: str) -> Reply:
         wire.say(f"{line}\r\n".encode())

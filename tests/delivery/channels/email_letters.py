@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from delivery.channels.base import Letter, Outcome, Recipient
-from delivery.channels.email.message import MailMessage, compose
+from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.email.message import compose
+from delivery.channels.email.servers import SmtpSettings
 from delivery.channels.email.session import SmtpSession
-from delivery.channels.email.transport import SmtpSettings, parse_email_url
+from delivery.channels.email.transport import parse_email_url
 from delivery.channels.email.wire import Timeouts
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -1,4 +1,7 @@
+import contextlib
+
 import pytest
+from email_validator import EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,3 +115,50 @@ def test_email_has_no_options() -> None:
     assert EmailKind().parse_options({}) == {}
     with pytest.raises(InvalidDestination, match="colour"):
         EmailKind().parse_options({"colour": "red"})
+
+
+@given(st.emails(), st.data())
+def test_one_mailbox_has_one_core_however_it_is_typed(text: str, data: st.DataObject) -> None:
+    letters = (st.sampled_from([char.lower(), char.upper()]) for char in text if char.isascii())
+    typed = "".join(data.draw(letter) for letter in letters)
+    with contextlib.suppress(InvalidDestination):
+        assert parse_address(typed).core == parse_address(typed.lower()).core
+
+
+@pytest.mark.parametrize(
+    ("typed", "core", "label"),
+    [
+        ("Ada@Bücher.example", "ada@xn--bcher-kva.example", "Ada@bücher.example"),
+        ("Ada@XN--BCHER-KVA.example", "ada@xn--bcher-kva.example", "Ada@bücher.example"),
+        ("Ada@BU\u0308CHER.example", "ada@xn--bcher-kva.example", "Ada@bücher.example"),
+        ("Jörg@example.org", "jörg@example.org", "Jörg@example.org"),
+        ("JO\u0308RG@example.org", "jörg@example.org", "JÖRG@example.org"),
+    ],
+)
+def test_an_international_address_has_one_core_and_is_shown_as_people_read_it(
+    typed: str, core: str, label: str
+) -> None:
+    assert (parse_address(typed).core, parse_address(typed).label) == (core, label)
+
+
+LOCALS = st.text(alphabet="abzAZ09_+-.", min_size=1, max_size=70)
+LABELS = st.text(alphabet="abzAZ09-", min_size=1, max_size=65)
+DOMAINS = st.lists(LABELS, min_size=1, max_size=4).map(".".join) | st.sampled_from(
+    ["example.org", "Sub.Example.COM", "example.test", "example.invalid", "x.local", "a.onion", "1.2.3.4"]
+)
+
+
+@given(LOCALS, DOMAINS)
+def test_plain_addresses_are_read_as_the_library_reads_them(local: str, domain: str) -> None:
+    text = f"{local}@{domain}"
+    try:
+        valid = validate_email(text, strict=True, check_deliverability=False, test_environment=True)
+    except EmailNotValidError:
+        with pytest.raises(InvalidDestination):
+            parse_address(text)
+        return
+    address = parse_address(text)
+    ascii_domain = valid.ascii_domain.lower()
+    assert address.email == f"{valid.local_part}@{ascii_domain}"
+    assert address.label == f"{valid.local_part}@{valid.domain.lower()}"
+    assert address.core == f"{valid.local_part.lower()}@{ascii_domain}"

@@ -177,3 +177,11 @@ def test_headers_hold_whatever_fills_them(values: dict[str, str]) -> None:
     assert max(map(len, head.split(b"\r\n"))) <= 998
     names = re.findall(rb"(?m)^([!-9;-~]+):", head)
     assert len(names) == len(set(names)) == 18
+
+
+def test_a_long_value_with_a_strange_letter_at_its_end_is_filled_at_once() -> None:
+    """(A pattern that tries all ways to part the words would never end.)"""
+    values = {"name": "ab " * 2000 + "é"}
+    made = body("Dear HOLE,\n", "", {"name": "HOLE"}, written_text=str, written_html=str)
+    filled, _ = made.filled(values)
+    assert b"=C3=A9" in b"".join(filled)

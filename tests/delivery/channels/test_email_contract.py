@@ -8,7 +8,7 @@ import pytest
 
 from delivery.channels.base import Channel, LaneFacts, Outcome, Session
 from delivery.channels.email.channel import EmailChannel
-from delivery.channels.email.message import MailMessage
+from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.session import SmtpSession
 from tests.contracts.channel import NOW, Answer, Arrival, ChannelContract
 from tests.delivery.channels.email_letters import IMPATIENT, SHORT, letter, recipient

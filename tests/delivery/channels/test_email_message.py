@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from common.kinds import InvalidDestination
 from delivery.channels.email.address import clean_name
 from delivery.channels.email.headers import MAX_TEXT
-from delivery.channels.email.message import MailMessage, compose, message_mark
+from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.email.message import compose, message_mark
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\u2028\u2029"))

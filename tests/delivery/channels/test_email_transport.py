@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from delivery.channels.base import LaneFacts, Temporary
 from delivery.channels.email.channel import EmailChannel
 from delivery.channels.email.checks import check_email
+from delivery.channels.email.servers import SmtpSettings
 from delivery.channels.email.session import MailboxSession, SmtpSession
-from delivery.channels.email.transport import Mailbox, SmtpSettings, parse_email_url
+from delivery.channels.email.transport import Mailbox, parse_email_url
 from tests.delivery.channels.email_letters import message, send
 
 LANE = LaneFacts("email", "default")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.channels.email.failures import CannotConnect, Lost
-from delivery.channels.email.transport import SmtpSettings
+from delivery.channels.email.servers import SmtpSettings
 from delivery.channels.email.wire import (
     MAX_REPLY,
     MOST_UNREAD,

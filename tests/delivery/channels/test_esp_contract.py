@@ -9,7 +9,7 @@ import pytest
 from delivery.channels.base import Channel, LaneFacts, Outcome, Session
 from delivery.channels.email.channel import EmailChannel
 from delivery.channels.email.esp.session import EspSession
-from delivery.channels.email.message import MailMessage
+from delivery.channels.email.mail_message import MailMessage
 from tests.contracts.channel import NOW, RETRY_AFTER, Answer, Arrival, ChannelContract
 from tests.delivery.channels.email_letters import letter, recipient
 from tests.servers import esp_server as services

@@ -12,6 +12,8 @@ CONTEXT: dict[str, Any] = {
     "newsletter": "Rain & Sun",
     "confirm_url": CONFIRM,
     "hours": "48",
+    "sign_in_url": f"{SITE}/sign-in/abc/",
+    "minutes": "30",
     "page_url": f"{SITE}/s/valley/",
     "site_url": SITE,
     "subject": "Blog 1 cannot be read",
@@ -19,9 +21,15 @@ CONTEXT: dict[str, Any] = {
 }
 
 
+def context_of(template: str) -> dict[str, Any]:
+    """Newsletters by their titles, or with the link to manage each."""
+    pairs = template == "already_several"
+    return {**CONTEXT, "newsletters": [["Bees", f"{SITE}/manage/x/"]] if pairs else ["Bees", "Ants"]}
+
+
 @pytest.mark.parametrize("template", MAILS)
 def test_every_mail_has_a_subject_and_two_parts(template: str) -> None:
-    mail = render_mail(template, CONTEXT)
+    mail = render_mail(template, context_of(template))
     html, text = html_of(mail), text_of(mail)
     assert mail.subject
     assert "Rain &amp; Sun" in html
@@ -34,7 +42,8 @@ def test_every_mail_has_a_subject_and_two_parts(template: str) -> None:
 
 @pytest.mark.parametrize("template", MAILS)
 def test_every_mail_does_with_what_it_needs(template: str) -> None:
-    needed = {name: CONTEXT[name] for name in MAILS[template].needs}
+    context = context_of(template)
+    needed = {name: context[name] for name in MAILS[template].needs}
     render_mail(template, needed)
     for name in needed.keys() - {"newsletter"}:
         with pytest.raises(LetterError, match=name):
@@ -76,7 +85,9 @@ def test_an_alert_is_a_subject_and_sentences() -> None:
 def test_nothing_in_a_context_is_markup_or_breaks_a_line() -> None:
     evil = "<script>x</script>\r\nBcc: all@example.org"
     for template in MAILS:
-        mail = render_mail(template, {**CONTEXT, "newsletter": evil, "subject": evil, "sentences": [evil]})
+        titles = [[evil, SITE]] if template == "already_several" else [evil]
+        changed = {"newsletter": evil, "newsletters": titles, "subject": evil, "sentences": [evil]}
+        mail = render_mail(template, {**CONTEXT, **changed})
         assert "<script" not in mail.html
         assert len(mail.subject.splitlines()) == 1
 
@@ -87,5 +98,5 @@ def test_templates_see_no_objects() -> None:
 
 
 def test_an_unknown_mail_is_refused() -> None:
-    with pytest.raises(UnknownTemplate, match="There are: alert, already, confirmation"):
+    with pytest.raises(UnknownTemplate, match="There are: alert, already, already_several, confirm_several"):
         render_mail("nonsense", CONTEXT)

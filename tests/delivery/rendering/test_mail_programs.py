@@ -13,7 +13,7 @@ from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import MAILS, render_mail
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, html_of, one
-from tests.delivery.rendering.test_mail import CONTEXT
+from tests.delivery.rendering.test_mail import context_of
 
 # Gmail drops a <style> that is longer, and everything that comes after it.
 LONGEST_STYLE = 8192
@@ -45,7 +45,7 @@ def letters() -> dict[str, str]:
         "announcement": one(entry(content="")),
     }
     found = {name: html_of(render_issue(given)) for name, given in issues.items()}
-    return found | {f"mail {name}": html_of(render_mail(name, CONTEXT)) for name in MAILS}
+    return found | {f"mail {name}": html_of(render_mail(name, context_of(name))) for name in MAILS}
 
 
 NAMES = ["post", "digest", "announcement", *(f"mail {name}" for name in MAILS)]

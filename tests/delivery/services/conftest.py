@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from delivery.services import database, stopping
+from delivery.services import claimer, database, stopping
 from tests.servers.smtp_server import SmtpServer
 
 
@@ -26,3 +26,9 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(database, "_lost_at", -database.NO_REAPING_SECONDS)
     yield
     stopping.stopping.clear()
+
+
+@pytest.fixture(params=["near", "far"])
+def _either_carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mail goes out by this process's own loop, and by the loop process."""
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: request.param == "far")

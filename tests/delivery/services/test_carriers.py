@@ -16,8 +16,8 @@ from delivery.models import Lane
 from delivery.services.claimed import Job, Row, To
 from delivery.services.connections import Connections
 from delivery.services.loop import LoopThread
+from delivery.services.near_carrier import NearCarrier
 from delivery.services.parcels import Carrier, Done, Parcel, Task
-from delivery.services.pipelines import Pipelines
 from tests.delivery.channels.email_letters import letter
 from tests.factories import NOW
 
@@ -103,7 +103,7 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
         done: Done = SimpleQueue()
         shared = (width, done, may_begin, lambda: NOW)
         carrier = (
-            Pipelines(lambda: Asynchronous(service), loop.loop, *shared)
+            NearCarrier(lambda: Asynchronous(service), loop.loop, *shared)
             if loop
             else Connections(FACTS, cast(Channel, OneChannel(service)), *shared)
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from delivery.models import Delivery
+from delivery.models import Delivery, Issue
 from delivery.services.claiming import claim, lanes_with_due
 from delivery.services.leases import give_back
 from tests.delivery.services.ledger import (
@@ -182,3 +182,12 @@ def test_a_lane_with_nothing_due_is_not_visited() -> None:
     queued(due_at=NOW + SECOND)
     assert lanes_with_due(NOW) == []
     assert cores(claimed()) == []
+
+
+def test_a_paused_issue_costs_as_few_questions_as_a_claim(django_assert_max_num_queries: Any) -> None:
+    issue = IssueFactory()
+    lane = queued(50, issue=issue)[0].lane
+    Issue.objects.filter(pk=issue.pk).update(paused_at=NOW)
+    with django_assert_max_num_queries(12):
+        assert claim(lane_id=lane.pk, now=NOW, in_flight=0).jobs == ()
+    assert states() == {"held": 50}

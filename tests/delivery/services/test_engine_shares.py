@@ -1,17 +1,19 @@
 """Two workers at one lane: in sum no more connections are open than it has, and each letter goes once."""
 
 import time
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from delivery.models import Delivery, Lane, LaneShare
-from delivery.services import claimer
+from delivery.services import claimer, lane_shares
 from tests.delivery.services.background import sending, wait_until
 from tests.delivery.services.ledger import a_lane, queued, states
 from tests.factories import IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_carrier")]
 
 WIDTH, LETTERS = 4, 150
 
@@ -87,3 +89,18 @@ def test_a_worker_whose_share_is_gone_ends_what_it_has(smtp: SmtpServer) -> None
         )
     assert report.result().sent == len(smtp.messages)
     assert set(states()) <= {"sent", "queued"}
+
+
+@pytest.mark.usefixtures("_often")
+def test_a_share_is_kept_while_the_last_letters_are_on_their_way(
+    smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is due any more, but the connections are open all the same."""
+    monkeypatch.setattr(lane_shares, "HELD_FOR", timedelta(seconds=1))
+    smtp.state.delay = 2
+    queued(WIDTH, issue=IssueFactory(), lane=a_lane(concurrency=WIDTH))
+    with sending():
+        wait_until(lambda: smtp.connections == WIDTH)
+        time.sleep(1.2)
+        assert LaneShare.objects.get().until > timezone.now()
+    all_went_once(smtp, WIDTH)

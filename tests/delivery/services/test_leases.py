@@ -9,7 +9,8 @@ from delivery.models import Delivery
 from delivery.services import sending as module
 from delivery.services.leases import renew
 from delivery.services.parcels import Task
-from delivery.services.sending import FRESH, SendPass
+from delivery.services.pipelines import FRESH
+from delivery.services.sending import SendPass
 from tests.delivery.services.background import sending, wait_until
 from tests.delivery.services.ledger import HOUR, MINUTE, SECOND, Clock, a_lane, claimed, queued, states
 from tests.factories import NOW

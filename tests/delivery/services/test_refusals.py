@@ -378,5 +378,5 @@ def test_an_acceptance_asks_nothing_about_refusals(django_assert_max_num_queries
 def test_a_lone_refusal_asks_little(django_assert_max_num_queries: Any) -> None:
     letters(1)
     jobs = claimed()
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         record(results=[Result(job, REFUSED, NOW) for job in jobs])

@@ -13,7 +13,7 @@ from tests.factories import NOW, IssueFactory
 from tests.servers.raw_smtp import RawServer, Reply
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_carrier")]
 __all__ = ["impatient"]
 
 BEFORE = ("CONNECT", "EHLO")

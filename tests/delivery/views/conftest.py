@@ -3,10 +3,13 @@ from collections.abc import Iterator
 import pytest
 from django.core.cache import cache
 
+from delivery.services.pages import forget_pages
+
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> Iterator[None]:
     """The day's count of mails lives there, and row numbers come again in every test."""
     cache.clear()
+    forget_pages()
     yield
     cache.clear()

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from delivery.rendering.colours import contrast
+from delivery.rendering.page_colours import TINT, TINT_DARK
 from delivery.services.theming import set_theme
-from delivery.views.look import GROUND, GROUND_DARK
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -20,8 +20,8 @@ def test_pages_wear_the_accent_made_readable(client: Client) -> None:
     answer = client.get("/s/valley/look.css")
     assert answer.headers["Content-Type"].startswith("text/css")
     day, night = re.findall(r"--accent: (#\w+)", answer.content.decode())
-    assert contrast(day, GROUND) >= 4.5
-    assert contrast(night, GROUND_DARK) >= 4.5
+    assert contrast(day, TINT) >= 4.5
+    assert contrast(night, TINT_DARK) >= 4.5
     assert night == "#ffd400"
 
 
@@ -37,3 +37,11 @@ def test_the_parameter_counts_where_no_theme_does_and_nonsense_never(client: Cli
 def test_a_private_newsletter_has_no_pages_and_no_look(client: Client) -> None:
     SubscribableFactory(name="valley", visibility="private")
     assert client.get("/s/valley/look.css").status_code == 404
+
+
+def test_a_background_of_its_own_gives_the_page_its_ground(client: Client) -> None:
+    newsletter = SubscribableFactory(name="valley")
+    set_theme(subscribable=newsletter, background="#f2e6c9")
+    day, night = client.get("/s/valley/look.css").content.decode().split("@media")
+    assert "--ground: #f2e6c9" in day
+    assert "#f2e6c9" not in night

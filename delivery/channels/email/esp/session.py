@@ -22,7 +22,7 @@ from delivery.channels.email.esp.http import Unanswered, Unsent
 from delivery.channels.email.esp.outcomes import of_api_error, of_statuses
 from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.esp.wire import parts
-from delivery.channels.email.message import MailMessage
+from delivery.channels.email.mail_message import MailMessage
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from email import message_from_string, policy
 from email.message import EmailMessage
 
-from delivery.channels.email.message import MailMessage
+from delivery.channels.email.mail_message import MailMessage
 
 # What a service writes itself, or takes in fields of its own.
 _THEIRS = frozenset({"from", "to", "reply-to", "subject", "date", "message-id", "mime-version"})

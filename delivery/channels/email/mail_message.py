@@ -1,0 +1,41 @@
+"""A message as octets, ready for the wire but for its date. Pure."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import lru_cache
+
+from delivery.dkim.keys import Key
+from delivery.dkim.signing import sign
+
+
+@dataclass(slots=True)
+class MailMessage:
+    """`sender` and `recipient` are the envelope. `data` has CRLF line ends and no Date yet.
+
+    `has_dots`: whether a line may begin with one.
+    """
+
+    sender: str
+    recipient: str
+    subject: str
+    data: bytes
+    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
+    has_dots: bool = True
+
+    @property
+    def needs_utf8(self) -> bool:
+        """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII,
+        in the envelope or in the header (a From, where the envelope has a return address of ours)."""
+        head = self.data[: self.data.find(b"\r\n\r\n")]
+        return not (self.sender.isascii() and self.recipient.isascii() and head.isascii())
+
+    def dated(self, now: datetime) -> bytes:
+        """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
+        dated = _date(int(now.timestamp())) + self.data
+        return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
+
+
+@lru_cache(maxsize=16)
+def _date(moment: int) -> bytes:
+    return f"Date: {format_datetime(datetime.fromtimestamp(moment, UTC))}\r\n".encode()

@@ -1,0 +1,84 @@
+"""How webhooks are signed, when a call is tried again, and when that ends.
+
+Standard Webhooks 1.0.0, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+import base64
+import hmac
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+from common.backoff import delay
+
+PREFIX = "whsec_"
+# "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
+SECRET_BYTES = 32
+BOTH_SIGN_FOR = timedelta(days=1)
+
+GIVE_UP_AFTER = timedelta(days=3)
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=6)
+# The whole webhook, so that one that is down is asked by one call and not by all that wait.
+FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(minutes=10)
+LONGEST_WISH = timedelta(days=1)
+GONE = 410
+
+Verdict = Literal["taken", "gone", "again"]
+
+
+def secret_of(key: bytes) -> str:
+    """A signing key as receivers get it."""
+    return PREFIX + base64.b64encode(key).decode()
+
+
+def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
+    """The headers that prove a body, one signature for each secret.
+
+    The signature is of `id.timestamp.body`; several are "space delimited".
+    """
+    moment = str(int(at.timestamp()))
+    content = b".".join((event_id.encode(), moment.encode(), body))
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": moment,
+        "webhook-signature": " ".join(_signature(secret, content) for secret in secrets),
+    }
+
+
+def _signature(secret: str, content: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    return f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}"
+
+
+def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
+    """Whether the secret before the present one signs, too."""
+    return rotated_at is not None and now < rotated_at + BOTH_SIGN_FOR
+
+
+def verdict(status: int | None) -> Verdict:
+    """What an answer means; None is no answer. Redirects are not followed: they are as good as an error."""
+    if status is not None and 200 <= status < 300:
+        return "taken"
+    return "gone" if status == GONE else "again"
+
+
+def next_try(
+    attempts: int, *, now: datetime, give_up_at: datetime, wish: datetime | None = None
+) -> datetime | None:
+    """When a call that failed so often is tried again; None: never, its time is over.
+
+    `wish` is what the receiver asked for by Retry-After.
+    """
+    if now >= give_up_at:
+        return None
+    planned = now + delay(attempts, first=FIRST_PAUSE, limit=LONGEST_PAUSE)
+    return min(max(planned, _granted(wish, now)), give_up_at)
+
+
+def rests_until(failures: int, *, now: datetime, wish: datetime | None = None) -> datetime:
+    """Until when a webhook that failed so often in a row is left alone."""
+    return max(now + delay(failures, first=FIRST_REST, limit=LONGEST_REST), _granted(wish, now))
+
+
+def _granted(wish: datetime | None, now: datetime) -> datetime:
+    return min(wish, now + LONGEST_WISH) if wish else now

@@ -1,0 +1,111 @@
+"""Pipelines in the loop process: for what is many."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from delivery.channels.base import AsyncSession, Outcome, Sent, Temporary
+from delivery.services.loop_process import LoopProcess
+from delivery.services.parcels import Done, Task
+
+log = logging.getLogger(__name__)
+
+
+class FarCarrier:
+    """A Carrier. When the process goes, what it had comes back as not begun: with e-mail's crash policy
+    that is sent again, at most one message of each connection for the second time."""
+
+    def __init__(
+        self,
+        process: LoopProcess,
+        lane_id: int,
+        open_session: Callable[[], AsyncSession],
+        width: int,
+        done: Done,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._process, self._lane_id, self._done, self._clock = process, lane_id, done, clock
+        self._width, self._stopped, self.opened = width, False, 0
+        self._there: dict[int, Task] = {}
+        self._closed = threading.Event()
+        process.listen(lane_id, self._heard)
+        process.say("lane", lane_id, open_session, width)
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @width.setter
+    def width(self, width: int) -> None:
+        if width != self._width:
+            self._width = width
+            self._process.say("width", self._lane_id, width)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
+    @stopped.setter
+    def stopped(self, stopped: bool) -> None:
+        if self._stopped and not stopped:
+            self._process.say("go_on", self._lane_id)
+        self._stopped = stopped
+
+    def put(self, tasks: Sequence[Task]) -> None:
+        made = [(task, mail) for task in tasks if (mail := self._message(task)) is not None]
+        if made:
+            self._there.update((task.pk, task) for task, _ in made)
+            self._process.put(self._lane_id, made)
+        if not self._process.is_alive:
+            self.give_up()
+
+    def _message(self, task: Task) -> Any:
+        try:
+            return task.message()
+        except Exception as error:  # one recipient waits, the others go on
+            log.exception("a message cannot be made", extra={"delivery": task.pk})
+            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
+            # (The process never had it, and needs no word when it is settled.)
+            task.is_carried = False
+            self._done.put([task])
+            return None
+
+    def settle(self, tasks: Sequence[Task]) -> None:
+        self._process.say("settled", self._lane_id, [task.pk for task in tasks])
+
+    def leave(self) -> None:
+        """(Said when they are joined.)"""
+
+    def join(self, seconds: float) -> None:
+        self._process.say("leave", self._lane_id, seconds)
+        while self._process.is_alive and not self._closed.wait(0.5):
+            pass
+
+    def give_up(self) -> None:
+        """The process is gone: nothing that it had will come back from there."""
+        there = [task for pk in list(self._there) if (task := self._there.pop(pk, None)) is not None]
+        for task in there:
+            task.is_carried = False
+        self.stopped = True
+        self._done.put(there)
+
+    def _heard(self, word: str, *rest: Any) -> None:
+        if word == "closed":
+            self._closed.set()
+        else:
+            self._ended(*rest)
+
+    def _ended(self, rows: Sequence[tuple[int, Any, bool]], at: datetime, opened: int, stopped: bool) -> None:
+        self.opened, self._stopped = opened, stopped
+        tasks = []
+        for pk, told, begun in rows:
+            task = self._there.pop(pk)
+            task.outcome, task.at, task.begun = _outcome(told), at, begun
+            tasks.append(task)
+        self._done.put(tasks)
+
+
+def _outcome(told: Any) -> Outcome | None:
+    return Sent(told) if isinstance(told, str) else told

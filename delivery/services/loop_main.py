@@ -1,0 +1,157 @@
+"""The loop process: `python -m delivery.services.loop_main FD`. It sends, and knows no database.
+
+It has the connections of all lanes that have much to do, so that claiming and recording, which compute,
+never keep the network waiting. It lives no longer than the worker that began it: when their pair of sockets
+closes it is gone at once, and no connection has begun more than the message it was at.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import uvloop
+
+from delivery.channels.base import Outcome, Sent
+from delivery.channels.email.mail_message import MailMessage
+from delivery.dkim.keys import Key, from_pem
+from delivery.services.frames import Frames, frame
+from delivery.services.loop import prepare
+from delivery.services.pipelines import FRESH, Pipelines
+
+
+@dataclass(eq=False, slots=True)
+class Sending:
+    """A message to send; a task, as far as pipelines are concerned."""
+
+    pk: int
+    priority: int
+    mail: Any
+    outcome: Outcome | None = None
+    at: datetime | None = None
+    begun: bool = False
+    released: "asyncio.Future[None] | None" = field(default=None, repr=False)
+
+    def message(self) -> Any:
+        return self.mail
+
+
+class Main(asyncio.Protocol):
+    """Does what the engine says, a method for each word, and tells what ended."""
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+        self._transport: asyncio.Transport
+        self._lanes: dict[int, Pipelines[Sending]] = {}
+        self._unsettled: dict[int, Sending] = {}
+        self._keys: dict[int, Key] = {}
+        self._lost: frozenset[int] = frozenset()
+        self._renewed_at = 0.0
+        self._is_finishing = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment] # (uvloop's are no subclass.)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        os._exit(0)
+
+    def data_received(self, data: bytes) -> None:
+        for word, *rest in self._frames.read(data):
+            getattr(self, f"on_{word}")(*rest)
+
+    def on_pass(self) -> None:
+        """A new pass has begun."""
+        self._is_finishing, self._lost = False, frozenset()
+
+    def on_lane(self, lane: int, open_session: Any, width: int) -> None:
+        def ended(tasks: Sequence[Sending]) -> None:
+            self._tell(lane, tasks)
+
+        self._lanes[lane] = Pipelines(open_session, width, ended, self._may_begin, _utcnow)
+
+    def on_width(self, lane: int, width: int) -> None:
+        self._lanes[lane].width = width
+        self._lanes[lane].take(())
+
+    def on_key(self, number: int, domain: str, selector: str, pem: str) -> None:
+        self._keys[number] = Key(domain, selector, from_pem(pem))
+
+    def on_put(self, lane: int, mails: Sequence[tuple[Any, ...]]) -> None:
+        tasks = [self._sending(*mail) for mail in mails]
+        self._unsettled.update((task.pk, task) for task in tasks)
+        self._lanes[lane].take(tasks)
+
+    def _sending(
+        self, pk: int, priority: int, sender: str, to: str, data: bytes, dots: bool, keys: Sequence[int]
+    ) -> Sending:
+        signing = tuple(self._keys[number] for number in keys)
+        return Sending(pk, priority, MailMessage(sender, to, "", data, signing, dots))
+
+    def on_settled(self, lane: int, pks: Sequence[int]) -> None:
+        self._lanes[lane].release([self._unsettled.pop(pk) for pk in pks])
+
+    def on_renewed(self, at: float, lost: frozenset[int]) -> None:
+        """`at` on the clock that all processes of a machine share (CLOCK_MONOTONIC)."""
+        self._renewed_at, self._lost = at, lost
+
+    def on_go_on(self, lane: int) -> None:
+        self._lanes[lane].stopped = False
+
+    def on_finish(self) -> None:
+        """Nothing more is begun."""
+        self._is_finishing = True
+
+    def on_leave(self, lane: int, seconds: float) -> None:
+        pipelines = self._lanes[lane]
+        pipelines.leave()
+        closing = asyncio.get_running_loop().create_task(pipelines.all_closed(seconds))
+        closing.add_done_callback(lambda _: self._closed(lane))
+
+    def _closed(self, lane: int) -> None:
+        self._lanes.pop(lane)
+        self._say("closed", lane)
+
+    def _may_begin(self, task: Sending) -> bool:
+        fresh = time.monotonic() - self._renewed_at < FRESH
+        return fresh and not self._is_finishing and task.pk not in self._lost
+
+    def _tell(self, lane: int, tasks: Sequence[Sending]) -> None:
+        # (One time for all that ended together: they did within a millisecond.)
+        ended = [(task.pk, _told(task.outcome), task.begun) for task in tasks]
+        self._say("ended", lane, ended, _utcnow(), self._lanes[lane].opened, self._lanes[lane].stopped)
+
+    def _say(self, *words: Any) -> None:
+        self._transport.write(frame(*words))
+
+
+def _told(outcome: Outcome | None) -> Any:
+    """(Nearly always it was accepted: a string takes a tenth of the time.)"""
+    return outcome.remote_id if isinstance(outcome, Sent) and outcome.stored is None else outcome
+
+
+def _utcnow() -> datetime:
+    return datetime.now(UTC)
+
+
+async def _serve(fd: int) -> None:
+    await asyncio.get_running_loop().create_connection(Main, sock=socket.socket(fileno=fd))
+    await asyncio.Event().wait()
+
+
+def main(fd: int) -> None:
+    """Serves until the other end of the socket closes."""
+    # The worker decides when to stop, also where a whole group of processes is told to.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    prepare()
+    uvloop.run(_serve(fd))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,121 @@
+"""How lists grow, drawn for a newsletter and for all."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from common.clock import utcnow
+from delivery.admin import growth
+from delivery.admin.growth import figures
+from subscriptions.models import Subscription
+from subscriptions.services.growth import per_day
+from tests.factories import (
+    BounceFactory,
+    BridgeFactory,
+    DeliveryFactory,
+    FeedFactory,
+    LeftFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    cache.clear()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati"])
+def test_a_moment_counts_for_its_day_in_the_zone(zone: str) -> None:
+    moments = [
+        datetime(2026, 3, 7, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(2026, 3, 8, 4, 59, tzinfo=UTC),
+        datetime(2026, 3, 8, 5, 0, tzinfo=UTC),
+        datetime(2026, 3, 8, 18, 29, 59, tzinfo=UTC),
+        datetime(2026, 3, 8, 18, 30, tzinfo=UTC),
+        # New York has changed its clocks.
+        datetime(2026, 3, 9, 4, 0, tzinfo=UTC),
+    ]
+    newsletter, there = SubscribableFactory(), ZoneInfo(zone)
+    for moment in moments:
+        SubscriptionFactory(subscribable=newsletter, added_at=moment)
+    expected: dict[date, int] = {}
+    for moment in moments:
+        day = moment.astimezone(there).date()
+        expected[day] = expected.get(day, 0) + 1
+    counted = per_day(Subscription.objects.all(), "added_at", since=date(2026, 3, 1), zone=there)
+    assert counted == expected
+
+
+def at(days: int) -> datetime:
+    return utcnow() - days * DAY
+
+
+def a_list() -> Any:
+    newsletter = SubscribableFactory(title="The letter")
+    SubscriptionFactory.create_batch(3, subscribable=newsletter, added_at=at(5), confirmed_at=at(4))
+    UnconfirmedFactory(subscribable=newsletter, added_at=at(4))
+    LeftFactory(subscribable=newsletter, added_at=at(300), confirmed_at=at(299), left_at=at(2))
+    gone = SubscriptionFactory(subscribable=newsletter, added_at=at(500), confirmed_at=at(500))
+    letter = DeliveryFactory(subscription=gone, destination=gone.destination, issue__subscribable=newsletter)
+    BounceFactory(delivery=letter, kind="hard", at=at(1))
+    BounceFactory(delivery=letter, kind="soft", at=at(1))
+    return newsletter
+
+
+def test_figures_are_those_of_the_rows_and_of_the_newsletter_alone() -> None:
+    newsletter, other = a_list(), SubscriptionFactory(added_at=at(3), confirmed_at=at(3))
+    today = timezone.localdate()
+    own = figures(newsletter, today)
+    sums = {name: sum(days.values()) for name, days in own.items()}
+    assert sums == {"new": 5, "confirmed": 4, "left": 1, "bounced": 1}
+    assert sum(figures(None, today)["new"].values()) == 6
+    assert sum(figures(other.subscribable, today)["bounced"].values()) == 0
+
+
+def test_the_newsletters_page_draws_it_and_tells_it(admin_client: Client) -> None:
+    newsletter = a_list()
+    url = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk])
+    page = admin_client.get(url).content.decode()
+    assert "4 subscribers now" in page
+    assert "4 new, 3 confirmed, 1 left, 1 bounced" in page
+    assert "5 new, 4 confirmed, 1 left, 1 bounced" in page
+    assert page.count('class="fl-spark fl-flow"') == 2
+    assert 'aria-labelledby="fl-days-title fl-days-text"' in page
+    assert "The same as a table" in page
+
+
+def test_the_overview_draws_all_of_them(admin_client: Client) -> None:
+    FeedFactory()
+    assert "Subscribers gained and lost" not in admin_client.get("/admin/").content.decode()
+    a_list()
+    page = admin_client.get("/admin/").content.decode()
+    assert "Subscribers gained and lost" in page
+    assert "5 new, 4 confirmed, 1 left, 1 bounced" in page
+
+
+def test_a_bridge_has_no_growth(admin_client: Client) -> None:
+    bridge = BridgeFactory(options={"visibility": "public"})
+    SubscriptionFactory(subscribable=bridge)
+    assert growth.of_newsletter(bridge) == ""
+
+
+def test_what_took_long_is_remembered_and_what_did_not_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    today = timezone.localdate()
+    for long, questions in ((timedelta(days=1), 4), (-DAY, 0)):
+        monkeypatch.setattr(growth, "LONG", long)
+        figures(None, today)
+        with django_assert_num_queries(questions):
+            figures(None, today)
