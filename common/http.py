@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 from django.conf import settings
+from urllib3.exceptions import HTTPError
 
 from common.addresses import Network, Resolver
 from common.budget import budget, current
@@ -25,6 +26,7 @@ MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
 SECONDS = 20.0
 CHUNK = 64 * 1024
+BEGINNING = 4096
 # Redirects that want the same method and body.
 SAME_REQUEST = (307, 308)
 # What may go along to another host: nothing that was meant for the first one.
@@ -120,6 +122,20 @@ class SafeClient:
         with _explained(url, timeout), budget(timeout, max_bytes):
             return self._pass_on(url, dict(data))
 
+    def push(self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = SECONDS) -> Fetched:
+        """The answer to these bytes, whatever its status: a redirect is an answer and not followed.
+
+        Of what it says only a beginning is kept, and how that ends is no error. Raises FetchError.
+        """
+        with _explained(url, timeout), budget(timeout, MAX_BYTES):
+            plain = {**headers, "Accept-Encoding": "identity"}
+            response = self._session().post(
+                _checked(url), data=body, headers=plain, allow_redirects=False, stream=True
+            )
+            with response:
+                names = {name.lower(): value for name, value in response.headers.items()}
+                return Fetched(response.status_code, response.url, names, _beginning(response))
+
     def session(self) -> SafeSession:
         """A session of the caller's own, for libraries that want one."""
         adapter = CheckedAdapter(allow=self._allow, resolve=self._resolve, refused=AddressRefused)
@@ -170,6 +186,14 @@ def _explained(url: str, timeout: float) -> Iterator[None]:
 def _fetched(response: requests.Response, redirects: list[tuple[int, str]]) -> Fetched:
     names = {name.lower(): value for name, value in response.headers.items()}
     return Fetched(response.status_code, response.url, names, response.content, tuple(redirects))
+
+
+def _beginning(response: requests.Response) -> bytes:
+    """The first bytes of a streamed body; none if they do not come."""
+    try:
+        return bytes(response.raw.read(BEGINNING, decode_content=False))
+    except (HTTPError, OSError):
+        return b""
 
 
 def _count(redirects: list[tuple[int, str]], response: requests.Response, target: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from django.db.models import Field, Lookup
 from django.db.models.sql.compiler import SQLCompiler
 
+from common.arrays import array_literal
+
 
 class AnyOf(Lookup):
     """For keys and texts, on PostgreSQL and SQLite. Give it a frozenset: of a list each value is looked at
@@ -23,7 +25,7 @@ class AnyOf(Lookup):
         if connection.vendor == "sqlite":
             return f"{lhs} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(values)]  # noqa: S608
         kind = self.lhs.output_field.cast_db_type(connection)
-        return f"{lhs} = ANY(%s::{kind}[])", [*params, values]
+        return f"{lhs} = ANY(%s::{kind}[])", [*params, array_literal(values)]
 
 
 def register() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
+from django.utils.translation import gettext, gettext_noop
 
 LONGEST = 1000
 LINK = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
@@ -33,8 +34,10 @@ class TokenExpired(TokenError):
         self.payload = payload
 
 
-BROKEN = "This link is not complete. Please open it again from the mail, or copy the whole of it."
-EXPIRED = "This link has expired."
+BROKEN = gettext_noop(
+    "This link is not complete. Please open it again from the mail, or copy the whole of it."
+)
+EXPIRED = gettext_noop("This link has expired.")
 
 
 def _signer(purpose: str) -> Signer:
@@ -49,13 +52,13 @@ def sign(purpose: str, payload: Mapping[str, str | int], *, expires: datetime) -
 def read(purpose: str, token: str, *, now: datetime) -> dict[str, Any]:
     """The payload of a token made by `sign` for that purpose. Raises TokenError, or TokenExpired."""
     if len(token) > LONGEST or not token.isascii():
-        raise TokenError(BROKEN)
+        raise TokenError(gettext(BROKEN))
     try:
         payload: dict[str, Any] = _signer(purpose).unsign_object(token)
     except BadSignature as error:
-        raise TokenError(BROKEN) from error
+        raise TokenError(gettext(BROKEN)) from error
     if payload.pop("exp") <= now.timestamp():
-        raise TokenExpired(EXPIRED, payload)
+        raise TokenExpired(gettext(EXPIRED), payload)
     return payload
 
 
@@ -68,14 +71,14 @@ def link_pk(token: str) -> int:
     """The row a link token speaks of, before anything is proven. Raises TokenError."""
     match = LINK.fullmatch(token)
     if match is None:
-        raise TokenError(BROKEN)
+        raise TokenError(gettext(BROKEN))
     return int(match[1])
 
 
 def check_link(token: str, *, secret: str, purpose: str) -> None:
     """Raises TokenError unless `token` was made from that secret for that purpose."""
     if not hmac.compare_digest(token, link_token(link_pk(token), secret, purpose)):
-        raise TokenError(BROKEN)
+        raise TokenError(gettext(BROKEN))
 
 
 def stamp(purpose: str, text: str) -> str:

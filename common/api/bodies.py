@@ -1,0 +1,108 @@
+"""Requests' bodies: JSON of a bounded size, without what no database keeps, without unknown fields."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.datastructures import MultiValueDict
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, ParseError, ValidationError
+from rest_framework.parsers import BaseParser
+
+LARGEST_BODY = 1024 * 1024
+NO_JSON = "The body is not JSON: {}"
+UNKNOWN = "There is no such field."
+
+
+class TooLarge(APIException):
+    status_code = 413
+    default_detail = "The body is too large. A mebibyte is the most."
+
+
+class JsonParser(BaseParser):
+    """RFC 8259: UTF-8, and nothing besides, whatever charset the request claims."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        body = stream.read(LARGEST_BODY + 1)
+        if len(body) > LARGEST_BODY:
+            raise TooLarge
+        try:
+            value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+            texts = list(_texts(value))
+        except (ValueError, RecursionError) as error:
+            said = str(error) if isinstance(error, json.JSONDecodeError) else "it cannot be read."
+            raise ParseError(NO_JSON.format(said)) from error
+        for path, text in texts:
+            if not _is_storable(text):
+                raise ValidationError(_at(path, "It has characters that cannot be kept, such as NUL."))
+        return value
+
+
+class Fields(serializers.Serializer[Any]):
+    """Named fields, no others: a misspelt one is refused, not passed over."""
+
+    in_address = False
+    unknown = UNKNOWN
+
+    def to_internal_value(self, data: Any) -> Any:
+        strange = [name for name in data if name not in self.fields] if isinstance(data, dict) else []
+        if strange:
+            raise ValidationError({str(name)[:100]: [self.unknown] for name in strange[:20]})
+        return super().to_internal_value(data)
+
+
+class Parameters(Fields):
+    """What may stand after the question mark."""
+
+    in_address = True
+
+    @property
+    def unknown(self) -> str:  # type: ignore[override]
+        known = ", ".join(self.fields)
+        return f"There is no such parameter here. There are: {known}." if known else "None is known here."
+
+
+def read_parameters(kind: type[Parameters], given: "MultiValueDict[str, str]") -> dict[str, Any]:
+    """The parameters, as values. Raises ValidationError."""
+    twice = [name for name in given if len(given.getlist(name)) > 1]
+    if twice:
+        raise ValidationError({name[:100]: ["Give it once."] for name in twice[:20]})
+    asked = kind(data=dict(given.items()))
+    asked.is_valid(raise_exception=True)
+    found: dict[str, Any] = asked.validated_data
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number.")
+
+
+def _texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text in a JSON value with where it stands; names of members stand where their object does."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _texts(each, (*path, str(index)))
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield path, name
+            yield from _texts(each, (*path, name))
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return "\0" not in text
+
+
+def _at(path: tuple[str, ...], message: str) -> Any:
+    """The message as DRF nests it."""
+    found: Any = [message]
+    for name in reversed(path):
+        found = {name: found}
+    return found

@@ -1,0 +1,159 @@
+"""Fields of requests, as strict as the description of the API says: DRF's own take "yes" for true, 7 for "7".
+
+Texts keep their white space: services know what to make of it.
+"""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiSerializerFieldExtension
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+# The largest key that a row can have.
+LARGEST = 2**63 - 1
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+# RFC 3339, 5.6.
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+_NAME = r"[^\x00]{1,64}"
+NO_NUL = r"^[^\u0000]*$"
+
+
+class Text(serializers.CharField):
+    """A JSON string; NUL is refused, for PostgreSQL cannot keep it."""
+
+    default_error_messages = {"invalid": "Give a text."}  # noqa: RUF012 - DRF's name and type
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, **kwargs})
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(data)
+
+
+class Pattern(Text):
+    """A text that fits a regular expression, which is part of the description."""
+
+    def __init__(self, pattern: str, told: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pattern, self.told = pattern, told
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        # JSON Schema's $ is the very end, Python's comes before a last line end, too.
+        if not re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text):
+            raise ValidationError(self.told)
+        return text
+
+
+class Whole(serializers.IntegerField):
+    """A whole number: in JSON a number, in an address its digits."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"min_value": 0, "max_value": LARGEST, **kwargs})
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, str) and in_address(self) and _WHOLE.fullmatch(data):
+            return int(data)
+        if isinstance(data, float) and data.is_integer():
+            return int(data)
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return int(data)
+
+
+class Flag(serializers.BooleanField):
+    """In JSON true or false, in an address the same two words."""
+
+    default_error_messages = {"invalid": "Give true or false."}  # noqa: RUF012 - DRF's name and type
+
+    def to_internal_value(self, data: Any) -> bool:
+        if isinstance(data, bool):
+            return data
+        if not in_address(self) or data not in ("true", "false"):
+            self.fail("invalid")
+        return bool(data == "true")
+
+
+class Choice(serializers.ChoiceField):
+    """One of a few words."""
+
+    default_error_messages = {"invalid_choice": "Give one of {those}."}  # noqa: RUF012 - DRF's name and type
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice", those=", ".join(str(choice) for choice in self.choices))
+        return str(data)
+
+
+class Moment(serializers.DateTimeField):
+    """A moment with its offset (RFC 3339)."""
+
+    default_error_messages = {  # noqa: RUF012 - DRF's name and type
+        "invalid": "Give a moment with its offset, such as 2026-03-01T07:00:00+01:00."
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        try:
+            if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+                raise ValueError(value)
+            return datetime.fromisoformat(value.upper()).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail("invalid", format="")
+
+
+class Day(serializers.DateField):
+    """A day (RFC 3339, full-date)."""
+
+    default_error_messages = {"invalid": "Give a day, such as 2026-03-01."}  # noqa: RUF012 - DRF's name and type
+
+    def to_internal_value(self, value: Any) -> date:
+        if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+            self.fail("invalid", format="")
+        return super().to_internal_value(value)
+
+
+class Texts(serializers.DictField):
+    """An object of texts, whose names are texts of some length, too."""
+
+    def __init__(self, *, longest: int, most: int, **kwargs: Any) -> None:
+        super().__init__(child=Text(max_length=longest, allow_blank=True), **kwargs)
+        self.most = most
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        found: dict[str, str] = super().to_internal_value(data)
+        if len(found) > self.most or not all(re.fullmatch(_NAME, name) for name in found):
+            raise ValidationError(f"Give at most {self.most} texts, with names of 1 to 64 characters.")
+        return found
+
+
+def in_address(field: Any) -> bool:
+    """Whether the field is a parameter: there everything is text."""
+    return bool(getattr(field.parent, "in_address", False))
+
+
+class _TextInSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = Text
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        return {"type": "string", "pattern": getattr(self.target, "pattern", NO_NUL)}
+
+
+class _TextsInSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    target_class = Texts
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        value = auto_schema._map_serializer_field(self.target.child, direction)
+        auto_schema._insert_field_validators(self.target.child, value)
+        return {
+            "type": "object",
+            "additionalProperties": value,
+            "propertyNames": {"pattern": NO_NUL, "minLength": 1, "maxLength": 64},
+            "maxProperties": self.target.most,
+        }

@@ -1,0 +1,168 @@
+"""Every error of the API as application/problem+json (RFC 9457), with the field it is about."""
+
+import logging
+import math
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.core.signals import got_request_exception
+from django.db import OperationalError
+from django.http import Http404
+from rest_framework import exceptions, serializers, status
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from common.kinds import InvalidDestination
+
+log = logging.getLogger("django.request")
+
+MEDIA_TYPE = "application/problem+json"
+# The key of errors that are about no field, in Django's and in DRF's words.
+WHOLE = (NON_FIELD_ERRORS, "non_field_errors")
+MOST_TOLD = 50
+AWAY = "The database is busy or away. Try again in a moment."
+UNEXPECTED = "Something went wrong on our side. It has been logged."
+
+
+class Conflict(exceptions.APIException):
+    """It cannot be done as things are. The message is a sentence that says why."""
+
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "conflict"
+
+
+class Refused(exceptions.ValidationError):
+    """Well-formed, and yet not possible: a service said so, naming the field."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+
+
+class WrongParameters(exceptions.ValidationError):
+    """What stands after the question mark is wrong."""
+
+
+def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's EXCEPTION_HANDLER. An exception that nobody expected is logged, and told without its trace."""
+    known = translated(exc, context.get("view"))
+    if not isinstance(known, exceptions.APIException):
+        return unexpected(exc, context)
+    set_rollback()
+    answer = problem(known.status_code, sentence(known), errors=errors(known))
+    for name, value in headers(known).items():
+        answer[name] = value
+    return answer
+
+
+def problem(code: int, detail: str, *, errors: list[dict[str, str]] | None = None) -> Response:
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(code).phrase,
+        "status": code,
+        "detail": detail,
+    }
+    if errors:
+        body["errors"] = errors
+    return Response(body, status=code, content_type=MEDIA_TYPE)
+
+
+def translated(exc: Exception, view: Any) -> Exception:
+    """Django's and our own exceptions as the API's. A view names in `refusals` what its services raise."""
+    if isinstance(exc, Http404):
+        return exceptions.NotFound("There is nothing under this address.")
+    if isinstance(exc, PermissionDenied):
+        return exceptions.PermissionDenied()
+    if isinstance(exc, DjangoValidationError):
+        return _refused(exc)
+    if isinstance(exc, InvalidDestination):
+        return Refused([str(exc)])
+    if isinstance(exc, getattr(view, "refusals", ())):
+        return Conflict(str(exc))
+    return exc
+
+
+def _refused(exc: DjangoValidationError) -> exceptions.APIException:
+    taken = [each for each in _each(exc) if each.code in ("unique", "unique_together")]
+    detail = serializers.as_serializer_error(exc)
+    if taken:
+        conflict = exceptions.ValidationError(detail)
+        conflict.status_code = status.HTTP_409_CONFLICT
+        return conflict
+    return Refused(detail)
+
+
+def _each(exc: DjangoValidationError) -> list[DjangoValidationError]:
+    if hasattr(exc, "error_dict"):
+        return [each for listed in exc.error_dict.values() for each in listed]
+    return list(exc.error_list)
+
+
+def unexpected(exc: Exception, context: dict[str, Any]) -> Response:
+    request = context["request"]
+    is_away = isinstance(exc, OperationalError)
+    log.error("%s: %s", "Unavailable" if is_away else "Internal Server Error", request.path, exc_info=exc)
+    # As Django does: tests and error trackers listen.
+    got_request_exception.send(sender=type(context.get("view")), request=request._request)
+    set_rollback()
+    answer = problem(503, AWAY) if is_away else problem(500, UNEXPECTED)
+    if is_away:
+        answer["Retry-After"] = "5"
+    answer._has_been_logged = True  # type: ignore[attr-defined] # Django would again, and know less
+    return answer
+
+
+def headers(exc: exceptions.APIException) -> dict[str, str]:
+    found = {}
+    if (challenge := getattr(exc, "auth_header", None)) is not None:
+        found["WWW-Authenticate"] = challenge
+    if isinstance(exc, exceptions.Throttled):
+        found["Retry-After"] = str(_seconds(exc))
+    return found
+
+
+def sentence(exc: exceptions.APIException) -> str:
+    """What is wrong as one text: the errors, each with its field."""
+    if isinstance(exc, exceptions.Throttled):
+        return f"Too many requests. Try again in {_seconds(exc)} seconds."
+    if not isinstance(exc, exceptions.ValidationError):
+        return str(exc.detail)
+    said = [f"{'.'.join(path)}: {text}" if path else text for path, text in _flat(exc.detail)]
+    return " ".join(said[:MOST_TOLD])
+
+
+def _seconds(exc: Any) -> int:
+    wait: float = exc.wait or 0
+    return max(1, math.ceil(wait))
+
+
+def errors(exc: exceptions.APIException) -> list[dict[str, str]]:
+    """One for each thing that is wrong, with its place in the body or its parameter."""
+    if not isinstance(exc, exceptions.ValidationError):
+        return []
+    told = list(_flat(exc.detail))[:MOST_TOLD]
+    return [{**_place(path, isinstance(exc, WrongParameters)), "detail": text} for path, text in told]
+
+
+def _place(path: tuple[str, ...], is_parameter: bool) -> dict[str, str]:
+    if not path:
+        return {}
+    name = ".".join(path)
+    if is_parameter:
+        return {"field": name, "parameter": name}
+    # RFC 6901, 3.
+    escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
+    return {"field": name, "pointer": "#/" + "/".join(escaped)}
+
+
+def _flat(detail: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """(where, text) for each of DRF's nested errors."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            yield from _flat(inner, path if name in WHOLE else (*path, str(name)))
+    elif isinstance(detail, (list, tuple)):
+        for index, inner in enumerate(detail):
+            yield from _flat(inner, (*path, str(index)) if isinstance(inner, dict) else path)
+    else:
+        yield path, str(detail)

@@ -1,0 +1,109 @@
+"""The description of the API (OpenAPI): what `ApiView` says of itself, and the errors that all share."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from common.api.bodies import Fields, Parameters
+from common.api.problem_serializers import ProblemSerializer
+from common.api.problems import MEDIA_TYPE
+from common.api.views import ApiView
+
+PROBLEMS: Mapping[str, str] = {
+    "400": "The request is not as described here; `errors` says where.",
+    "401": "There is no token, or none that is good.",
+    "403": "The token lacks the scope, or the account the permission.",
+    "404": "There is no such thing.",
+    "406": "Only JSON is given.",
+    "409": "It cannot be done as things are; `detail` says why.",
+    "413": "The body is too large.",
+    "415": "Only JSON is taken.",
+    "422": "Well-formed, but not possible; `errors` says which field and why.",
+    "429": "Too many requests; Retry-After says how many seconds to wait.",
+}
+HEADERS = (
+    OpenApiParameter(
+        "Retry-After", int, OpenApiParameter.HEADER, response=["429"], description="Seconds to wait."
+    ),
+    OpenApiParameter(
+        "WWW-Authenticate", str, OpenApiParameter.HEADER, response=["401"], description="RFC 6750, 3."
+    ),
+)
+# (Else it would be told as a text of digits, as the address has it.)
+KEY = OpenApiParameter("id", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, OpenApiParameter.PATH)
+LOCATION = OpenApiParameter(
+    "Location",
+    OpenApiTypes.URI,
+    OpenApiParameter.HEADER,
+    response=["201"],
+    description="The address of what was made.",
+)
+
+
+class Schema(AutoSchema):
+    """Settings' DEFAULT_SCHEMA_CLASS."""
+
+    def get_override_parameters(self) -> list[Any]:
+        if not isinstance(self.view, ApiView):
+            return [HEADERS[0]]
+        found: list[Any] = [*HEADERS, LOCATION, *([KEY] if "{id}" in self.path else [])]
+        kind = self.view.parameters.get(self._action, Parameters)
+        return [kind, *found] if kind is not Parameters else found
+
+    def get_request_serializer(self) -> Any:
+        if not isinstance(self.view, ApiView):
+            return super().get_request_serializer()
+        return self.view.bodies.get(self._action)
+
+    def get_summary(self) -> str | None:
+        if self._action not in ("list", "retrieve") or not isinstance(self.view, ApiView):
+            return super().get_summary()
+        things = self.get_tags()[0]
+        return f"List {things}" if self._action == "list" else f"One of {things}"
+
+    def get_description(self) -> str:  # type: ignore[override] # as drf-spectacular's
+        # (Without one, the class's, which is about code.)
+        return inspect.cleandoc(
+            getattr(getattr(self.view, self._action or "post", None), "__doc__", "") or ""
+        )
+
+    def get_response_serializers(self) -> Any:
+        if self._action == "destroy":
+            return {204: OpenApiResponse(description="It is gone.")}
+        return super().get_response_serializers()
+
+    @property
+    def _action(self) -> str:
+        return str(getattr(self.view, "action", "") or "")
+
+    def _get_response_bodies(self, direction: Any = "response") -> Any:
+        found = super()._get_response_bodies(direction)
+        for code in self._problem_codes() if isinstance(self.view, ApiView) else ():
+            found.setdefault(code, {})
+        for code in [code for code in found if code >= "400" and "content" not in found[code]]:
+            found[code] = self._problem(code, found[code].get("description") or PROBLEMS.get(code, ""))
+        return dict(sorted(found.items()))
+
+    def _problem_codes(self) -> list[str]:
+        codes = ["400", "401", "403", "406", "429"]
+        if "{" in self.path:
+            codes.append("404")
+        if self.method in ("POST", "PATCH", "DELETE"):
+            codes.append("409")
+        if self._action in getattr(self.view, "bodies", ()):
+            codes += ["413", "415", "422"]
+        return codes
+
+    def _problem(self, code: str, description: str) -> Any:
+        response = OpenApiResponse(ProblemSerializer, description=description)
+        return self._get_response_for_code(response, code, [MEDIA_TYPE])  # type: ignore[no-untyped-call]
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        found: Any = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        if isinstance(serializer, Fields):
+            found["additionalProperties"] = False
+        return found

@@ -1,0 +1,139 @@
+"""Every error is a problem (RFC 9457) that names the field and says what to do."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError
+from django.test import Client
+
+from feeds.models import Feed
+from tests.api import Api, fields, problem
+from tests.factories import FeedFactory, SubscribableFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_is_wrong_in_a_body_is_named_with_its_place() -> None:
+    answer = Api().post("subscribables/", name="weekly", feeds=[1, "x"], params={"a/b": 1})
+    told = problem(answer, 400)
+    assert {error["pointer"] for error in told["errors"]} == {"#/feeds/1", "#/params/a~1b"}
+    assert "feeds.1: " in told["detail"]
+
+
+def test_what_a_service_refuses_is_a_422_with_the_field() -> None:
+    feed = FeedFactory()
+    answer = Api().post("subscribables/", name="weekly", feeds=[feed.pk], time_zone="Mars/Olympus")
+    assert fields(answer, 422) == ["time_zone"]
+    assert "There is no time zone “Mars/Olympus”" in answer.json()["detail"]
+
+
+def test_a_name_that_is_taken_is_a_409() -> None:
+    there = SubscribableFactory()
+    assert fields(Api().post("subscribables/", name=there.name, feeds=[FeedFactory().pk]), 409) == ["name"]
+
+
+def test_a_wrong_parameter_is_named_as_such() -> None:
+    (error,) = problem(Api().get("items/", state="lost"), 400)["errors"]
+    assert (error["field"], error["parameter"]) == ("state", "state")
+    assert "unassigned" in error["detail"]
+    assert fields(Api().get("items/", stat="cleared")) == ["stat"]
+    assert fields(Api().get("items/?state=cleared&state=assigned")) == ["state"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"\xff",
+        b'{"url": NaN}',
+        b"[" * 100_000,
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+        b'["url"]',
+        b'"url"',
+        b"1" * 10_000,
+        b'{"url": "https://x.test/\\u0000"}',
+        b'{"url": "\\ud800"}',
+        b'{"\\ud800": 1}',
+        b"",
+    ],
+    ids=lambda body: body[:12].decode("latin-1"),
+)
+def test_a_body_that_makes_no_sense_is_a_400(body: bytes) -> None:
+    answer = Api().client.post("/api/v1/feeds/", body, content_type="application/json")
+    problem(answer, 400)
+    assert not Feed.objects.exists()
+
+
+def test_a_charset_is_not_believed() -> None:
+    body = '{"url": "https://x.test/ä"}'.encode()
+    # (`post` would write it in that charset.)
+    sent = Api().client.generic("POST", "/api/v1/feeds/", body, "application/json; charset=utf-16")
+    assert (sent.status_code, sent.json()["url"]) == (201, "https://x.test/ä")
+
+
+def test_other_bodies_are_refused_by_their_type_and_size() -> None:
+    client = Api().client
+    problem(client.post("/api/v1/feeds/", {"url": "https://x.test/"}), 415)
+    problem(client.post("/api/v1/feeds/", b"x" * (1024 * 1024 + 1), content_type="application/json"), 413)
+    problem(client.get("/api/v1/feeds/", headers={"Accept": "text/html"}), 406)
+
+
+def test_nothing_under_an_address_is_a_404_whatever_the_address() -> None:
+    api = Api()
+    problem(api.get("feeds/999999/"), 404)
+    problem(api.get(f"feeds/{'9' * 40}/"), 404)
+    problem(api.get("feeds/x/"), 404)
+    problem(api.get("nonsense/at/all"), 404)
+    problem(api.get("feeds/a%0Ab/"), 404)
+    problem(api.post("nonsense/"), 404)
+
+
+def test_a_method_that_is_not_allowed_says_which_are() -> None:
+    answer = Api().client.put("/api/v1/feeds/")
+    problem(answer, 405)
+    assert answer.headers["Allow"] == "GET, POST, HEAD, OPTIONS"
+
+
+def test_the_slash_at_the_end_may_be_left_out() -> None:
+    api = Api()
+    assert api.get("feeds").status_code == 200
+    assert api.post("feeds", url="https://x.test/").status_code == 201
+
+
+def test_who_shows_nothing_is_told_how() -> None:
+    answer = Client().get("/api/v1/feeds/")
+    problem(answer, 401)
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
+
+
+def test_what_nobody_expected_is_told_without_its_trace(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def broken(self: Any) -> None:
+        raise RuntimeError("the secret of the house")
+
+    monkeypatch.setattr("feeds.api.views.FeedViewSet.get_queryset", broken)
+    api = Api()
+    api.client.raise_request_exception = False
+    told = problem(api.get("feeds/"), 500)
+    assert "secret" not in str(told)
+    assert any(record.exc_info for record in caplog.records)
+
+
+def test_a_database_that_is_away_asks_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(self: Any) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("feeds.api.views.FeedViewSet.get_queryset", locked)
+    api = Api()
+    api.client.raise_request_exception = False
+    answer = api.get("feeds/")
+    assert "locked" not in problem(answer, 503)["detail"]
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_session_without_its_csrf_token_changes_nothing() -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_superuser("ada"))
+    answer = client.post("/api/v1/feeds/", {"url": "https://x.test/"}, content_type="application/json")
+    assert "CSRF" in problem(answer, 403)["detail"]
+    assert not Feed.objects.exists()
