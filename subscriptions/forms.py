@@ -1,59 +1,140 @@
 """The forms readers fill in."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.utils.functional import cached_property
+from django.utils.translation import gettext, gettext_lazy
 
 from common import kinds
+from common.clock import utcnow
 from common.kinds import InvalidDestination
 from subscriptions.models import Subscribable
 from subscriptions.rules.sign_up import LONGEST_NAME
+from subscriptions.services import challenging
+
+LONGEST_TOKEN = 2000
 
 
 class SignUpForm(forms.Form):
-    """An address, perhaps a name, and a field that only programs fill in."""
+    """An address, perhaps a name, and what tells people from programs (templates/pages/_form_safety.html).
+
+    `subscribables` are the newsletters that are asked for. When the form is in doubt it asks a question:
+    then it is not valid, and is shown once more.
+    """
 
     email = forms.CharField(
-        label="Your e-mail address",
+        label=gettext_lazy("Your e-mail address"),
         max_length=320,
-        error_messages={"required": "Please type your e-mail address."},
+        error_messages={"required": gettext_lazy("Please type your e-mail address.")},
         widget=forms.EmailInput(attrs={"autocomplete": "email", "placeholder": "you@example.org"}),
     )
     name = forms.CharField(
-        label="Your name",
+        label=gettext_lazy("Your name"),
         required=False,
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     website = forms.CharField(
-        label="Leave this empty",
+        label=gettext_lazy("Leave this empty"),
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "off", "tabindex": "-1"}),
     )
+    reply = forms.CharField(
+        required=False,
+        max_length=challenging.LONGEST_REPLY,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "numeric"}),
+    )
 
-    def __init__(self, *args: Any, subscribable: Subscribable, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, subscribables: Sequence[Subscribable], **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
-        self.subscribable = subscribable
+        self.subscribables = subscribables
+        self.now = utcnow()
+        self.asks = False
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
         try:
-            kinds.get(self.subscribable.channel).parse_destination({"email": email})
+            kinds.get(self.channel).parse_destination({"email": email})
         except InvalidDestination as error:
-            raise forms.ValidationError(str(error)) from error
+            said = gettext("This does not look like an e-mail address. Please check it.")
+            raise forms.ValidationError(said) from error
         return email
 
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if not self.errors and not self.is_robot and not self._is_by_a_person(data):
+            self.asks = True
+            self.add_error("reply", self._request(data))
+            # A wrong answer does not stand under the next question.
+            self.data = {**self.data.dict(), "reply": ""} if hasattr(self.data, "dict") else self.data
+        return data
+
     @property
-    def is_trap_sprung(self) -> bool:
-        """Whether the hidden field was filled in: people do not see it."""
+    def channel(self) -> str:
+        return self.subscribables[0].channel if self.subscribables else "email"
+
+    @property
+    def is_robot(self) -> bool:
+        """Whether the hidden field was filled in: people do not see it. Then nothing is to happen."""
         return bool(self.data.get("website"))
+
+    @property
+    def challenge(self) -> bool:
+        """Whether the browser is to solve a sum first."""
+        return any(each.challenge for each in self.subscribables)
+
+    @property
+    def consent(self) -> str:
+        """What the reader agrees to by pressing the button, word for word."""
+        return f"{self.button}. {self.note}"
+
+    @property
+    def button(self) -> str:
+        if len(self.subscribables) == 1:
+            return gettext("Subscribe to %(newsletter)s") % {"newsletter": self.subscribables[0]}
+        return gettext("Subscribe")
+
+    @property
+    def note(self) -> str:
+        return gettext("You get one mail to confirm. Leave whenever you like, with one tap.")
+
+    @cached_property
+    def fresh_shown(self) -> str:
+        """The hidden field's value: a form shown again was shown now."""
+        return challenging.shown_stamp(now=self.now)
+
+    @cached_property
+    def fresh_question(self) -> str:
+        return challenging.new_question(now=self.now)
+
+    @property
+    def question_words(self) -> str:
+        return challenging.words(self.fresh_question, now=self.now)
+
+    def _is_by_a_person(self, data: dict[str, Any]) -> bool:
+        if data["reply"]:
+            return challenging.is_answered(self._hidden("question"), data["reply"], now=self.now)
+        # A form on another site says nothing of when it was shown: the limits hold for it all the same.
+        if (shown := self._hidden("shown")) and not challenging.was_read(shown, now=self.now):
+            return False
+        return not self.challenge or challenging.is_solved(self._hidden("solution"), now=self.now)
+
+    def _hidden(self, name: str) -> str:
+        return str(self.data.get(name, ""))[:LONGEST_TOKEN]
+
+    def _request(self, data: dict[str, Any]) -> str:
+        if data["reply"]:
+            return gettext("That is not the answer. Here is another question.")
+        return gettext("One question, so that we know you are a person.")
 
 
 class NameForm(forms.Form):
     """How letters address a subscriber."""
 
     name = forms.CharField(
-        label="Your name",
+        label=gettext_lazy("Your name"),
         required=False,
         max_length=LONGEST_NAME,
         widget=forms.TextInput(attrs={"autocomplete": "name"}),

@@ -104,7 +104,10 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Subscribable
         exclude = ("options",)  # noqa: DJ006 - editable fields are marked on the model
-        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}  # noqa: RUF012
+        widgets = {  # noqa: RUF012
+            "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+            "embed_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -124,6 +127,12 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         _explain(self, "language", "Of the letters, for example en.")
         _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {_usual_sender()}")
+        _explain(
+            self,
+            "welcome",
+            "Besides the page that thanks them. The latest issue stands on that page as well; while there is"
+            " none, it is a few words. Imports and switches mail nothing.",
+        )
         _explain(self, "hooks", f"A Python module with code of your own. {_loadable()}")
         if self.instance.pk is None:
             closed = "Over a feed that needs credentials it is private and closed at first."

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.utils.translation import gettext, gettext_noop
 
 from common import signing
 from subscriptions.models import Subscribable, Subscription
@@ -11,7 +12,7 @@ UNSUBSCRIBE = "unsubscribe"
 MANAGE = "manage"
 CONFIRM = "confirm"
 
-GONE = "This subscription no longer exists, so there is nothing left to do."
+GONE = gettext_noop("This subscription no longer exists, so there is nothing left to do.")
 
 
 def page_url(subscribable: Subscribable) -> str:
@@ -39,11 +40,16 @@ def manage_url(subscription: Subscription) -> str:
     return manage_url_for(subscription.pk, subscription.token)
 
 
-def confirm_url(subscription: Subscription, *, now: datetime) -> str:
-    """Good for CONFIRM_HOURS from `now`, and as long as the subscription keeps its nonce."""
+def confirm_url(*subscriptions: Subscription, now: datetime) -> str:
+    """One link for all of them: good for CONFIRM_HOURS from `now`, for each as long as it keeps its nonce."""
     expires = now + timedelta(hours=settings.CONFIRM_HOURS)
-    payload: dict[str, str | int] = {"id": subscription.pk, "nonce": subscription.confirm_nonce}
-    return f"{settings.SITE_URL}/confirm/{signing.sign(CONFIRM, payload, expires=expires)}/"
+    nonces: dict[str, str | int] = {str(each.pk): short_nonce(each) for each in subscriptions}
+    return f"{settings.SITE_URL}/confirm/{signing.sign(CONFIRM, nonces, expires=expires)}/"
+
+
+def short_nonce(subscription: Subscription) -> str:
+    """Enough of it to tell one time from another; that nobody makes links is the signature's work."""
+    return subscription.confirm_nonce[:10]
 
 
 def find(token: str, purpose: str) -> Subscription:
@@ -51,6 +57,6 @@ def find(token: str, purpose: str) -> Subscription:
     pk = signing.link_pk(token)
     found = Subscription.objects.select_related("subscribable", "destination").filter(pk=pk).first()
     if found is None:
-        raise signing.TokenError(GONE)
+        raise signing.TokenError(gettext(GONE))
     signing.check_link(token, secret=found.token, purpose=purpose)
     return found

@@ -19,6 +19,18 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
         """What has pages at all: everything but the private."""
         return self.exclude(visibility="private")
 
+    def named(self, *names: str) -> Self:
+        """Those of these names, whatever strangers sent for a name (PostgreSQL takes no NUL)."""
+        return self.filter(name__in=[name for name in names if "\0" not in name])
+
+    def siblings_of(self, newsletter: "Subscribable") -> Self:
+        """The others over exactly the same feeds that travel the same way."""
+        feeds = list(newsletter.feeds.values_list("pk", flat=True))
+        theirs = models.Count("feeds", distinct=True)
+        shared = models.Count("feeds", distinct=True, filter=Q(feeds__in=feeds))
+        others = self.filter(channel=newsletter.channel).exclude(pk=newsletter.pk)
+        return others.annotate(theirs=theirs, shared=shared).filter(theirs=len(feeds), shared=len(feeds))
+
 
 class AssignableQuerySet(models.QuerySet["Assignable"]):
     def due(self, now: datetime) -> Self:
@@ -28,7 +40,8 @@ class AssignableQuerySet(models.QuerySet["Assignable"]):
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
     def confirmed(self) -> Self:
-        return self.filter(status="confirmed")
+        """Without those that a switch has ended, whose last letters are still on their way."""
+        return self.filter(status="confirmed", ended_at=None)
 
     def reachable(self) -> Self:
         """Confirmed, and the destination not disabled."""

@@ -2,16 +2,36 @@
 
 from django.urls import path
 
+from subscriptions.views import upstream_links
+from subscriptions.views.challenge import challenge
 from subscriptions.views.confirm import confirm
+from subscriptions.views.embedding import embed, subscribe
 from subscriptions.views.leave import unsubscribe
 from subscriptions.views.manage import manage
+from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
 from subscriptions.views.newsletters import newsletters
+from subscriptions.views.sign_in import sign_in, sign_in_link
+from subscriptions.views.upstream_create import create
 
 app_name = "subscriptions"
 
 urlpatterns = [
     path("", newsletters, name="newsletters"),
+    path("challenge/", challenge, name="challenge"),
     path("confirm/<str:token>/", confirm, name="confirm"),
     path("unsubscribe/<str:token>/", unsubscribe, name="unsubscribe"),
     path("manage/<str:token>/", manage, name="manage"),
+    path("s/<str:name>/embed/", embed, name="embed"),
+    path("s/<str:name>/subscribe/", subscribe, name="subscribe"),
+    path("v0/subscription/create", create, name="v0_create"),
+    path("v0/subscription/confirm", upstream_links.confirm, name="v0_confirm"),
+    path("v0/subscription/remove", upstream_links.remove, name="v0_remove"),
+    path("sign-in/", sign_in, name="sign_in"),
+    path("sign-in/<str:token>/", sign_in_link, name="sign_in_link"),
+    path("mine/", mine, name="mine"),
+    path("mine/data/", data, name="mine_data"),
+    path("mine/data.json", data_file, name="mine_data_file"),
+    path("mine/leave/", leave_everything, name="mine_leave"),
+    path("mine/erase/", erase_me, name="mine_erase"),
+    path("mine/sign-out/", sign_out, name="sign_out"),
 ]

@@ -41,6 +41,8 @@ def _options(subscribable: Subscribable) -> Iterator[str]:
         value = getattr(subscribable, field)
         if value != getattr(plain, field):
             yield f"{option}={value}"
+    for host in subscribable.embed_hosts.splitlines():
+        yield f"--embed-host={host}"
     for name, value in subscribable.options.items():
         yield f"--option={name}={value}"
     for name, value in subscribable.params.items():

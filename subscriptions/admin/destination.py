@@ -13,6 +13,7 @@ from common.admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin_html import facts, link_to, moment_of, table, when
 from common.panels import Action, Panel
 from common.text import counted
+from subscriptions.admin.erasing import ERASE
 from subscriptions.models import Destination, Suppression
 from subscriptions.services.suppressing import lift
 
@@ -42,7 +43,7 @@ def wanted(destination: Destination) -> SafeString:
 
 
 def enable(request: HttpRequest, keys: list[int]) -> str:
-    disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False)
+    disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False, erased_at=None)
     count = disabled.update(disabled_at=None, disabled_reason="")
     return f"{counted(count, 'address', 'addresses')} may be written to again."
 
@@ -53,7 +54,10 @@ class DestinationAdmin(ReadOnlyAdmin):
     list_filter = ("kind",)
     search_fields = ("core", "label")
     own_panels = (Panel("About it", about, order=10), Panel("What they get", wanted, order=20))
-    own_actions = (Action("enable", "Enable again", enable, fits=lambda row: row.disabled_at),)
+    own_actions = (
+        Action("enable", "Enable again", enable, fits=lambda row: row.disabled_at and not row.erased_at),
+        ERASE,
+    )
     added = moment_of("added_at", "added")
     disabled = moment_of("disabled_at", "disabled")
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
+from django.forms.widgets import Script
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -14,7 +15,7 @@ from common.admin_html import list_link, web_link
 from common.clock import utcnow
 from common.panels import Action, Panel
 from feeds.models import Feed
-from subscriptions.admin import newsletter_panels, post_rules
+from subscriptions.admin import newsletter_panels, post_rules, site_panel
 from subscriptions.admin_words import rhythm
 from subscriptions.forms_admin import subscribable_form
 from subscriptions.forms_channels import shown_for
@@ -34,6 +35,7 @@ CLOSED = (
     " Change that below if it is not meant so."
 )
 APPROVAL = ("approval", "approval_minutes")
+COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
 SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
 
@@ -56,12 +58,15 @@ class SubscribableAdmin(ServiceAdmin):
     own_panels = (
         Panel("Posts that wait", post_rules.what_is_stuck, order=8),
         Panel("How it goes", newsletter_panels.how_it_goes, order=10),
-        Panel("Share it", newsletter_panels.share, order=40),
+        Panel("Put it on your site", site_panel.put_on_your_site, order=40),
         Panel("What its rules do", post_rules.what_rules_do, order=51),
         Panel("Left out lately", post_rules.left_out_lately, order=52),
         Panel("The same as a command", newsletter_panels.command, order=90),
     )
     own_actions = (Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"),)
+
+    class Media:
+        js = (Script("feedletter/pasting.js", defer=True),)
 
     @property
     def conditional_fields(self) -> dict[str, str]:
@@ -72,7 +77,9 @@ class SubscribableAdmin(ServiceAdmin):
         }
         periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
         channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
-        by_mail = dict.fromkeys(("from_email", "reply_to", "sign_up"), "channel == 'email'")
+        by_mail = dict.fromkeys(
+            ("from_email", "reply_to", "sign_up", "embed_hosts", *COMING_AND_GOING), "channel == 'email'"
+        )
         approval = {"approval_minutes": "approval == 'delay'"}
         several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
@@ -94,7 +101,8 @@ class SubscribableAdmin(ServiceAdmin):
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
             ("How it travels", {"fields": ("channel", "from_email", "reply_to", *options)}),
             ("Which posts, and when it goes", {"fields": ("post_order", "max_posts", *APPROVAL, "hooks")}),
-            ("Who may see it and sign up", {"fields": ("visibility", "sign_up", "stopped")}),
+            ("Who may see it and sign up", {"fields": ("visibility", "sign_up", "embed_hosts", "stopped")}),
+            ("When someone comes or goes", {"fields": COMING_AND_GOING}),
             ("How it looks", {"fields": ("template", "language", "params"), "classes": ("collapse",)}),
         )
 

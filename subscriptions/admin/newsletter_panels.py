@@ -5,21 +5,20 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db.models import Count
-from django.utils.html import escape, format_html, format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common import kinds
-from common.admin_html import add_url, facts, link_to, list_link, listed, table, web_link
+from common.admin_html import add_url, facts, link_to, list_link, listed, table
 from common.clock import utcnow
 from common.text import counted
 from subscriptions.admin.command import define_command
+from subscriptions.admin.list_pages import export_url, import_url
 from subscriptions.admin_words import rhythm, waits_for
-from subscriptions.links import page_url
 from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
 from subscriptions.services.schedules import schedule_of
-from subscriptions.services.signing_up import is_open
 
 SHOWN = 20
 NEXT = 5
@@ -50,7 +49,7 @@ def next_times(subscribable: Subscribable, now: datetime | None = None) -> list[
 def subscribers(subscribable: Subscribable) -> SafeString:
     """How many of each status, and a way to add one."""
     counts = dict(subscribable.subscriptions.order_by().values_list("status").annotate(Count("pk")))
-    links = [
+    links: list[SafeString | str] = [
         list_link(
             Subscription,
             f"{counts[status]:,} {label}",
@@ -63,7 +62,17 @@ def subscribers(subscribable: Subscribable) -> SafeString:
     add = format_html(
         '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
     )
-    return listed([*links, add] if links else ["None so far", add])
+    return listed([*(links or ["None so far"]), add, *_lists(subscribable, has_any=bool(links))])
+
+
+def _lists(subscribable: Subscribable, *, has_any: bool) -> list[SafeString]:
+    """Ways to take a list over and to hand it out; bridges have none."""
+    if not kinds.get(subscribable.channel).public_sign_up:
+        return []
+    ways = [(import_url(subscribable), "Import a list")]
+    if has_any:
+        ways.append((export_url(subscribable), "Export it"))
+    return [format_html('<a class="fl-link" href="{}">{}</a>', url, words) for url, words in ways]
 
 
 def collections(subscribable: Subscribable) -> SafeString:
@@ -78,34 +87,6 @@ def collections(subscribable: Subscribable) -> SafeString:
 def _with(assignable: Assignable, subscribable: Subscribable) -> Assignable:
     assignable.subscribable = subscribable  # saves asking for it row by row
     return assignable
-
-
-def share(subscribable: Subscribable) -> SafeString | str:
-    """Where readers subscribe, and the form for the blog. Nothing for bridges, which nobody signs up for."""
-    if not kinds.get(subscribable.channel).public_sign_up:
-        return ""
-    url = page_url(subscribable)
-    if not url:
-        return "It is private: there is no page for it, and only you add subscribers."
-    if not is_open(subscribable):
-        return facts([("Its page", web_link(url)), ("Sign-up", "Closed: only you add subscribers.")])
-    return format_html(
-        '{}<p>The form for the blog; paste it where readers should find it:</p><pre class="fl-copy">{}</pre>',
-        facts([("Subscribe page", web_link(url))]),
-        escape(snippet(subscribable, url)),
-    )
-
-
-def snippet(subscribable: Subscribable, url: str) -> str:
-    """A sign-up form that works on any page, without a script."""
-    return format_html(
-        '<form method="post" action="{}">\n'
-        '  <label>E-mail <input type="email" name="email" autocomplete="email" required></label>\n'
-        '  <button type="submit">Subscribe to {}</button>\n'
-        "</form>",
-        url,
-        subscribable,
-    )
 
 
 def command(subscribable: Subscribable) -> SafeString:

@@ -9,17 +9,30 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin import ServiceAdmin
-from common.admin_html import facts, link_to, moment_of, when
+from common.admin_html import facts, link_to, moment_of, table, when
 from common.clock import utcnow
-from common.panels import Action, Panel
-from common.text import counted
+from common.panels import Panel
+from common.text import shortened
+from subscriptions.admin.list_pages import ListPages
+from subscriptions.admin.subscriber_actions import ACTIONS
+from subscriptions.admin.subscriber_changes import changes_of
+from subscriptions.admin.subscriber_filters import (
+    AddedFilter,
+    DisabledFilter,
+    LanguageFilter,
+    NewsletterFilter,
+    PausedFilter,
+    SuppressedFilter,
+    search,
+)
 from subscriptions.admin.subscriber_form import SubscriberForm, subscriber_form
 from subscriptions.forms_channels import shown_for
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import Subscribable, Subscription, Suppression
 from subscriptions.services.managing import rename
-from subscriptions.services.subscribing import subscribe, unsubscribe
+from subscriptions.services.subscribing import subscribe
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
+SHOWN, LONGEST_WORDS = 50, 300
 LABELS = {"confirmed": "success", "not confirmed yet": "warning", "left": "danger"}
 
 
@@ -33,40 +46,74 @@ def standing(subscription: Subscription) -> SafeString:
     ]
     if subscription.left_at:
         rows.append(("Left", when(subscription.left_at)))
-    if subscription.destination.disabled_at:
-        rows.append(
-            ("Nothing is sent", subscription.destination.disabled_reason or "The address is disabled.")
+    if subscription.paused_until and subscription.paused_until > utcnow():
+        rows.append(("Paused until", when(subscription.paused_until)))
+    return facts([*rows, *changes_of(subscription), *_not_written_to(subscription)])
+
+
+def _not_written_to(subscription: Subscription) -> list[tuple[str, Any]]:
+    """Why nothing is sent there, if so."""
+    to, rows = subscription.destination, []
+    if to.disabled_at:
+        rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
+    if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
+        why = f": {suppressed.reason}" if suppressed.reason else ""
+        said = f"must not be written to since {when(suppressed.created_at)}{why}"
+        rows.append(("Suppressed", link_to(suppressed, said)))
+    return rows
+
+
+def others(subscription: Subscription) -> SafeString | str:
+    """What the same address gets besides; no panel where that is nothing."""
+    rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
+    shown = [
+        (
+            link_to(row, row.subscribable),
+            row.get_status_display(),
+            when(row.left_at or row.confirmed_at or row.added_at),
         )
-    return facts(rows)
+        for row in rows.select_related("subscribable").order_by("pk")[:SHOWN]
+    ]
+    return table(("newsletter", "status", "since"), shown) if shown else ""
 
 
-def _active(keys: list[int]) -> "QuerySet[Subscription]":
-    return Subscription.objects.filter(pk__in=keys).exclude(status=Subscription.Status.UNSUBSCRIBED)
-
-
-def what_ending_does(keys: list[int]) -> list[str]:
-    count = _active(keys).count()
-    return [f"{counted(count, 'subscriber')} will get nothing more. They can subscribe again at any time."]
-
-
-def end(request: HttpRequest, keys: list[int]) -> str:
-    rows = list(_active(keys))
-    for subscription in rows:
-        unsubscribe(subscription=subscription, now=utcnow())
-    return f"{counted(len(rows), 'subscriber')} unsubscribed."
+def consents(subscription: Subscription) -> SafeString:
+    """The proof that they agreed, oldest first."""
+    return table(
+        ("what", "when", "how", "the words they saw", "from"),
+        (
+            (row.get_act_display(), when(row.at), row.how, shortened(row.words, LONGEST_WORDS), row.ip or "")
+            for row in subscription.consents.order_by("at", "pk")[:SHOWN]
+        ),
+        "None is kept.",
+    )
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(ServiceAdmin):
+class SubscriptionAdmin(ListPages, ServiceAdmin):
     list_display = ("destination", "display_name", "newsletter", "shown_status", "added", "confirmed")
-    list_filter = ("status", "subscribable")
-    search_fields = ("destination__core", "display_name")
-    list_select_related = ("destination", "subscribable")
-    shown_after_adding = True
-    own_panels = (Panel("How it stands", standing, order=10),)
-    own_actions = (
-        Action("end", "Unsubscribe", end, what_ending_does, fits=lambda row: row.status != "unsubscribed"),
+    list_filter = (
+        NewsletterFilter,
+        "status",
+        SuppressedFilter,
+        DisabledFilter,
+        PausedFilter,
+        LanguageFilter,
+        AddedFilter,
     )
+    # What is searched says `get_search_results`.
+    search_fields = ("destination__core",)
+    search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
+    list_select_related = ("destination", "subscribable")
+    # By the key, which has an index: a million rows are not sorted for a page.
+    ordering = ("-pk",)
+    shown_after_adding = True
+    own_panels = (
+        Panel("How it stands", standing, order=10),
+        Panel("How they agreed", consents, order=15),
+        Panel("What else they get", others, order=30),
+    )
+    own_actions = ACTIONS
     added = moment_of("added_at", "added")
     confirmed = moment_of("confirmed_at", "confirmed")
 
@@ -78,6 +125,11 @@ class SubscriptionAdmin(ServiceAdmin):
             keys.setdefault(channel, []).append(pk)
         conditions = {channel: f"{pks}.includes(Number(subscribable))" for channel, pks in keys.items()}
         return shown_for("destination_fields", conditions)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        return search(queryset, search_term), False
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         chosen = {} if obj is not None else {"form": subscriber_form()}

@@ -6,15 +6,24 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.clock import utcnow
+from subscriptions.api.weekdays import WEEKDAYS
 from subscriptions.management.rows import next_end
 from subscriptions.models import Destination, Subscribable, Subscription
 
+STATUSES = (*Subscription.Status.values, "suppressed")
+
 
 class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
+    """Needs what `rows.with_figures` annotates."""
+
     feeds = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
     subscribers = serializers.IntegerField(read_only=True, help_text="Confirmed subscribers.")
     open = serializers.IntegerField(read_only=True, help_text="Collections being filled.")
     next_close = serializers.SerializerMethodField()
+    at = serializers.SerializerMethodField(help_text="Hours and minutes, on the clock of its time zone.")
+    weekday = serializers.SerializerMethodField()
+    options = serializers.DictField(child=serializers.CharField(), read_only=True)
+    params = serializers.DictField(child=serializers.CharField(), read_only=True)
 
     class Meta:
         model = Subscribable
@@ -23,26 +32,41 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
             "name",
             "title",
             "description",
-            "channel",
-            "arrangement",
-            "time_zone",
             "feeds",
+            "channel",
+            "stopped",
             "subscribers",
             "open",
             "next_close",
+            "arrangement",
             "n",
             "max_wait_days",
             "at",
             "weekday",
             "day_of_month",
             "cron",
+            "time_zone",
+            "grace_minutes",
+            "approval",
+            "approval_minutes",
+            "post_order",
+            "max_posts",
+            "hooks",
             "visibility",
             "sign_up",
+            "welcome",
+            "farewell_mail",
+            "embed_hosts",
+            "challenge",
+            "keep_ip",
             "language",
-            "stopped",
             "from_email",
             "reply_to",
+            "template",
+            "options",
             "params",
+            "sending_paused_at",
+            "sending_paused_reason",
             "created_at",
         )
         read_only_fields = fields
@@ -52,13 +76,23 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
         closes = subscribable.closes or next_end(subscribable, now=utcnow())
         return serializers.DateTimeField().to_representation(closes) if closes else None
 
+    def get_at(self, subscribable: Subscribable) -> str:
+        return f"{subscribable.at:%H:%M}"
+
+    @extend_schema_field(serializers.ChoiceField(choices=WEEKDAYS))
+    def get_weekday(self, subscribable: Subscribable) -> str:
+        return WEEKDAYS[subscribable.weekday]
+
 
 class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
-    subscribable = serializers.CharField(source="subscribable.name")
-    name = serializers.CharField(source="display_name")
+    """Needs what `management.rows.with_suppressed` annotates."""
+
+    subscribable = serializers.CharField(source="subscribable.name", read_only=True)
+    address = serializers.CharField(source="destination.label", read_only=True)
+    name = serializers.CharField(source="display_name", read_only=True)
     status = serializers.SerializerMethodField()
     confirmed = serializers.SerializerMethodField()
-    added = serializers.DateTimeField(source="added_at")
+    added = serializers.DateTimeField(source="added_at", read_only=True)
 
     class Meta:
         model = Subscription
@@ -66,16 +100,19 @@ class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
             "id",
             "subscribable",
             "destination",
+            "address",
             "name",
             "status",
             "confirmed",
             "added",
             "confirmed_at",
             "left_at",
+            "paused_until",
             "language",
         )
         read_only_fields = fields
 
+    @extend_schema_field(serializers.ChoiceField(choices=STATUSES))
     def get_status(self, subscription: Any) -> str:
         return "suppressed" if subscription.suppressed else str(subscription.status)
 

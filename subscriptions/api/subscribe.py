@@ -1,8 +1,11 @@
-"""The public sign-up, for forms on other sites: the same answer whatever is known of the address."""
+"""The public sign-up, for forms and programs elsewhere: the same answer whatever is known of the address."""
 
 from typing import Any
 
 from django.http import Http404
+from django.utils.functional import cached_property
+from django.utils.translation import get_language_from_request
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, PermissionDenied, ValidationError
@@ -15,30 +18,42 @@ from rest_framework.views import APIView
 
 from common.clock import utcnow
 from common.kinds import InvalidDestination
+from subscriptions.api.cors import add_cors, may_read
 from subscriptions.models import Subscribable
+from subscriptions.rules.origin import How, Origin
+from subscriptions.services.challenging import is_solved
 from subscriptions.services.signing_up import SignUpClosed, sign_up
+from subscriptions.views.same_time import same_time
 
-CHECK_YOUR_MAIL = (
+CHECK_YOUR_MAIL = _(
     "Check your mail: if the address can be subscribed, it gets a message with a link to confirm."
 )
+UNSOLVED = _("This newsletter holds off robots: send the solved sum of /challenge/, once.")
 LARGEST = 16 * 1024
-# https://fetch.spec.whatwg.org/#http-cors-protocol: any origin, and therefore never with cookies.
-CORS = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Methods": "POST, OPTIONS",
-    "Access-Control-Allow-Headers": "Content-Type",
-    "Access-Control-Max-Age": "86400",
-}
 
 
 class TooLarge(APIException):
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_detail = "A sign-up has an email and a name, nothing longer."
+    default_detail = _("A sign-up has an email and a name, nothing longer.")
 
 
 class SignUpSerializer(serializers.Serializer[Any]):
     email = serializers.CharField(max_length=512)
     name = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+    words = serializers.CharField(
+        max_length=2000,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="What your form tells the reader, kept as the proof of consent.",
+    )
+    solution = serializers.CharField(
+        max_length=2000,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Where the newsletter holds off robots: the solved sum of /challenge/.",
+    )
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
@@ -65,13 +80,23 @@ class SubscribeView(APIView):
         },
     )
     def post(self, request: Request, name: str) -> Response:
-        subscribable = Subscribable.objects.with_pages().filter(name=name).first()
-        if subscribable is None:
+        if self.subscribable is None:
             raise Http404
         asked = SignUpSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
+        given, now = asked.validated_data, utcnow()
+        if self.subscribable.challenge and not is_solved(given["solution"], now=now):
+            raise ValidationError({"solution": [UNSOLVED]})
         try:
-            sign_up(subscribable=subscribable, now=utcnow(), **asked.validated_data)
+            with same_time():
+                sign_up(
+                    subscribables=[self.subscribable],
+                    email=given["email"],
+                    name=given["name"],
+                    origin=Origin(How.API, request.META.get("REMOTE_ADDR", ""), given["words"]),
+                    now=now,
+                    language=get_language_from_request(request),
+                )
         except InvalidDestination as error:
             raise ValidationError({"email": [str(error)]}) from error
         except SignUpClosed as error:
@@ -86,6 +111,10 @@ class SubscribeView(APIView):
     def get_throttles(self) -> list[BaseThrottle]:
         return [] if self.request.method == "OPTIONS" else [ScopedRateThrottle()]
 
+    @cached_property
+    def subscribable(self) -> Subscribable | None:
+        return Subscribable.objects.with_pages().named(self.kwargs["name"]).first()
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         # The parsers read a body whole; Django's own limit does not hold for them.
@@ -94,6 +123,6 @@ class SubscribeView(APIView):
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         answered = super().finalize_response(request, response, *args, **kwargs)
-        for header, value in CORS.items():
-            answered[header] = value
+        origin = request.headers.get("Origin", "")
+        add_cors(answered, origin=origin, may=bool(origin) and may_read(self.subscribable, origin))
         return answered

@@ -22,6 +22,7 @@ OPTION_NAMES: Mapping[str, str] = {
     "from_email": "--from",
     "params": "--param",
     "post_order": "--order",
+    "embed_hosts": "--embed-host",
 }
 TEXTS = (
     "title",
@@ -99,6 +100,13 @@ def add_fields(parser: CommandParser) -> None:
     parser.add_argument("--visibility", choices=Subscribable.Visibility.values)
     parser.add_argument("--sign-up", choices=Subscribable.SignUp.values)
     parser.add_argument(
+        "--embed-host",
+        action="append",
+        metavar="HOST",
+        help="A site of yours with its form, such as blog.example.org; may be given several times."
+        " “” for none.",
+    )
+    parser.add_argument(
         "--param", action="append", default=[], metavar="KEY=VALUE", help="A %%Field%% in templates."
     )
     parser.add_argument(
@@ -113,6 +121,8 @@ def fields(options: Mapping[str, Any]) -> dict[str, Any]:
         given["max_posts"] = None
     if options["option"]:
         given["options"] = pairs(options["option"], "--option")
+    if options["embed_host"] is not None:
+        given["embed_hosts"] = "\n".join(options["embed_host"])
     return given
 
 

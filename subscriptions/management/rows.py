@@ -13,10 +13,9 @@ from subscriptions.services.schedules import schedule_of
 
 def with_counts(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
     """Annotates what `subscribable_row` needs: subscribers confirmed, collections open, the next to close."""
+    confirmed = Q(subscriptions__status=Subscription.Status.CONFIRMED, subscriptions__ended_at=None)
     return rows.annotate(
-        subscribers=Count(
-            "subscriptions", filter=Q(subscriptions__status=Subscription.Status.CONFIRMED), distinct=True
-        ),
+        subscribers=Count("subscriptions", filter=confirmed, distinct=True),
         open=Count("assignables", distinct=True),
         closes=Min("assignables__period_end"),
     ).prefetch_related("feeds")

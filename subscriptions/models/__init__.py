@@ -1,21 +1,33 @@
 from subscriptions.models.assignable import Assignable, Assignment
 from subscriptions.models.carried import Carried
+from subscriptions.models.consent import Consent
 from subscriptions.models.destination import Destination, Suppression
+from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.notice import Notice
 from subscriptions.models.rule import LeftOut, PostRule, Stuck
+from subscriptions.models.sign_in import SignIn
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscription import Subscription
+from subscriptions.models.switch import Switch
+from subscriptions.models.tally import Tally
 
 __all__ = [
     "Assignable",
     "Assignment",
     "Carried",
+    "Consent",
     "Destination",
     "LeftOut",
+    "ListImport",
+    "ListPart",
     "Notice",
     "PostRule",
+    "RefusedLine",
+    "SignIn",
     "Stuck",
     "Subscribable",
     "Subscription",
     "Suppression",
+    "Switch",
+    "Tally",
 ]

@@ -17,10 +17,19 @@ class Destination(models.Model):
     added_at = models.DateTimeField(default=timezone.now)
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_reason = models.TextField(blank=True, default="")
+    # Since then it stands for nobody: what was sent to them is still counted, once for each issue.
+    erased_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("pk",)
-        constraints = (models.UniqueConstraint(name="destination_identity", fields=["kind", "core"]),)
+        constraints = (
+            models.UniqueConstraint(
+                name="destination_identity",
+                fields=["kind", "core"],
+                # On PostgreSQL: compared byte by byte, which finds beginnings, and faster than by a language.
+                opclasses=["varchar_pattern_ops", "varchar_pattern_ops"],
+            ),
+        )
 
     def __str__(self) -> str:
         return self.label

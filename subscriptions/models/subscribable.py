@@ -54,6 +54,11 @@ class Subscribable(models.Model):
         OLDEST = "oldest", "oldest first"
         TITLE = "title", "by title"
 
+    class Welcome(models.TextChoices):
+        NONE = "none", "nothing: the page says it all"
+        WORDS = "words", "a mail of a few words"
+        LATEST = "latest", "the latest issue"
+
     name = models.CharField(
         max_length=64,
         unique=True,
@@ -121,6 +126,32 @@ class Subscribable(models.Model):
 
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)
     sign_up = models.CharField(max_length=10, choices=SignUp, default=SignUp.OPEN)
+    welcome = models.CharField(
+        "after confirming",
+        max_length=6,
+        choices=Welcome,
+        default=Welcome.NONE,
+        help_text="What is mailed then.",
+    )
+    farewell_mail = models.BooleanField(
+        default=False, help_text="Mail a word of goodbye to who leaves. The page says it anyway."
+    )
+    embed_hosts = models.TextField(
+        "your sites",
+        blank=True,
+        default="",
+        help_text="Sites with a form of yours, one to a line, such as blog.example.org.",
+    )
+    challenge = models.BooleanField(
+        "hold off robots",
+        default=False,
+        help_text="The reader's browser solves a small sum before the form is sent.",
+    )
+    keep_ip = models.BooleanField(
+        "keep the internet address",
+        default=False,
+        help_text="With the proof of consent. Say so in your privacy statement.",
+    )
     language = models.CharField(max_length=35, blank=True, default="en")
     from_email = models.CharField(
         "from", max_length=320, blank=True, default="", help_text="Such as Example <letters@example.org>."

@@ -32,12 +32,21 @@ class Subscription(models.Model):
     added_at = models.DateTimeField("added", default=timezone.now)
     confirmed_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField(null=True, blank=True)
+    paused_until = models.DateTimeField(null=True, blank=True)
+    # The reader left, and may take that back until then.
+    undo_until = models.DateTimeField(null=True, blank=True, editable=False)
+    # A switch of frequency: collections that begin before, or end after, belong to the other newsletter.
+    receives_from = models.DateTimeField(null=True, blank=True, editable=False)
+    receives_until = models.DateTimeField(null=True, blank=True, editable=False)
+    # Ended by a switch, while its last letters are still on their way. After that it has left.
+    ended_at = models.DateTimeField(null=True, blank=True, editable=False)
     upstream_id = models.BigIntegerField(null=True, blank=True, unique=True)
     # Links in letters must work for years, whatever happens to SECRET_KEY (RFC 8058).
     token = models.CharField(max_length=64, default=random_token, editable=False)
     # Set while a confirmation may be used; cleared by using it and by leaving.
     confirm_nonce = models.CharField(max_length=64, blank=True, default="", editable=False)
-    last_notice_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # When sign-ups had a mail sent here within the last day, in seconds since 1970.
+    notices_at = models.JSONField(null=True, blank=True, editable=False)
 
     objects = SubscriptionQuerySet.as_manager()
 
@@ -47,7 +56,14 @@ class Subscription(models.Model):
         constraints = (
             models.UniqueConstraint(name="subscription_once", fields=["subscribable", "destination"]),
         )
-        indexes = (models.Index(name="subscription_recipients", fields=["subscribable", "status"]),)
+        indexes = (
+            models.Index(name="subscription_recipients", fields=["subscribable", "status"]),
+            models.Index(
+                name="subscription_ending",
+                fields=["ended_at"],
+                condition=models.Q(ended_at__isnull=False),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.destination} → {self.subscribable}"

@@ -46,6 +46,11 @@ def is_complete(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: da
     return collection.count > 0 and _is_over(collection, feeds, now)
 
 
+def is_closed(end: datetime, feeds: Iterable[FeedFacts], now: datetime, *, grace: timedelta = GRACE) -> bool:
+    """Whether nothing more may come into a period with that end."""
+    return now >= end and (now >= end + grace or not _unsettled(end, feeds))
+
+
 def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime, zone: ZoneInfo) -> str:
     """A sentence for admins: what the collection waits for. Moments are given in `zone`."""
     feeds = list(feeds)
@@ -66,9 +71,7 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
 def _is_over(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:
     if collection.period_end is None:
         return _is_full(collection, now)
-    if now < collection.period_end:
-        return False
-    return now >= collection.period_end + collection.grace or not _unsettled(collection.period_end, feeds)
+    return is_closed(collection.period_end, feeds, now, grace=collection.grace)
 
 
 def _is_full(collection: CollectionFacts, now: datetime) -> bool:

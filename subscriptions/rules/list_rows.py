@@ -1,14 +1,19 @@
 """A line of a subscriber list: what it says, and what it may change."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+from ipaddress import ip_address
 
-STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
-COLUMNS = ("email", "name", "status", "added")
+from subscriptions.rules.formulas import from_text
+from subscriptions.rules.list_headings import STATUSES
+
 UNREADABLE = "\ufffd"
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
+LONGEST_CELL = 2000
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
 class RefusedLine(ValueError):
@@ -16,13 +21,33 @@ class RefusedLine(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """How somebody agreed, as far as the line tells."""
+
+    at: datetime | None = None
+    how: str = ""
+    words: str = ""
+    ip: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.at or self.how or self.words or self.ip)
+
+
+NO_PROOF = Proof()
+
+
+@dataclass(frozen=True, slots=True)
 class ListRow:
-    """One line. `added` is aware, None when the line does not say."""
+    """One line. Times are aware, None when the line does not say."""
 
     email: str
     name: str = ""
     status: str = "unconfirmed"
+    language: str = ""
     added: datetime | None = None
+    confirmed: datetime | None = None
+    left: datetime | None = None
+    proof: Proof = NO_PROOF
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +56,7 @@ class Known:
 
     status: str = ""
     name: str = ""
+    language: str = ""
     suppressed: bool = False
 
 
@@ -40,26 +66,71 @@ class Change(Enum):
     NOTHING = "nothing"
 
 
-def read_row(values: Mapping[str, str], *, now: datetime) -> ListRow:
-    """The row of a line's columns. Raises RefusedLine."""
-    texts = {column: values.get(column, "").strip() for column in COLUMNS}
-    if any(UNREADABLE in text for text in texts.values()):
-        raise RefusedLine("it is not UTF-8 text; save the file as UTF-8.")
-    if any("\n" in text or "\r" in text for text in texts.values()):
-        raise RefusedLine("a quotation mark is not closed.")
-    if not texts["email"]:
+def read_row(values: Mapping[str, str], *, now: datetime, status: str = "unconfirmed") -> ListRow:
+    """The row of a line's columns; `status` is for a line that says none. Raises RefusedLine."""
+    texts = {column: from_text(text.strip()) for column, text in values.items() if text}
+    _refuse_unreadable(texts)
+    if not texts.get("email"):
         raise RefusedLine("it has no email.")
-    status = texts["status"].lower() or "unconfirmed"
-    if status not in STATUSES:
-        raise RefusedLine(f"“{status[:40]}” is not a status; use {', '.join(STATUSES)} or nothing.")
-    return ListRow(texts["email"], texts["name"], status, _moment(texts["added"], now))
+    said = texts.get("status", "").lower() or status
+    if said not in STATUSES:
+        raise RefusedLine(f"“{said[:40]}” is not a status; use {', '.join(STATUSES)} or nothing.")
+    return ListRow(
+        texts["email"],
+        texts.get("name", ""),
+        said,
+        _language(texts.get("language", "")),
+        _moment(texts.get("added", ""), now),
+        _moment(texts.get("confirmed", ""), now),
+        _moment(texts.get("left", ""), now),
+        _proof(texts, now),
+    )
+
+
+def _refuse_unreadable(texts: Mapping[str, str]) -> None:
+    everything = "".join(texts.values())
+    if UNREADABLE in everything:
+        raise RefusedLine("it is not UTF-8 text; save the file as UTF-8.")
+    # The words that somebody agreed to may have several lines.
+    rest = "".join(text for name, text in texts.items() if name != "consent_words")
+    if "\n" in rest or "\r" in rest:
+        raise RefusedLine("a quotation mark is not closed.")
+    if "\0" in everything:
+        raise RefusedLine("it contains a NUL character.")
+    if len(everything) > LONGEST_CELL and any(len(text) > LONGEST_CELL for text in texts.values()):
+        raise RefusedLine(f"a cell is longer than {LONGEST_CELL:,} characters.")
+
+
+def _language(text: str) -> str:
+    tag = text.lower().replace("_", "-")
+    if tag and not _LANGUAGE.fullmatch(tag):
+        raise RefusedLine(f"“{text[:40]}” is not a language; write a code such as en or pt-br.")
+    return tag
+
+
+def _proof(texts: Mapping[str, str], now: datetime) -> Proof:
+    words, how = texts.get("consent_words", ""), texts.get("consent_how", "")
+    at, ip = texts.get("consent_at", ""), texts.get("consent_ip", "")
+    if not (words or how or at or ip):
+        return NO_PROOF
+    return Proof(_moment(at, now), how, words, _ip(ip))
+
+
+def _ip(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise RefusedLine(f"“{text[:40]}” is not an IP address.") from None
 
 
 def _moment(text: str, now: datetime) -> datetime | None:
     if not text:
         return None
     try:
-        read = datetime.fromisoformat(text)
+        # beehiiv and others write “2026-03-02 12:00:00 UTC”.
+        read = datetime.fromisoformat(text.removesuffix(" UTC"))
         moment = (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise RefusedLine(f"“{text[:40]}” is not a time; write 2026-03-02 or 2026-03-02T12:00:00Z.") from None
@@ -68,8 +139,8 @@ def _moment(text: str, now: datetime) -> datetime | None:
     return moment
 
 
-def change(row: ListRow, known: Known) -> Change:
-    """What a line does to what is known. Raises RefusedLine where a person's own word stands against it.
+def after(row: ListRow, known: Known) -> Known:
+    """What is known once the line is taken. Raises RefusedLine where a person's own word stands against it.
 
     A list never takes back a confirmation, never brings back who left, and never lifts a suppression.
     """
@@ -79,14 +150,36 @@ def change(row: ListRow, known: Known) -> Change:
     if known.status == "unsubscribed" and wants_mail:
         raise RefusedLine("this subscriber left; only they can come back.")
     if not known.status:
+        return Known(_first_status(row), row.name, row.language, known.suppressed or _suppresses(row))
+    return replace(
+        known,
+        status=_status(row, known),
+        name=row.name or known.name,
+        language=row.language or known.language,
+        suppressed=known.suppressed or _suppresses(row),
+    )
+
+
+def change(before: Known, then: Known) -> Change:
+    """What taking a line did."""
+    if not before.status:
         return Change.ADD
-    renamed = bool(row.name) and row.name != known.name
-    return Change.UPDATE if renamed or _moves(row.status, known) else Change.NOTHING
+    return Change.NOTHING if before == then else Change.UPDATE
 
 
-def _moves(status: str, known: Known) -> bool:
-    if status == "suppressed":
-        return not known.suppressed
-    if status == "unsubscribed":
-        return known.status != "unsubscribed"
-    return status == "confirmed" and known.status == "unconfirmed"
+def _suppresses(row: ListRow) -> bool:
+    return row.status == "suppressed"
+
+
+def _first_status(row: ListRow) -> str:
+    if not _suppresses(row):
+        return row.status
+    # What they are should the suppression ever be lifted: nobody who never said so is a subscriber then.
+    if row.left:
+        return "unsubscribed"
+    return "confirmed" if row.confirmed else "unconfirmed"
+
+
+def _status(row: ListRow, known: Known) -> str:
+    moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
+    return row.status if moves else known.status

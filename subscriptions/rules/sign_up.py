@@ -3,13 +3,15 @@
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 AT_MOST_EVERY = timedelta(minutes=5)
 A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
+# Newsletters in one sign-up: what fits into one mail and its link.
+MOST_AT_ONCE = 20
 
 
 class Answer(Enum):
@@ -39,6 +41,16 @@ def may_write(*, earlier: Iterable[datetime], now: datetime) -> bool:
     """At most one mail in five minutes and five in a day, so that nobody can be flooded through us."""
     recent = [moment for moment in earlier if now - moment < A_DAY]
     return len(recent) < AT_MOST_A_DAY and all(now - moment >= AT_MOST_EVERY for moment in recent)
+
+
+def remembered(seconds: Iterable[float] | None) -> list[datetime]:
+    """The moments that `noted` has kept."""
+    return [datetime.fromtimestamp(second, UTC) for second in seconds or ()]
+
+
+def noted(seconds: Iterable[float] | None, now: datetime) -> list[float]:
+    """The moments that still count, and now, as seconds since 1970."""
+    return [second for second in seconds or () if second > (now - A_DAY).timestamp()] + [now.timestamp()]
 
 
 def tidy_name(name: str) -> str:

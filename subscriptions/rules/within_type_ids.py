@@ -6,6 +6,7 @@ from collections.abc import Collection
 from subscriptions.rules.periods import Period, instant_id
 
 _RESENT = re.compile(r"\+([0-9]+)\Z")
+_NUMBERED = re.compile(r"#([0-9]+)(?:\+|\Z)")
 
 
 def within_type_id_for(
@@ -23,6 +24,12 @@ def within_type_id_for(
     if arrangement not in ("each", "every_n") and period is not None:
         return instant_id(period.start)
     raise ValueError(f"Nothing to name a collection of the arrangement {arrangement} by.")
+
+
+def number_of(wti: str) -> int | None:
+    """The number of an every-n collection; None for one of another sort."""
+    found = _NUMBERED.match(wti)
+    return int(found[1]) if found else None
 
 
 def resend_wti(wti: str, taken: Collection[str]) -> str:

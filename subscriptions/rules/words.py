@@ -12,6 +12,7 @@ MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 _UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "GMT", "GMT0", "GMT+0", "GMT-0", "Greenwich"})
+_FIXED = re.compile(r"GMT([+-])(\d+)")
 
 
 def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
@@ -45,17 +46,31 @@ def clock_words(at: time) -> str:
 
 def zone_words(zone: ZoneInfo) -> str:
     """ "New York time", "UTC", "UTC+3"."""
-    place = str(zone).rpartition("/")[2]
-    if place in _UTC_NAMES:
-        return "UTC"
+    place = place_of(zone)
+    return f"{place} time" if place else offset_words(zone)
+
+
+def place_of(zone: ZoneInfo) -> str:
+    """The place whose time it is, "New York"; empty for UTC and what is counted from it."""
+    name = str(zone).rpartition("/")[2]
+    is_counted = name in _UTC_NAMES or _FIXED.fullmatch(name)
+    return "" if is_counted else name.replace("_", " ")
+
+
+def offset_words(zone: ZoneInfo) -> str:
+    """ "UTC", "UTC+3", of a zone that is no place's."""
     # The tz database's Etc/GMT names count the other way round: Etc/GMT-3 is three hours ahead.
-    if fixed := re.fullmatch(r"GMT([+-])(\d+)", place):
-        return f"UTC{'-' if fixed[1] == '+' else '+'}{fixed[2]}"
-    return f"{place.replace('_', ' ')} time"
+    fixed = _FIXED.fullmatch(str(zone).rpartition("/")[2])
+    return f"UTC{'-' if fixed[1] == '+' else '+'}{fixed[2]}" if fixed else "UTC"
+
+
+def ordinal(day: int) -> str:
+    """ "1st", "22nd"."""
+    suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"{day}{suffix}"
 
 
 def _day_words(day: int) -> str:
     if day == 31:
         return "last day of each month"
-    suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    return f"{day}{suffix} of each month{' (or its last day)' if day > 28 else ''}"
+    return f"{ordinal(day)} of each month{' (or its last day)' if day > 28 else ''}"

@@ -11,6 +11,7 @@ from common import kinds
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Subscribable
+from subscriptions.rules import embed_hosts
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
 from subscriptions.services.hooking import check_hooks
 from subscriptions.services.schedules import schedule_of
@@ -168,6 +169,7 @@ def check(subscribable: Subscribable) -> None:
         raise ValidationError({"grace_minutes": f"At most {MAX_GRACE} minutes, which is a week."})
     _check_approval(subscribable)
     _check_lines(subscribable)
+    _tidy_sites(subscribable)
     _check_channel(subscribable)
     check_params(subscribable.params)
     check_hooks(subscribable)
@@ -189,6 +191,13 @@ def _check_lines(subscribable: Subscribable) -> None:
     for name in ("title", "from_email", "reply_to", "language"):
         if getattr(subscribable, name) != one_line(getattr(subscribable, name)):
             raise ValidationError({name: "Write it on one line, without control characters."})
+
+
+def _tidy_sites(subscribable: Subscribable) -> None:
+    try:
+        subscribable.embed_hosts = embed_hosts.tidy(subscribable.embed_hosts)
+    except embed_hosts.InvalidSite as error:
+        raise ValidationError({"embed_hosts": str(error)}) from error
 
 
 def _check_channel(subscribable: Subscribable) -> None:

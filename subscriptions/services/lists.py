@@ -1,190 +1,114 @@
-"""Taking over and handing out lists of subscribers. Mails no one."""
+"""Taking over lists of subscribers, and trying that out. Mails no one."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 
-from common import kinds
-from common.kinds import InvalidDestination, Kind, ParsedDestination
-from subscriptions.models import Destination, Subscribable, Subscription, Suppression
-from subscriptions.rules.list_rows import COLUMNS, Change, Known, ListRow, RefusedLine, change, read_row
-from subscriptions.rules.sign_up import tidy_name
-from subscriptions.services.csv_lines import records
+from common.ahead import ahead
+from subscriptions.models import Subscribable
+from subscriptions.services.csv_lines import read_head, records
+from subscriptions.services.list_planning import Plan, plan, standings
+from subscriptions.services.list_reading import Batch, Terms, Wanted, batches, heading_of, kind_of_list
+from subscriptions.services.list_report import ImportReport, Refused
+from subscriptions.services.list_storing import store
 
-BATCH = 500
-CONFIRMED, UNCONFIRMED, UNSUBSCRIBED = "confirmed", "unconfirmed", "unsubscribed"
-IMPORTED = "imported as suppressed"
-
-
-@dataclass
-class ImportReport:
-    """How many of each; `refused` holds each line's number in the file and the reason."""
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    refused: list[tuple[int, str]] = field(default_factory=list)
+OnRefused = Callable[[ImportReport, Sequence[Refused]], None] | None
+USUAL = Terms()
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A line that can be read, and the destination it means."""
+def import_subscribers(
+    *,
+    subscribable: Subscribable,
+    lines: Iterable[str],
+    now: datetime,
+    terms: Terms = USUAL,
+    on_refused: OnRefused = None,
+) -> ImportReport:
+    """Takes over a CSV list, batch by batch, each in a transaction.
 
-    line: int
-    row: ListRow
-    parsed: ParsedDestination
-
-
-def import_subscribers(*, subscribable: Subscribable, lines: Iterable[str], now: datetime) -> ImportReport:
-    """Takes over a CSV list, 500 lines to a transaction. Raises ValidationError when it is no such list."""
-    kind = kinds.get(subscribable.channel)
-    _needs_addresses(subscribable, kind)
-    report = ImportReport()
-    batch: dict[str, Wanted] = {}
-    for wanted in _wanted(lines, kind, report, now):
-        # The same address again comes after the first one is stored.
-        if len(batch) >= BATCH or wanted.parsed.core in batch:
-            _import(subscribable, batch, report, now)
-            batch = {}
-        batch[wanted.parsed.core] = wanted
-    _import(subscribable, batch, report, now)
-    report.refused.sort()
+    Raises ValidationError when it is no such list.
+    """
+    report = ImportReport(on_refused=on_refused)
+    # While the database stores one, the next is read.
+    for batch in ahead(_batches(report, subscribable, lines, terms, now)):
+        add_up(report, batch, take(subscribable, batch, terms=terms, now=now))
     return report
 
 
-def export_subscribers(*, subscribable: Subscribable) -> Iterator[list[str]]:
-    """The header, then a row for each subscriber whatever their status, streamed. Imports again as it was.
-
-    Raises ValidationError for a bridge.
-    """
-    _needs_addresses(subscribable, kinds.get(subscribable.channel))
-    return _exported(subscribable)
-
-
-def _exported(subscribable: Subscribable) -> Iterator[list[str]]:
-    same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
-    rows = subscribable.subscriptions.annotate(suppressed=Exists(same)).order_by("pk")
-    yield list(COLUMNS)
-    values = rows.values_list("destination__label", "display_name", "status", "suppressed", "added_at")
-    for label, name, status, suppressed, added in values.iterator(chunk_size=2000):
-        yield [label, name, "suppressed" if suppressed else status, added.isoformat()]
-
-
-def _needs_addresses(subscribable: Subscribable, kind: Kind) -> None:
-    if all(each.name != "email" for each in kind.destination_fields):
-        raise ValidationError(
-            f"{subscribable} goes to {kind.label}: lists are for newsletters by e-mail. Use “subscribe”."
-        )
+def try_subscribers(
+    *,
+    subscribable: Subscribable,
+    lines: Iterable[str],
+    now: datetime,
+    terms: Terms = USUAL,
+    on_refused: OnRefused = None,
+) -> ImportReport:
+    """What `import_subscribers` would do; changes nothing."""
+    report = ImportReport(on_refused=on_refused)
+    with closing(Seen()) as seen:
+        for batch in _batches(report, subscribable, lines, terms, now):
+            report.repeated += seen.drop_repeated(batch)
+            add_up(report, batch, would_do(subscribable, batch))
+    return report
 
 
-def _wanted(lines: Iterable[str], kind: Kind, report: ImportReport, now: datetime) -> Iterator[Wanted]:
-    for line, values in records(lines):
-        try:
-            if isinstance(values, str):
-                raise RefusedLine(values)
-            row = read_row(values, now=now)
-            parsed = kind.parse_destination({"email": row.email})
-            name = tidy_name(row.name) or tidy_name(parsed.display_name)
-            yield Wanted(line, ListRow(row.email, name, row.status, row.added), parsed)
-        except (RefusedLine, InvalidDestination) as error:
-            report.refused.append((line, str(error)))
+def _batches(
+    report: ImportReport, subscribable: Subscribable, lines: Iterable[str], terms: Terms, now: datetime
+) -> Iterator[Batch]:
+    kind = kind_of_list(subscribable)
+    remaining = iter(lines)
+    head = read_head(remaining)
+    report.names = head.names
+    read = records(remaining, head)
+    return batches(read, columns=heading_of(head), kind=kind, terms=terms, now=now)
 
 
 @transaction.atomic
-def _import(
-    subscribable: Subscribable, batch: dict[str, Wanted], report: ImportReport, now: datetime
-) -> None:
-    suppressed = set(
-        Suppression.objects.filter(kind=subscribable.channel, core__in=batch).values_list("core", flat=True)
-    )
-    there = _subscriptions(subscribable, batch)
-    add: list[Wanted] = []
-    for core, wanted in batch.items():
-        old = there.get(core)
-        known = (
-            Known(old.status, old.display_name, core in suppressed)
-            if old
-            else Known("", "", core in suppressed)
+def take(subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetime) -> Plan:
+    """Stores a batch. (What is known of its addresses is locked until that is done.)"""
+    return store(subscribable, batch.wanted, terms=terms, now=now)
+
+
+def would_do(subscribable: Subscribable, batch: Batch) -> Plan:
+    """What storing a batch would do now."""
+    return plan(batch.wanted, standings(subscribable, (each.parsed.core for each in batch.wanted)))
+
+
+def add_up(report: ImportReport, batch: Batch, done: Plan) -> None:
+    """Adds a batch to the report, its refused lines in the order of the file."""
+    report.added += done.added
+    report.updated += done.updated
+    report.unchanged += done.unchanged
+    report.refuse(sorted([*batch.refused, *done.refused], key=lambda each: each.line))
+
+
+class Seen:
+    """The addresses a file had so far, in a temporary file of SQLite's: memory stays as it is."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("CREATE TABLE seen (core TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+
+    def drop_repeated(self, batch: Batch) -> int:
+        """Takes out the lines whose address came before. Returns how many."""
+        asked = json.dumps([each.parsed.core for each in batch.wanted])
+        rows = self._database.execute(
+            "SELECT core FROM seen WHERE core IN (SELECT value FROM json_each(?))", (asked,)
         )
-        try:
-            done = change(wanted.row, known)
-        except RefusedLine as error:
-            report.refused.append((wanted.line, str(error)))
-            continue
-        if done is Change.ADD:
-            add.append(wanted)
-        elif done is Change.UPDATE and old is not None:
-            _update(old, wanted.row, now)
-        report.unchanged += done is Change.NOTHING
-        report.updated += done is Change.UPDATE
-    _suppress(subscribable.channel, batch, suppressed, now)
-    report.added += _add(subscribable, add, now)
+        known = {core for (core,) in rows}
+        fresh: dict[str, Wanted] = {}
+        for each in batch.wanted:
+            if each.parsed.core not in known:
+                fresh.setdefault(each.parsed.core, each)
+        repeated = len(batch.wanted) - len(fresh)
+        self._database.executemany("INSERT INTO seen VALUES (?)", ((core,) for core in fresh))
+        batch.wanted = list(fresh.values())
+        return repeated
 
-
-def _subscriptions(subscribable: Subscribable, cores: Iterable[str]) -> dict[str, Subscription]:
-    """Those that are there, locked in pk order, by core."""
-    rows = Subscription.objects.filter(subscribable=subscribable, destination__core__in=list(cores))
-    locked = rows.select_related("destination").select_for_update(of=("self",), no_key=True).order_by("pk")
-    return {row.destination.core: row for row in locked}
-
-
-def _update(subscription: Subscription, row: ListRow, now: datetime) -> None:
-    subscription.display_name = row.name or subscription.display_name
-    if row.status == CONFIRMED and subscription.status == UNCONFIRMED:
-        subscription.status, subscription.confirmed_at = CONFIRMED, now
-        subscription.confirm_nonce = subscription.asked_name = ""
-    elif row.status == UNSUBSCRIBED and subscription.status != UNSUBSCRIBED:
-        subscription.status, subscription.left_at = UNSUBSCRIBED, now
-        subscription.confirm_nonce = subscription.asked_name = ""
-    subscription.save()
-
-
-def _suppress(kind: str, batch: dict[str, Wanted], already: set[str], now: datetime) -> None:
-    fresh = [
-        core for core, wanted in batch.items() if wanted.row.status == "suppressed" and core not in already
-    ]
-    Suppression.objects.bulk_create(
-        [Suppression(kind=kind, core=core, reason=IMPORTED, created_at=now) for core in fresh],
-        ignore_conflicts=True,
-    )
-
-
-def _add(subscribable: Subscribable, add: list[Wanted], now: datetime) -> int:
-    Destination.objects.bulk_create(
-        [
-            Destination(
-                kind=subscribable.channel,
-                core=wanted.parsed.core,
-                label=wanted.parsed.label,
-                config=wanted.parsed.config,
-                added_at=wanted.row.added or now,
-            )
-            for wanted in add
-        ],
-        ignore_conflicts=True,
-    )
-    cores = [wanted.parsed.core for wanted in add]
-    found = Destination.objects.filter(kind=subscribable.channel, core__in=cores)
-    pks = dict(found.values_list("core", "pk"))
-    made = [_new(subscribable, pks[wanted.parsed.core], wanted.row, now) for wanted in add]
-    # A reader who signs up at this very moment is there already, and stays as they are.
-    return len(Subscription.objects.bulk_create(made, ignore_conflicts=True))
-
-
-def _new(subscribable: Subscribable, destination_id: int, row: ListRow, now: datetime) -> Subscription:
-    # A suppressed address never asked to be subscribed here, should the suppression ever be lifted.
-    status = UNCONFIRMED if row.status == "suppressed" else row.status
-    added = row.added or now
-    return Subscription(
-        subscribable=subscribable,
-        destination_id=destination_id,
-        display_name=row.name,
-        status=status,
-        added_at=added,
-        confirmed_at=added if status == CONFIRMED else None,
-        left_at=now if status == UNSUBSCRIBED else None,
-    )
+    def close(self) -> None:
+        self._database.close()

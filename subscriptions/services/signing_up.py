@@ -1,28 +1,30 @@
-"""A reader's own acts: asking for a newsletter, and confirming that."""
+"""A reader's own acts: asking for newsletters, and confirming that."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from common import kinds, signing
-from common.kinds import ParsedDestination
+from common.events import Event, Kind, emit
 from subscriptions import links
-from subscriptions.models import Destination, Subscribable, Subscription, Suppression
-from subscriptions.rules.sign_up import Answer, Standing, answer, tidy_name
-from subscriptions.services.notifying import (
-    ask_to_confirm,
-    earlier_notices,
-    history_key,
-    remember_notice,
-    say_already,
-)
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.origin import Origin
+from subscriptions.rules.sign_up import MOST_AT_ONCE, tidy_name
+from subscriptions.services import limiting
+from subscriptions.services.consenting import confirming, record_consents
+from subscriptions.services.sign_up_rows import Asked, answer_all
+from subscriptions.services.welcoming import welcome
+
+# A second sign-up at the same moment made the row first: once more, and it is found.
+TRIES = 3
+LONGEST_LANGUAGE = 35
 
 
 class SignUpClosed(ValueError):
-    """The newsletter takes no sign-ups. The message is a sentence for the reader."""
+    """The newsletters take no sign-ups. The message is a sentence for the reader."""
 
 
 class SpentLink(signing.TokenError):
@@ -33,105 +35,122 @@ class SpentLink(signing.TokenError):
         self.page_url = links.page_url(subscription.subscribable)
 
 
-USED = "This link no longer works, because you left after it was sent. Subscribe again to get a fresh one."
-EXPIRED = "This link has expired: it was good for {hours} hours. Subscribe again to get a fresh one."
-
-
 def is_open(subscribable: Subscribable) -> bool:
     """Whether readers may sign up: bridges and stopped newsletters never take anyone."""
     open_ = subscribable.sign_up == Subscribable.SignUp.OPEN and not subscribable.stopped
     return open_ and kinds.get(subscribable.channel).public_sign_up
 
 
-def sign_up(*, subscribable: Subscribable, email: str, name: str, now: datetime, language: str = "") -> None:
-    """Silent: whoever asks learns nothing about the address; what there is to say goes there by mail.
+def sign_up(
+    *,
+    subscribables: Sequence[Subscribable],
+    email: str,
+    name: str,
+    origin: Origin,
+    now: datetime,
+    language: str = "",
+) -> None:
+    """Silent: whoever asks learns nothing about the address; what there is to say goes there in one mail.
 
     Raises InvalidDestination when it is no address at all, and SignUpClosed.
     """
-    if not is_open(subscribable):
-        raise SignUpClosed(f"{subscribable} takes no new subscribers at the moment.")
-    parsed = kinds.get(subscribable.channel).parse_destination({"email": email})
-    key = history_key(subscribable.pk, parsed.core)
-    earlier = earlier_notices(key)
-    asked = tidy_name(name) or tidy_name(parsed.display_name)
-    with transaction.atomic():
-        done = _answer(subscribable, parsed, asked=asked, earlier=earlier, now=now, language=language)
-    if done is not Answer.NOTHING:
-        remember_notice(key, now=now)
-
-
-def _answer(
-    subscribable: Subscribable,
-    parsed: ParsedDestination,
-    *,
-    asked: str,
-    earlier: list[datetime],
-    now: datetime,
-    language: str,
-) -> Answer:
-    if Suppression.objects.filter(kind=subscribable.channel, core=parsed.core).exists():
-        return Answer.NOTHING
-    subscription = _subscription(subscribable, parsed, now=now)
-    last = subscription.last_notice_at
-    standing = Standing(subscription.status, blocked=subscription.destination.disabled_at is not None)
-    given = answer(standing, earlier={*earlier, *filter(None, [last])}, now=now)
-    if given is Answer.CONFIRM:
-        subscription.status = Subscription.Status.UNCONFIRMED
-        subscription.asked_name = asked
-        subscription.language = language or subscription.language
-        ask_to_confirm(subscription, now=now, language=language)
-    elif given is Answer.ALREADY:
-        say_already(subscription, now=now, language=subscription.language or language)
-    return given
-
-
-def _subscription(subscribable: Subscribable, parsed: ParsedDestination, *, now: datetime) -> Subscription:
-    """The row, locked. A sign-up never changes a Destination that is there: anyone can type any address."""
-    destination, _ = Destination.objects.get_or_create(
-        kind=subscribable.channel,
-        core=parsed.core,
-        defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
+    _refuse_closed(subscribables)
+    parsed = kinds.get(subscribables[0].channel).parse_destination({"email": email})
+    asked = Asked(
+        subscribables=sorted(subscribables, key=lambda each: each.pk),
+        parsed=parsed,
+        name=tidy_name(name) or tidy_name(parsed.display_name),
+        origin=origin,
+        language=language[:LONGEST_LANGUAGE],
+        now=now,
     )
-    subscription, _ = Subscription.objects.select_for_update(no_key=True).get_or_create(
-        subscribable=subscribable, destination=destination, defaults={"added_at": now}
-    )
-    return subscription
-
-
-def awaiting(*, token: str, now: datetime, lock: bool = False) -> Subscription:
-    """The subscription a confirmation link is about: waiting, or confirmed already. Raises TokenError."""
-    payload: Mapping[str, Any]
     try:
-        payload, expired = signing.read(links.CONFIRM, token, now=now), False
+        _answer_within_limits(asked)
+    except limiting.OverLimit as over:
+        limiting.note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
+
+
+def _refuse_closed(subscribables: Sequence[Subscribable]) -> None:
+    if not subscribables:
+        raise SignUpClosed(gettext("Choose a newsletter."))
+    if len(subscribables) > MOST_AT_ONCE:
+        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
+    for each in subscribables:
+        if not is_open(each) or each.channel != subscribables[0].channel:
+            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
+            raise SignUpClosed(said % {"newsletter": each})
+
+
+def _answer_within_limits(asked: Asked) -> None:
+    draws = limiting.draws(
+        core=asked.parsed.core, ip=asked.origin.ip, subscribables=asked.subscribables, now=asked.now
+    )
+    for left in reversed(range(TRIES)):
+        try:
+            with transaction.atomic():
+                if answer_all(asked):
+                    limiting.take(draws)
+            return
+        except IntegrityError:
+            if not left:
+                raise
+
+
+def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
+    """The subscriptions a confirmation link is about: waiting, or confirmed already. Raises TokenError."""
+    try:
+        nonces, expired = signing.read(links.CONFIRM, token, now=now), False
     except signing.TokenExpired as error:
-        payload, expired = error.payload, True
-    rows = Subscription.objects.select_related("subscribable", "destination").filter(pk=payload["id"])
-    found = (rows.select_for_update(of=("self",), no_key=True) if lock else rows).first()
-    if found is None:
-        raise signing.TokenError(links.GONE)
+        nonces, expired = dict(error.payload), True
+    keys = [key for key in nonces if key.isdecimal()]
+    rows = Subscription.objects.select_related("subscribable", "destination").filter(pk__in=keys)
+    found = list((rows.select_for_update(of=("self",), no_key=True) if lock else rows).order_by("pk"))
+    if not found:
+        raise signing.TokenError(gettext(links.GONE))
     if expired:
-        raise SpentLink(EXPIRED.format(hours=settings.CONFIRM_HOURS), found)
-    waits = found.status == Subscription.Status.UNCONFIRMED and found.confirm_nonce == payload["nonce"]
-    if not waits and found.status != Subscription.Status.CONFIRMED:
-        raise SpentLink(USED, found)
-    return found
+        raise SpentLink(_expired(), found[0])
+    good = [each for each in found if _is_good(each, nonces[str(each.pk)])]
+    if not good:
+        said = gettext("This link no longer works, because you left after it was sent.")
+        again = gettext("Subscribe again to get a fresh one.")
+        raise SpentLink(f"{said} {again}", found[0])
+    return good
+
+
+def _expired() -> str:
+    said = gettext("This link has expired: it was good for %(hours)s hours.")
+    again = gettext("Subscribe again to get a fresh one.")
+    return f"{said % {'hours': settings.CONFIRM_HOURS}} {again}"
+
+
+def _is_good(subscription: Subscription, nonce: str) -> bool:
+    if subscription.status == Subscription.Status.UNCONFIRMED:
+        return bool(nonce) and links.short_nonce(subscription) == nonce
+    return subscription.status == Subscription.Status.CONFIRMED
 
 
 @transaction.atomic
-def confirm(*, token: str, now: datetime) -> Subscription:
-    """Confirms; a second time changes nothing. Raises TokenError for a link that no longer stands."""
-    subscription = awaiting(token=token, now=now, lock=True)
-    if subscription.status == Subscription.Status.UNCONFIRMED:
-        subscription.display_name = subscription.asked_name or subscription.display_name
-        mark_confirmed(subscription, now=now)
-    return subscription
+def confirm(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
+    """Confirms all that a link is about; a second time changes nothing.
+
+    Raises TokenError for a link that no longer stands.
+    """
+    subscriptions = awaiting(token=token, now=now, lock=True)
+    waiting = [each for each in subscriptions if each.status == Subscription.Status.UNCONFIRMED]
+    for each in waiting:
+        each.display_name = each.asked_name or each.display_name
+        mark_confirmed(each, now=now)
+    record_consents(confirming(each, origin or Origin(), at=now) for each in waiting)
+    welcome(waiting, now=now)
+    return subscriptions
 
 
 def mark_confirmed(subscription: Subscription, *, now: datetime) -> None:
     """Within the caller's transaction, on a locked row that is not confirmed yet."""
     subscription.status = Subscription.Status.CONFIRMED
     subscription.confirmed_at = now
-    subscription.left_at = None
+    subscription.left_at = subscription.paused_until = subscription.undo_until = None
     subscription.confirm_nonce = ""
     subscription.asked_name = ""
     subscription.save()
+    emit(Event(Kind.CONFIRMED, (subscription.pk,), now))

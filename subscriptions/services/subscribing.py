@@ -6,12 +6,17 @@ from datetime import datetime
 from django.db import transaction
 
 from common import kinds
+from common.events import Event, Kind, emit
 from common.kinds import InvalidDestination, ParsedDestination
-from subscriptions.models import Destination, Subscribable, Subscription, Suppression
-from subscriptions.rules.sign_up import tidy_name
+from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
+from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.sign_up import noted, tidy_name
+from subscriptions.services.consenting import consent, record_consents
 from subscriptions.services.leaving import leave
-from subscriptions.services.notifying import ask_to_confirm
+from subscriptions.services.notifying import ask_to_confirm, renew_nonce
 from subscriptions.services.signing_up import mark_confirmed
+
+BY_ADMIN = Origin(How.ADMIN, words="An admin added this address, and says that its owner agreed.")
 
 
 def subscribe(
@@ -21,6 +26,7 @@ def subscribe(
     now: datetime,
     confirmed: bool = True,
     language: str = "",
+    origin: Origin = BY_ADMIN,
 ) -> Subscription:
     """Adds, or takes back, a subscriber; `data` are the channel's destination fields, such as email.
 
@@ -37,10 +43,24 @@ def subscribe(
             subscription.save()
         elif confirmed:
             mark_confirmed(subscription, now=now)
+            record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
         else:
-            subscription.status = Subscription.Status.UNCONFIRMED
-            ask_to_confirm(subscription, now=now, language=language)
+            _ask(subscription, origin=origin, now=now, language=language)
     return subscription
+
+
+def _ask(subscription: Subscription, *, origin: Origin, now: datetime, language: str) -> None:
+    if now.timestamp() in (subscription.notices_at or ()):
+        return
+    begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
+    subscription.status = Subscription.Status.UNCONFIRMED
+    subscription.notices_at = noted(subscription.notices_at, now)
+    renew_nonce(subscription)
+    subscription.save()
+    record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
+    if begins:
+        emit(Event(Kind.CREATED, (subscription.pk,), now))
+    ask_to_confirm([subscription], now=now, language=language)
 
 
 def unsubscribe(*, subscription: Subscription, now: datetime) -> None:

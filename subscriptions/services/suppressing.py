@@ -10,8 +10,8 @@ from common import kinds
 from common.kinds import InvalidDestination
 from common.text import one_line, shortened
 from subscriptions.models import Destination, Suppression
-from subscriptions.services.csv_lines import records
-from subscriptions.services.lists import BATCH, ImportReport
+from subscriptions.services.csv_lines import named_records
+from subscriptions.services.list_report import BATCH, ImportReport, Refused
 
 MAX_REASON = 1000
 IMPORTED = "imported"
@@ -55,7 +55,7 @@ def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
 
 
 def _wanted(lines: Iterable[str], report: ImportReport) -> Iterator[tuple[str, str]]:
-    for line, values in records(lines):
+    for line, values in named_records(lines):
         try:
             if isinstance(values, str):
                 raise ValidationError(values)
@@ -63,7 +63,7 @@ def _wanted(lines: Iterable[str], report: ImportReport) -> Iterator[tuple[str, s
             yield core, shortened(one_line(values.get("reason", "")), MAX_REASON) or IMPORTED
         except (ValidationError, InvalidDestination) as error:
             said = error.messages[0] if isinstance(error, ValidationError) else str(error)
-            report.refused.append((line, said))
+            report.refuse([Refused(line, said)])
 
 
 @transaction.atomic

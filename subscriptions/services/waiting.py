@@ -6,7 +6,7 @@ from django.db.models import F, Q
 
 from feeds.models import Feed, Item
 from feeds.services.polling import request_poll
-from subscriptions.models import Assignable
+from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import CollectionFacts, FeedFacts
 
 
@@ -25,10 +25,14 @@ def collection_facts(assignable: Assignable) -> CollectionFacts:
 
 def feed_facts(assignable: Assignable) -> list[FeedFacts]:
     """The newsletter's feeds, asked only for a collection with a period."""
-    end = assignable.period_end
-    if end is None:
+    if assignable.period_end is None:
         return []
-    feeds = assignable.subscribable.feeds.all()
+    return facts_of_feeds(assignable.subscribable, assignable.period_end)
+
+
+def facts_of_feeds(subscribable: Subscribable, end: datetime) -> list[FeedFacts]:
+    """The newsletter's feeds, seen from the end of a period."""
+    feeds = subscribable.feeds.all()
     unsettled = set(
         Item.objects.final().filter(feed__in=feeds, final_at__lt=end).values_list("feed_id", flat=True)
     )

@@ -1,25 +1,61 @@
-"""Leaving, by the link in a letter or by the mail client's own button."""
+"""Leaving, by the link in a letter or by the mail client's own button; and second thoughts."""
 
-from django.http import HttpRequest, HttpResponse
+from datetime import datetime
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from common.clock import utcnow
 from subscriptions import links
 from subscriptions.models import Subscription
-from subscriptions.services.leaving import leave
-from subscriptions.services.signing_up import is_open
+from subscriptions.services.leaving import leave, undo_leaving
+from subscriptions.services.lines import successor
+from subscriptions.services.paces import rarer_siblings
+from subscriptions.views.manage import Refused, act
+from subscriptions.views.speaking import speak_as
+from subscriptions.views.subscription_page import choices, shown
 from subscriptions.views.tokens import by_token
+
+# What may be done instead of leaving, also afterwards.
+INSTEAD = frozenset({"switch", "pause"})
 
 
 @by_token
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST leaves. A mail client's one-click POST (RFC 8058 §3.2) has no cookie and no referrer."""
-    subscription = links.find(token, links.UNSUBSCRIBE)
+    subscription, now = links.find(token, links.UNSUBSCRIBE), utcnow()
+    speak_as(subscription)
     if request.method == "POST":
-        leave(subscription=subscription, now=utcnow())
-    newsletter = subscription.subscribable
-    context = {"subscription": subscription, "newsletter": newsletter}
-    if subscription.status == Subscription.Status.UNSUBSCRIBED:
-        back = links.page_url(newsletter) if is_open(newsletter) else ""
-        return render(request, "pages/left.html", {**context, "page_url": back})
-    return render(request, "pages/leave.html", {**context, "manage_url": links.manage_url(subscription)})
+        name = "" if "List-Unsubscribe" in request.POST else request.POST.get("act", "")
+        if name == "undo" or name in INSTEAD:
+            return _think_again(request, subscription, name, now)
+        leave(subscription=subscription, now=now, by_reader=True)
+    return _page(request, subscription, now)
+
+
+def _think_again(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
+    """Takes the leaving back, and does what is to be done instead of it."""
+    undone = undo_leaving(subscription=subscription, now=now)
+    if subscription.status == Subscription.Status.UNSUBSCRIBED and not undone:
+        return _page(request, subscription, now, status=400)
+    if name in INSTEAD and subscription.status == Subscription.Status.CONFIRMED:
+        try:
+            return act(request, subscription, name, now)
+        except Refused:
+            pass  # The page shows what is possible.
+    return HttpResponseRedirect(f"{links.manage_url(subscription)}?done={'back' if undone else ''}")
+
+
+def _page(
+    request: HttpRequest, subscription: Subscription, now: datetime, *, status: int = 200
+) -> HttpResponse:
+    follows = successor(subscription)
+    has_left = subscription.status == Subscription.Status.UNSUBSCRIBED and follows is None
+    context = {
+        **shown(subscription, now),
+        "leaves": follows.subscribable if follows else subscription.subscribable,
+        "rarer": choices(rarer_siblings(subscription.subscribable, now=now)) if follows is None else [],
+        "path": request.path,
+        "is_late": status == 400,
+    }
+    return render(request, "pages/left.html" if has_left else "pages/leave.html", context, status=status)

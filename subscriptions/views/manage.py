@@ -1,38 +1,134 @@
 """A letter's link opens its own subscription, and no other: letters get forwarded."""
 
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext
 
+from common.clock import utcnow
 from subscriptions import links
-from subscriptions.forms import NameForm
-from subscriptions.models import Subscription
-from subscriptions.services.managing import rename
-from subscriptions.services.signing_up import is_open
+from subscriptions.forms_manage import DetailsForm, PauseForm
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.pausing import LENGTHS, day_after
+from subscriptions.services.managing import settle_details
+from subscriptions.services.pausing import pause, resume
+from subscriptions.services.switching import CannotSwitch, switch, undo_switch
 from subscriptions.views.rhythm import rhythm
+from subscriptions.views.speaking import speak_as
+from subscriptions.views.subscription_page import forms_of, shown
 from subscriptions.views.tokens import by_token
+
+
+class Refused(ValueError):
+    """What was asked for cannot be done; the page says why. `forms` are those with errors, by name."""
+
+    def __init__(self, words: str = "", **forms: Any) -> None:
+        super().__init__(words)
+        self.forms = forms
 
 
 @by_token
 def manage(request: HttpRequest, token: str) -> HttpResponse:
-    """Shows the subscription; POST changes the name."""
-    subscription = links.find(token, links.MANAGE)
-    form = NameForm(request.POST if request.method == "POST" else None, initial=_initial(subscription))
-    if request.method == "POST" and form.is_valid():
-        rename(subscription=subscription, name=form.cleaned_data["name"])
-        return HttpResponseRedirect(f"{request.path}?saved")
+    """Shows the subscription; POST changes what `act` says, and comes back."""
+    subscription, now = links.find(token, links.MANAGE), utcnow()
+    speak_as(subscription)
+    if request.method != "POST":
+        return _page(request, subscription, now)
+    try:
+        return act(request, subscription, request.POST.get("act", ""), now)
+    except Refused as error:
+        return _page(request, subscription, now, refused=error)
+
+
+def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
+    """Does it, and leads to the page that says what was done. Raises Refused."""
+    if subscription.status == Subscription.Status.UNSUBSCRIBED:
+        raise Refused(gettext("You have left: there is nothing to change any more."))
+    done = ACTS.get(name, details)(request, subscription, now)
+    return HttpResponseRedirect(f"{links.manage_url(done.subscription)}?done={done.words}")
+
+
+class Done:
+    """What was done, by its name, and to which subscription."""
+
+    def __init__(self, words: str, subscription: Subscription) -> None:
+        self.words, self.subscription = words, subscription
+
+
+def details(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+    form = DetailsForm(request.POST, subscription=subscription)
+    if not form.is_valid():
+        raise Refused(form=form)
+    settle_details(subscription=subscription, name=form.cleaned_data["name"], language=form.given_language)
+    return Done("saved", subscription)
+
+
+def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
     newsletter = subscription.subscribable
+    if (length := request.POST.get("for", "")) in LENGTHS:
+        until = day_after(length, now=now, zone=ZoneInfo(newsletter.time_zone))
+    else:
+        form = PauseForm(request.POST, newsletter=newsletter, now=now)
+        if not form.is_valid():
+            raise Refused(pause=form)
+        until = form.cleaned_data["until"]
+    pause(subscription=subscription, until=until, now=now)
+    return Done("paused", subscription)
+
+
+def resume_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+    resume(subscription=subscription)
+    return Done("resumed", subscription)
+
+
+def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+    to = Subscribable.objects.filter(name=request.POST.get("to", "")[:64]).first()
+    at_once = request.POST.get("when") == "now"
+    try:
+        if to is None:
+            raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
+        button = gettext("Get this instead")
+        words = f"{button}: {to}. {rhythm(to)}."
+        origin = Origin(How.MANAGE, ip=request.META.get("REMOTE_ADDR", ""), words=words)
+        made = switch(subscription=subscription, to=to, now=now, at_once=at_once, origin=origin)
+    except CannotSwitch as error:
+        raise Refused(str(error)) from error
+    # What somebody had besides is nobody's business who has but this link.
+    is_new_shown = at_once and not made.was_there
+    return Done("changed" if at_once else "changing", made.new if is_new_shown else subscription)
+
+
+def stay(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+    try:
+        undo_switch(subscription=subscription, now=now)
+    except CannotSwitch as error:
+        raise Refused(str(error)) from error
+    return Done("stays", subscription)
+
+
+ACTS: Mapping[str, Callable[[HttpRequest, Subscription, datetime], Done]] = {
+    "details": details,
+    "pause": pause_it,
+    "resume": resume_it,
+    "switch": switch_it,
+    "stay": stay,
+}
+
+
+def _page(
+    request: HttpRequest, subscription: Subscription, now: datetime, refused: Refused | None = None
+) -> HttpResponse:
     context = {
-        "subscription": subscription,
-        "newsletter": newsletter,
-        "form": form,
-        "rhythm": rhythm(newsletter),
-        "saved": "saved" in request.GET,
-        "page_url": links.page_url(newsletter),
-        "is_open": is_open(newsletter),
-        "unsubscribe_url": links.unsubscribe_url(subscription),
+        **shown(subscription, now),
+        **forms_of(subscription, now),
+        **(refused.forms if refused else {}),
+        "error": str(refused) if refused else "",
+        "done": request.GET.get("done", "") if refused is None else "",
+        "path": request.path,
     }
-    return render(request, "pages/manage.html", context, status=400 if form.errors else 200)
-
-
-def _initial(subscription: Subscription) -> dict[str, str]:
-    return {"name": subscription.display_name}
+    return render(request, "pages/manage.html", context, status=400 if refused else 200)

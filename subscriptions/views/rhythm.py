@@ -1,15 +1,66 @@
-"""How often a newsletter comes, in words."""
+"""How often a newsletter comes, in the reader's words. (Admins read `subscriptions.rules.words`.)"""
 
 from zoneinfo import ZoneInfo
 
-from django.template.defaultfilters import capfirst
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from subscriptions.models import Subscribable
-from subscriptions.rules.words import describe
+from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
 from subscriptions.services.schedules import schedule_of
+
+# Whole sentences: days have a gender in some languages.
+WEEKLY = (
+    gettext_noop("Every Monday at %(time)s, %(zone)s"),
+    gettext_noop("Every Tuesday at %(time)s, %(zone)s"),
+    gettext_noop("Every Wednesday at %(time)s, %(zone)s"),
+    gettext_noop("Every Thursday at %(time)s, %(zone)s"),
+    gettext_noop("Every Friday at %(time)s, %(zone)s"),
+    gettext_noop("Every Saturday at %(time)s, %(zone)s"),
+    gettext_noop("Every Sunday at %(time)s, %(zone)s"),
+)
 
 
 def rhythm(newsletter: Subscribable) -> str:
     """ "Every Monday at 7:00, New York time", to stand by itself."""
-    zone = ZoneInfo(newsletter.time_zone)
-    return str(capfirst(describe(schedule_of(newsletter), newsletter.n, zone)))
+    return in_words(schedule_of(newsletter), newsletter.n, ZoneInfo(newsletter.time_zone))
+
+
+def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
+    """The same of a schedule."""
+    at = {"time": clock_words(schedule.at), "zone": zone_in_words(zone)}
+    match schedule.arrangement:
+        case "daily":
+            return gettext("Every day at %(time)s, %(zone)s") % at
+        case "weekly":
+            return gettext(WEEKLY[schedule.weekday]) % at
+        case "monthly":
+            return _monthly(schedule.day_of_month) % {**at, "day": _day(schedule.day_of_month)}
+        case "cron":
+            return gettext("On its own schedule")
+        case "every_n" if n is not None and n > 1:
+            return ngettext("Every %(n)s post", "Every %(n)s posts", n) % {"n": n}
+    return gettext("Each post as it appears")
+
+
+def zone_in_words(zone: ZoneInfo) -> str:
+    """ "New York time", "UTC+3"."""
+    place = place_of(zone)
+    return gettext("%(place)s time") % {"place": place} if place else offset_words(zone)
+
+
+def _monthly(day: int) -> str:
+    if day == 31:
+        return gettext("On the last day of each month at %(time)s, %(zone)s")
+    if day > 28:
+        return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s")
+    if day == 1:
+        return gettext("On the 1st of each month at %(time)s, %(zone)s")
+    # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
+    return gettext("On the %(day)s of each month at %(time)s, %(zone)s")
+
+
+def _day(day: int) -> str:
+    speaks_english = (translation.get_language() or "en").startswith("en")
+    return ordinal(day) if speaks_english else str(day)

@@ -21,12 +21,12 @@ def by_token(view: View) -> Callable[..., HttpResponse]:
     @wraps(view)
     def wrapped(request: HttpRequest, token: str) -> HttpResponse:
         try:
-            return view(request, token)
+            response = view(request, token)
         except TokenError as error:
             context: dict[str, Any] = {"reason": str(error), "page_url": getattr(error, "page_url", "")}
             response = render(request, "pages/bad_link.html", context, status=400)
-            # Django logs the path of a 4xx answer, and here that is a key: it may be good for another page.
-            response._has_been_logged = True  # type: ignore[attr-defined]
-            return response
+        # Django logs the path of a 4xx answer, and here that is a key: it may be good for another page.
+        response._has_been_logged = True  # type: ignore[attr-defined]
+        return response
 
     return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(token_page(wrapped)))

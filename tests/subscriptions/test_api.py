@@ -9,8 +9,6 @@ from django.test import Client
 from subscriptions.models import Notice, Subscription
 from tests.factories import (
     BridgeFactory,
-    DailyFactory,
-    DestinationFactory,
     SubscribableFactory,
     SubscriptionFactory,
     SuppressionFactory,
@@ -42,52 +40,10 @@ def sign_up(client: Client, newsletter: str, **data: str) -> Any:
     return client.post(address(newsletter), data, content_type="application/json")
 
 
-def test_subscribables_have_the_words_of_the_commands(staff: Client) -> None:
-    daily = DailyFactory(name="my.json", feeds=2)
-    SubscriptionFactory(subscribable=daily)
-    UnconfirmedFactory(subscribable=daily)
-    row = staff.get("/api/v1/subscribables/my.json/").json()
-    assert (row["name"], row["arrangement"], row["channel"], row["time_zone"]) == (
-        "my.json",
-        "daily",
-        "email",
-        "UTC",
-    )
-    assert (row["subscribers"], row["open"], len(row["feeds"])) == (1, 0, 2)
-    assert row["next_close"].endswith("T00:00:00Z")
-    assert staff.get("/api/v1/subscribables/").json()["results"] == [row]
-
-
-def test_subscriptions_are_filtered_and_tell_no_token(staff: Client) -> None:
-    one = SubscriptionFactory(display_name="Ada")
-    UnconfirmedFactory(subscribable=one.subscribable)
-    SubscriptionFactory()
-    query = f"subscribable={one.subscribable.name}&status=confirmed"
-    answer = staff.get(f"/api/v1/subscriptions/?{query}")
-    (row,) = answer.json()["results"]
-    assert (row["id"], row["name"], row["status"], row["confirmed"]) == (one.pk, "Ada", "confirmed", True)
-    assert (row["subscribable"], row["destination"]) == (one.subscribable.name, one.destination.pk)
-    assert one.token not in answer.content.decode()
-
-
-def test_a_suppressed_subscriber_is_told_as_such(staff: Client) -> None:
-    one = SubscriptionFactory()
-    SuppressionFactory(core=one.destination.core)
-    assert staff.get(f"/api/v1/subscriptions/{one.pk}/").json()["status"] == "suppressed"
-
-
-def test_destinations_keep_their_secrets(staff: Client) -> None:
-    made = DestinationFactory(
-        kind="mastodon", secrets={"access_token": "hush"}, config={"url": "https://x.test"}
-    )
-    row = staff.get(f"/api/v1/destinations/{made.pk}/").json()
-    assert set(row) == {"id", "kind", "label", "added_at", "disabled_at", "disabled_reason"}
-
-
 def test_a_stranger_may_sign_up_and_gets_a_confirmation(client: Client) -> None:
     newsletter = SubscribableFactory()
     answer = sign_up(client, newsletter.name, email="Ada@example.org", name="Ada")
-    assert (answer.status_code, answer["Access-Control-Allow-Origin"]) == (202, "*")
+    assert answer.status_code == 202
     assert answer.json()["detail"].startswith("Check your mail")
     made = Subscription.objects.get()
     assert (made.status, made.asked_name, made.display_name) == ("unconfirmed", "Ada", "")
@@ -120,8 +76,8 @@ def test_the_answer_is_the_same_whatever_is_known_of_the_address(client: Client)
 )
 def test_what_is_no_address_is_a_400(client: Client, data: dict[str, str]) -> None:
     answer = sign_up(client, SubscribableFactory().name, **data)
-    assert (answer.status_code, list(answer.json())) == (400, ["email"])
-    assert answer["Access-Control-Allow-Origin"] == "*"
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == ["email"]
     assert not Subscription.objects.exists()
 
 
@@ -138,17 +94,6 @@ def test_closed_newsletters_and_bridges_take_nobody(client: Client) -> None:
     )
     assert sign_up(client, BridgeFactory().name, email="a@example.org").status_code == 403
     assert not Subscription.objects.exists()
-
-
-def test_a_browser_may_ask_before_it_posts(client: Client) -> None:
-    answer = client.options(
-        address(SubscribableFactory().name),
-        headers={"Origin": "https://blog.example", "Access-Control-Request-Method": "POST"},
-    )
-    assert answer.status_code == 204
-    assert "POST" in answer["Access-Control-Allow-Methods"]
-    assert answer["Access-Control-Allow-Headers"] == "Content-Type"
-    assert "Access-Control-Allow-Credentials" not in answer
 
 
 def test_other_endpoints_are_not_for_other_origins(staff: Client) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from common.commands import FeedletterCommand, Result
+from common.mapping import unmap
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.models import Subscribable
-from subscriptions.services.lists import export_subscribers
+from subscriptions.services.list_export import export_subscribers
 
 
 class Command(FeedletterCommand):
-    help = "Writes the subscribers of a newsletter as CSV: email, name, status, added."
+    help = "Writes the subscribers of a newsletter as CSV, with all that import_subscribers takes."
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)
@@ -21,8 +22,9 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
+        unmap()
         if options["json"]:
-            rows = export_subscribers(subscribable=subscribable)
+            rows = export_subscribers(subscribable=subscribable, exact=True)
             header = next(rows)
             return (dict(zip(header, row, strict=True)) for row in rows)
         if options["output"]:

@@ -1,42 +1,71 @@
 """`import_subscribers NAME FILE`: takes over a list from CSV. Mails no one."""
 
+import csv
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, TextIO
 
 from django.core.management.base import CommandError, CommandParser
 
 from common.clock import utcnow
 from common.commands import FeedletterCommand, Result, Told
+from common.mapping import unmap
 from common.progress import Progress
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.services.lists import ImportReport, import_subscribers
+from subscriptions.rules.list_headings import STATUSES
+from subscriptions.services.list_reading import Terms
+from subscriptions.services.list_report import ImportReport, Refused, refused_head, refused_row
+from subscriptions.services.lists import OnRefused, import_subscribers, try_subscribers
 
 LONGEST_LINE = 64 * 1024
+# From so many seconds on it is told how fast it went.
+LONG = 10.0
 
 
 class Command(FeedletterCommand):
-    help = "Takes over subscribers from CSV (columns email, name, status, added; only email is needed)."
+    help = (
+        "Takes over subscribers from CSV (columns email, name, status, added and more; only email is needed)."
+    )
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)
         parser.add_argument("file", metavar="FILE", help="“-” reads what is piped in.")
+        parser.add_argument("--dry-run", action="store_true", help="Say what it would do; change nothing.")
+        parser.add_argument(
+            "--status",
+            choices=STATUSES,
+            default="unconfirmed",
+            help="Of lines that say none (usually unconfirmed).",
+        )
+        parser.add_argument(
+            "--consent", metavar="WORDS", default="", help="How they agreed, kept with each as the proof."
+        )
+        parser.add_argument("--refused", metavar="FILE", help="Write the refused lines there, as CSV.")
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
-        with opened(options["file"]) as file, self.progress("importing lines") as progress:
-            report = import_subscribers(
-                subscribable=subscribable, lines=watched(file, progress), now=utcnow()
+        unmap()
+        act = try_subscribers if options["dry_run"] else import_subscribers
+        label = "checking lines" if options["dry_run"] else "importing lines"
+        began = time.monotonic()
+        with (
+            opened(options["file"]) as file,
+            refusals(options["refused"]) as on_refused,
+            self.progress(label) as progress,
+        ):
+            report = act(
+                subscribable=subscribable,
+                lines=watched(file, progress),
+                now=utcnow(),
+                terms=Terms(options["status"], options["consent"]),
+                on_refused=on_refused,
             )
-        facts = {
-            "added": report.added,
-            "updated": report.updated,
-            "unchanged": report.unchanged,
-            "refused": [{"line": line, "reason": reason} for line, reason in report.refused],
-        }
-        return Told(told(report), facts)
+        said = told(report, dry_run=options["dry_run"])
+        return Told(said + pace(progress.done, time.monotonic() - began), facts(report, options["dry_run"]))
 
 
 def opened(name: str) -> AbstractContextManager[TextIO]:
@@ -61,7 +90,55 @@ def watched(file: TextIO, progress: Progress) -> Iterator[str]:
         yield line
 
 
-def told(report: ImportReport) -> str:
-    counts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
-    refused = [f"Line {line}: {reason}" for line, reason in report.refused]
-    return "\n".join([f"{counts}, {len(refused)} refused. No one was mailed.", *refused])
+@contextmanager
+def refusals(name: str | None) -> Iterator[OnRefused]:
+    """Writes what is refused into a file of that name: to be mended there, and imported."""
+    if not name:
+        yield None
+        return
+    try:
+        file = Path(name).open("w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise CommandError(f"{name} cannot be written: {error.strerror}.") from error
+    with file:
+        writer = csv.writer(file)
+
+        def write(report: ImportReport, lines: Sequence[Refused]) -> None:
+            if not file.tell():
+                writer.writerow(refused_head(report.names))
+            writer.writerows(refused_row(each.line, each.reason, each.cells) for each in lines)
+
+        yield write
+
+
+def told(report: ImportReport, *, dry_run: bool = False) -> str:
+    would = "would be " if dry_run else ""
+    counts = f"{report.added} {would}added, {report.updated} updated, {report.unchanged} unchanged"
+    repeated = f" {report.repeated} are in the file before." if report.repeated else ""
+    nobody = "Nothing was changed." if dry_run else "No one was mailed."
+    first = f"{counts}, {report.refused_count} refused.{repeated} {nobody}"
+    return "\n".join([first, *refused_lines(report)])
+
+
+def refused_lines(report: ImportReport) -> list[str]:
+    """A sentence for each of the first refused lines, and how many more there are."""
+    lines = [f"Line {each.line}: {each.reason}" for each in report.refused]
+    more = report.refused_count - len(report.refused)
+    return [*lines, f"And {more:,} more; --refused FILE writes them all."] if more else lines
+
+
+def refused_facts(report: ImportReport) -> dict[str, Any]:
+    refused = [{"line": each.line, "reason": each.reason} for each in report.refused]
+    return {"refused": refused, "refused_count": report.refused_count}
+
+
+def facts(report: ImportReport, dry_run: bool) -> dict[str, Any]:
+    counts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
+    repeated = {"repeated": report.repeated} if dry_run else {}
+    return {**counts, **repeated, **refused_facts(report)}
+
+
+def pace(lines: int, seconds: float) -> str:
+    if seconds < LONG:
+        return ""
+    return f"\n{lines:,} lines in {seconds:.0f} s, {lines / seconds:,.0f} a second."

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.clock import utcnow
 from common.commands import FeedletterCommand, Result, Told
-from subscriptions.management.commands.import_subscribers import opened, watched
+from subscriptions.management.commands.import_subscribers import opened, refused_facts, refused_lines, watched
 from subscriptions.services.suppressing import import_suppressions
 
 
@@ -19,8 +19,6 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         with opened(options["file"]) as file, self.progress("importing lines") as progress:
             report = import_suppressions(lines=watched(file, progress), now=utcnow())
-        counts = f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused."
-        refused = [{"line": line, "reason": reason} for line, reason in report.refused]
-        lines = [counts, *(f"Line {one['line']}: {one['reason']}" for one in refused)]
-        facts = {"added": report.added, "unchanged": report.unchanged, "refused": refused}
-        return Told("\n".join(lines), facts)
+        counts = f"{report.added} added, {report.unchanged} unchanged, {report.refused_count} refused."
+        facts = {"added": report.added, "unchanged": report.unchanged, **refused_facts(report)}
+        return Told("\n".join([counts, *refused_lines(report)]), facts)

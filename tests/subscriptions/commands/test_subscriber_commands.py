@@ -100,11 +100,12 @@ def test_a_list_goes_out_and_comes_in(tmp_path: Path) -> None:
     one = SubscriptionFactory(display_name="Ada")
     file = tmp_path / "list.csv"
     printed("export_subscribers", one.subscribable.name, "--output", str(file))
-    assert file.read_bytes().startswith(b"email,name,status,added\r\n")
+    assert file.read_bytes().startswith(b"email,name,status,language,added,confirmed,left,consent_at,")
     assert printed("export_subscribers", one.subscribable.name).encode() == file.read_bytes()
     assert json_of("export_subscribers", one.subscribable.name)[0]["name"] == "Ada"
     fresh = SubscribableFactory().name
-    facts = {"added": 1, "updated": 0, "unchanged": 0, "refused": []}
+    facts = {"added": 1, "updated": 0, "unchanged": 0, "refused": [], "refused_count": 0}
+    assert json_of("import_subscribers", fresh, str(file), "--dry-run") == {**facts, "repeated": 0}
     assert json_of("import_subscribers", fresh, str(file)) == facts
     assert mail.outbox == []
 
@@ -118,6 +119,36 @@ def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
     assert said[0] == "0 added, 0 updated, 0 unchanged, 3 refused. No one was mailed."
     assert said[1].startswith("Line 2: “nonsense” is not an e-mail address")
     assert said[2].startswith("Line 3: it is not UTF-8")
+
+
+def test_refused_lines_go_into_a_file_to_be_mended_and_imported(tmp_path: Path) -> None:
+    file, bad = tmp_path / "list.csv", tmp_path / "refused.csv"
+    file.write_text("email,name,status\na@example.org,A,\nnonsense,=B,maybe\n", encoding="utf-8")
+    name = SubscribableFactory().name
+    printed("import_subscribers", name, str(file), "--refused", str(bad), "--status", "confirmed")
+    lines = bad.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "line,reason,email,name,status"
+    assert lines[1].startswith("3,")
+    assert lines[1].endswith(",nonsense,'=B,maybe")
+    bad.write_text(
+        bad.read_text(encoding="utf-8").replace("nonsense", "b@example.org").replace("maybe", ""),
+        encoding="utf-8",
+    )
+    said = printed("import_subscribers", name, str(bad), "--consent", "By hand.")
+    assert said.startswith("1 added, 0 updated, 0 unchanged, 0 refused.")
+    made = Subscription.objects.get(destination__core="b@example.org")
+    assert (made.display_name, made.status, made.consents.get().words) == ("=B", "unconfirmed", "By hand.")
+    assert Subscription.objects.get(destination__core="a@example.org").status == "confirmed"
+
+
+def test_a_dry_run_says_so_and_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("email\na@example.org\nA@example.org\n", encoding="utf-8")
+    said = printed("import_subscribers", SubscribableFactory().name, str(file), "--dry-run")
+    assert said.strip() == (
+        "1 would be added, 0 updated, 0 unchanged, 0 refused. 1 are in the file before. Nothing was changed."
+    )
+    assert not Subscription.objects.exists()
 
 
 def test_a_file_that_is_not_there_is_named() -> None:

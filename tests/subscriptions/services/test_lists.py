@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from subscriptions.models import Destination, Notice, Subscription, Suppression
-from subscriptions.services.lists import BATCH, ImportReport, export_subscribers, import_subscribers
+from subscriptions.models import Consent, Destination, Notice, Subscription, Suppression, Switch
+from subscriptions.services.list_export import export_subscribers
+from subscriptions.services.list_reading import Terms
+from subscriptions.services.list_report import BATCH, KEPT, ImportReport
+from subscriptions.services.lists import import_subscribers, try_subscribers
 from tests.factories import (
     NOW,
     BridgeFactory,
@@ -22,10 +25,9 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def take(text: str, subscribable: Any = None) -> ImportReport:
-    return import_subscribers(
-        subscribable=subscribable or SubscribableFactory(), lines=io.StringIO(text, newline=""), now=NOW
-    )
+def take(text: str, subscribable: Any = None, **more: Any) -> ImportReport:
+    newsletter = subscribable or SubscribableFactory()
+    return import_subscribers(subscribable=newsletter, lines=io.StringIO(text, newline=""), now=NOW, **more)
 
 
 def counts(report: ImportReport) -> tuple[int, int, int]:
@@ -88,21 +90,21 @@ def test_no_one_is_mailed() -> None:
 def test_a_wrong_line_is_refused_with_its_number_and_the_others_are_taken(line: str, reason: str) -> None:
     report = take(f"email,name,status,added\nfirst@example.org\n{line}\nlast@example.org\n")
     assert counts(report) == (2, 0, 0)
-    ((number, said),) = report.refused
-    assert number == 3
-    assert reason in said
+    (refused,) = report.refused
+    assert refused.line == 3
+    assert reason in refused.reason
 
 
 def test_a_quotation_mark_that_is_not_closed_is_named_where_it_begins() -> None:
     report = take('email,name\na@example.org,A\nb@example.org,"B\nc@example.org,C\n')
     assert counts(report) == (1, 0, 0)
-    assert [(line, "quotation mark" in reason) for line, reason in report.refused] == [(3, True)]
+    assert [(each.line, "quotation mark" in each.reason) for each in report.refused] == [(3, True)]
 
 
 def test_an_endless_field_is_refused_and_the_rest_goes_on() -> None:
     lines = ["email\n", '"' + "x" * 200_000 + '"\n', "last@example.org\n"]
     report = import_subscribers(subscribable=SubscribableFactory(), lines=lines, now=NOW)
-    assert (counts(report), report.refused[0][0]) == ((1, 0, 0), 2)
+    assert (counts(report), report.refused[0].line) == ((1, 0, 0), 2)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_a_list_never_takes_back_a_confirmation() -> None:
 def test_a_list_never_brings_back_who_left(status: str) -> None:
     left = LeftFactory()
     report = take(f"email,status\n{left.destination.core},{status}\n", left.subscribable)
-    assert [line for line, _ in report.refused] == [2]
+    assert [each.line for each in report.refused] == [2]
     assert only().status == "unsubscribed"
 
 
@@ -157,7 +159,7 @@ def test_an_existing_destination_is_never_changed() -> None:
 def test_a_suppressed_address_stays_suppressed(status: str) -> None:
     SuppressionFactory(core="ada@example.org")
     report = take(f"email,status\nAda@example.org,{status}\n")
-    assert "suppressed" in report.refused[0][1]
+    assert "suppressed" in report.refused[0].reason
     assert not Subscription.objects.exists()
     assert Suppression.objects.count() == 1
 
@@ -195,26 +197,135 @@ def exported(newsletter: Any) -> str:
     return out.getvalue()
 
 
+def agreed(subscription: Any, **facts: Any) -> None:
+    usual = {"act": "confirmed", "at": NOW - timedelta(days=29), "how": "embed", "words": "I want it."}
+    Consent.objects.create(subscription=subscription, **{**usual, **facts})
+
+
 def test_an_export_imports_again_as_it_was() -> None:
-    newsletter = SubscribableFactory()
+    newsletter = SubscribableFactory(keep_ip=True)
     added = NOW - timedelta(days=30, microseconds=7)
-    SubscriptionFactory(subscribable=newsletter, display_name='=Doe, "Jane"; ü', added_at=added)
-    UnconfirmedFactory(subscribable=newsletter, added_at=added)
-    LeftFactory(subscribable=newsletter, added_at=added)
-    bad = SubscriptionFactory(subscribable=newsletter, added_at=added)
+    confirmed = {"added_at": added, "confirmed_at": NOW - timedelta(days=29)}
+    one = SubscriptionFactory(subscribable=newsletter, display_name='=Doe, "Jane"; ü', **confirmed)
+    agreed(one, words="Two lines,\nof which one says “yes”.", ip="2001:db8::7")
+    agreed(UnconfirmedFactory(subscribable=newsletter, added_at=added, language="pt-br"), act="asked")
+    agreed(LeftFactory(subscribable=newsletter, **confirmed), how="page")
+    bad = SubscriptionFactory(subscribable=newsletter, **confirmed)
+    agreed(bad)
     SuppressionFactory(core=bad.destination.core)
     first = exported(newsletter)
-    assert first.splitlines()[0] == "email,name,status,added"
-    assert [line.split(",")[-2] for line in first.splitlines()[1:]] == [
-        "confirmed",
-        "unconfirmed",
-        "unsubscribed",
-        "suppressed",
-    ]
+    statuses = [row["status"] for row in csv.DictReader(io.StringIO(first, newline=""))]
+    assert statuses == ["confirmed", "unconfirmed", "unsubscribed", "suppressed"]
     assert counts(take(first, newsletter)) == (0, 0, 4)
-    Subscription.objects.all().delete()
-    Suppression.objects.all().delete()
-    Destination.objects.all().delete()
-    again = SubscribableFactory()
+    for model in (Subscription, Suppression, Destination):
+        model.objects.all().delete()
+    again = SubscribableFactory(keep_ip=True)
     assert take(first, again).refused == []
     assert exported(again) == first
+
+
+def test_what_a_spreadsheet_would_run_is_made_text_and_comes_back_as_it_was() -> None:
+    there = SubscriptionFactory(display_name="=HYPERLINK(1)", destination__core="+x@example.org")
+    rows = list(csv.DictReader(io.StringIO(exported(there.subscribable), newline="")))
+    assert (rows[0]["name"], rows[0]["email"]) == ("'=HYPERLINK(1)", "'+x@example.org")
+    again = SubscribableFactory()
+    take(exported(there.subscribable), again)
+    made = again.subscriptions.get()
+    assert (made.display_name, made.destination) == ("=HYPERLINK(1)", there.destination)
+
+
+def test_an_export_takes_few_questions_and_does_not_hold_them_all(
+    django_assert_max_num_queries: Any,
+) -> None:
+    newsletter = SubscribableFactory()
+    SubscriptionFactory.create_batch(30, subscribable=newsletter)
+    with django_assert_max_num_queries(4):
+        assert len(exported(newsletter).splitlines()) == 31
+
+
+def test_dates_and_language_are_taken_over() -> None:
+    take(
+        "email,status,added,confirmed,left,language\n"
+        "a@example.org,unsubscribed,2024-01-01,2024-01-02,2024-02-01 10:00:00 UTC,pt_BR\n"
+        "b@example.org,confirmed,,2024-01-02,,de\n"
+    )
+    gone, here = Subscription.objects.order_by("destination__core")
+    assert (gone.added_at, gone.left_at) == (
+        datetime(2024, 1, 1, tzinfo=UTC),
+        datetime(2024, 2, 1, 10, tzinfo=UTC),
+    )
+    assert (gone.language, here.language) == ("pt-br", "de")
+    assert here.added_at == here.confirmed_at == datetime(2024, 1, 2, tzinfo=UTC)
+
+
+def test_each_keeps_how_they_agreed_by_the_lines_words_or_by_those_of_the_list() -> None:
+    text = (
+        "email,status,consent_words,consent_how,consent_at,consent_ip\n"
+        "a@example.org,confirmed,I agree.,page,2024-01-02,192.0.2.7\n"
+        "b@example.org,confirmed,,,,\n"
+        "c@example.org,unsubscribed,,,,\n"
+    )
+    take(text, terms=Terms(words="Taken over from Mailchimp."))
+    one, two = Consent.objects.order_by("subscription__destination__core")
+    assert (one.act, one.words, one.how, one.at) == (
+        "imported",
+        "I agree.",
+        "page",
+        datetime(2024, 1, 2, tzinfo=UTC),
+    )
+    # The newsletter does not keep addresses.
+    assert one.ip is None
+    assert (two.words, two.how, two.at) == ("Taken over from Mailchimp.", "list", NOW)
+
+
+def test_a_second_time_keeps_no_second_proof() -> None:
+    newsletter = SubscribableFactory()
+    for _ in range(2):
+        take("email,status\na@example.org,confirmed\n", newsletter)
+    assert Consent.objects.count() == 1
+
+
+def test_lines_without_a_status_get_that_of_the_terms() -> None:
+    take("email,status\na@example.org,\nb@example.org,unconfirmed\n", terms=Terms(status="confirmed"))
+    assert set(Subscription.objects.values_list("destination__core", "status")) == {
+        ("a@example.org", "confirmed"),
+        ("b@example.org", "unconfirmed"),
+    }
+
+
+def test_who_is_switching_leaves_as_a_whole() -> None:
+    old = SubscriptionFactory()
+    new = SubscriptionFactory(destination=old.destination)
+    Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW + timedelta(days=1), made_at=NOW)
+    take(f"email,status\n{old.destination.core},unsubscribed\n", old.subscribable)
+    assert set(Subscription.objects.values_list("status", flat=True)) == {"unsubscribed"}
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing() -> None:
+    left = LeftFactory()
+    newsletter = left.subscribable
+    waiting = UnconfirmedFactory(subscribable=newsletter)
+    SuppressionFactory(core="bad@example.org")
+    text = (
+        f"email,status\nnew@example.org,confirmed\n{waiting.destination.core},confirmed\n"
+        f"{left.destination.core},confirmed\nbad@example.org,\nnonsense,\nNEW@example.org,unsubscribed\n"
+    )
+    tried = try_subscribers(subscribable=newsletter, lines=io.StringIO(text, newline=""), now=NOW)
+    assert (counts(tried), tried.repeated) == ((1, 1, 0), 1)
+    assert [each.line for each in tried.refused] == [4, 5, 6]
+    assert Subscription.objects.count() == 2
+    waiting.refresh_from_db()
+    assert waiting.status == "unconfirmed"
+
+
+def test_every_refused_line_is_told_though_only_the_first_are_kept() -> None:
+    told: list[int] = []
+    many = "".join(f"nonsense{n}\n" for n in range(KEPT + 5))
+    report = import_subscribers(
+        subscribable=SubscribableFactory(),
+        lines=io.StringIO("email\n" + many, newline=""),
+        now=NOW,
+        on_refused=lambda _, lines: told.extend(each.line for each in lines),
+    )
+    assert (report.refused_count, len(report.refused)) == (KEPT + 5, KEPT)
+    assert told == list(range(2, KEPT + 7))

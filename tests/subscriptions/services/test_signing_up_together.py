@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, connections
 
 from subscriptions.models import Notice, Subscription
+from subscriptions.rules.origin import Origin
 from subscriptions.services.signing_up import sign_up
 from tests.factories import NOW, SubscribableFactory
 
@@ -21,7 +22,7 @@ def test_two_at_once_make_one_subscription_and_one_mail() -> None:
     def ask() -> None:
         try:
             start.wait()
-            sign_up(subscribable=letter, email="ada@example.org", name="", now=NOW)
+            sign_up(subscribables=[letter], email="ada@example.org", name="", origin=Origin(), now=NOW)
         except Exception as error:  # noqa: BLE001
             errors.append(error)
         finally:

@@ -1,0 +1,55 @@
+"""Erasing a person from an address's page."""
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from common.clock import utcnow
+from common.panels import Action, CannotAct
+from common.text import counted
+from subscriptions.models import Destination
+from subscriptions.services.erasing import count_held, erase, is_suppressed
+
+AT_ONCE = 20
+
+
+def what_erasing_does(keys: list[int]) -> list[str]:
+    people = list(_people(keys)[:AT_ONCE])
+    said = [_losses(one) for one in people]
+    if not people:
+        return ["None of them is a person’s address that can be erased."]
+    return [
+        *said,
+        "What stays: that letters were sent to somebody, without address and name, and the address of who is "
+        "on the list of those not to be written to. It cannot be undone.",
+    ]
+
+
+def _losses(one: Destination) -> str:
+    held = count_held(one)
+    mails = counted(held.get("mails", 0), "mail")
+    said = f"{one}: {counted(held['subscriptions'], 'subscription')} and what is known of {mails} are erased."
+    return f"{said} It stays on the list of those not to be written to." if is_suppressed(one) else said
+
+
+def erase_people(request: HttpRequest, keys: list[int]) -> str:
+    people = list(_people(keys)[: AT_ONCE + 1])
+    if len(people) > AT_ONCE:
+        raise CannotAct(f"Please choose at most {AT_ONCE} at once.")
+    for one in people:
+        erase(destination=one, now=utcnow())
+    return f"All that was held about {counted(len(people), 'address', 'addresses')} is erased."
+
+
+def _people(keys: list[int]) -> "QuerySet[Destination]":
+    """Accounts that a bridge posts to are nobody's."""
+    return Destination.objects.filter(pk__in=keys, kind="email", erased_at=None).order_by("pk")
+
+
+ERASE = Action(
+    "erase",
+    "Erase this person’s data",
+    erase_people,
+    confirm=what_erasing_does,
+    permission="drop",
+    fits=lambda row: row.kind == "email" and not row.erased_at,
+)

@@ -1,0 +1,127 @@
+"""The pages of uploaded lists: what one would do, how far it is, what it did."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.forms.widgets import Script
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import URLPattern, path
+from unfold.decorators import display
+
+from common.admin import ReadOnlyAdmin
+from common.admin_html import moment_of
+from common.clock import utcnow
+from common.panels import Action, CannotAct, Panel
+from common.text import counted
+from subscriptions.admin import list_import_panels as panels
+from subscriptions.admin.list_pages import as_csv
+from subscriptions.models import ListImport
+from subscriptions.services.list_imports import NotPossible, begin, stop
+from subscriptions.services.list_report import refused_head, refused_row
+
+State = ListImport.State
+LABELS = {
+    State.CHECKED: "warning",
+    State.CHECKING: "info",
+    State.IMPORTING: "info",
+    State.DONE: "success",
+    State.UNUSABLE: "danger",
+}
+GOING = (State.UPLOADING, State.CHECKING, State.CHECKED, State.IMPORTING)
+
+
+def run(request: HttpRequest, keys: list[int]) -> str:
+    for row in ListImport.objects.filter(pk__in=keys):
+        _possible(begin, row)
+    return "It is being taken over. You can leave this page and come back."
+
+
+def end(request: HttpRequest, keys: list[int]) -> str:
+    for row in ListImport.objects.filter(pk__in=keys):
+        _possible(stop, row)
+    return "It is stopped, and the file is forgotten."
+
+
+def _possible(act: Any, row: ListImport) -> None:
+    try:
+        act(list_import=row, now=utcnow())
+    except NotPossible as error:
+        raise CannotAct(str(error)) from error
+
+
+def what_stopping_does(keys: list[int]) -> list[str]:
+    return [_loss(row) for row in ListImport.objects.filter(pk__in=keys)]
+
+
+def _loss(row: ListImport) -> str:
+    if row.state == State.IMPORTING:
+        done = counted(row.added + row.updated, "line")
+        return f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays."
+    return f"“{row.file_name}” is forgotten. Nothing of it was taken over."
+
+
+@admin.register(ListImport)
+class ListImportAdmin(ReadOnlyAdmin):
+    list_display = ("file_name", "newsletter", "shown_state", "uploaded", "outcome")
+    list_filter = ("state", "subscribable")
+    list_select_related = ("subscribable",)
+    own_panels = (
+        Panel("How far it is", panels.how_far, order=10),
+        Panel("What is in it", panels.sample, order=20),
+        Panel("Refused lines", panels.refused, order=30),
+        Panel("About it", panels.about, order=40),
+    )
+    own_actions = (
+        Action("run", "Import this list", run, fits=lambda row: row.state == State.CHECKED),
+        Action("end", "Stop and forget it", end, what_stopping_does, fits=lambda row: row.state in GOING),
+    )
+    uploaded = moment_of("created_at", "uploaded")
+
+    class Media:
+        js = (Script("feedletter/issue.js", defer=True),)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("<int:pk>/progress/", view(self.progress_view), name="subscriptions_listimport_progress"),
+            path("<int:pk>/refused.csv", view(self.refused_view), name="subscriptions_listimport_refused"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The panel that says how far it is, alone: asked for again and again."""
+        return HttpResponse(panels.how_far(self._found(request, pk)))
+
+    def refused_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
+        """Every refused line with its reason: can be mended and imported."""
+        row = self._found(request, pk)
+        return as_csv(_report(row), f"refused-lines-of-import-{row.pk}.csv")
+
+    def _found(self, request: HttpRequest, pk: int) -> ListImport:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = ListImport.objects.select_related("subscribable").filter(pk=pk).first()
+        if row is None:
+            raise Http404
+        return row
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, row: ListImport) -> str:
+        return str(row.subscribable)
+
+    @display(description="state", label=LABELS, ordering="state")
+    def shown_state(self, row: ListImport) -> tuple[str, str]:
+        return row.state, row.get_state_display()
+
+    @display(description="outcome")
+    def outcome(self, row: ListImport) -> str:
+        return ", ".join(f"{name.lower()}: {number}" for name, number in panels.counts(row))
+
+
+def _report(row: ListImport) -> Iterator[list[str]]:
+    yield refused_head(row.names)
+    lines = row.refused_lines.order_by("line").values_list("line", "reason", "cells")
+    for line, reason, cells in lines.iterator(chunk_size=2000):
+        yield refused_row(line, reason, cells)

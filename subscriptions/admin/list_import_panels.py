@@ -1,0 +1,137 @@
+"""What the page of an uploaded list tells."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from common.admin_html import ago, facts, link_to, paragraph, table, when
+from common.clock import utcnow
+from common.text import counted, shortened
+from subscriptions.models import ListImport, RefusedLine
+from subscriptions.rules.list_headings import NoList, heading
+
+State = ListImport.State
+EVERY_SECONDS = 1
+SHOWN, LONGEST_LINE = 20, 120
+LONG_WAIT = timedelta(seconds=30)
+WOULD = {"add": "is added", "update": "is updated", "nothing": "stays as it is"}
+NOT_ALIVE = "No worker has looked at it for a while. It goes on when one does."
+UNCHANGED = "Nothing was changed so far. Importing mails no one."
+
+
+def how_far(row: ListImport) -> SafeString:
+    """While a worker is at it, the page asks for this again by itself."""
+    is_going = row.state in (State.CHECKING, State.IMPORTING)
+    percent = min(100 * row.position // row.size, 100) if row.size else 0
+    context = {
+        "address": reverse("admin:subscriptions_listimport_progress", args=[row.pk]),
+        "every": EVERY_SECONDS,
+        "is_going": is_going,
+        "percent": percent,
+        "heading": row.get_state_display(),
+        "lines": counted(row.lines, "line"),
+        "words": words(row, utcnow()),
+        "facts": counts(row) if row.lines or not is_going else [],
+        "trouble": row.trouble,
+    }
+    return render_to_string("admin/subscriptions/import_progress.html", context)
+
+
+def words(row: ListImport, now: datetime) -> str:
+    """A sentence under the bar."""
+    if row.state in (State.CHECKING, State.IMPORTING):
+        return pace(row, now)
+    said = {
+        State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
+        State.CHECKED: UNCHANGED,
+        State.STOPPED: "It was stopped, and the file is forgotten.",
+        State.DONE: "No one was mailed.",
+    }
+    return said.get(State(row.state), "")
+
+
+def pace(row: ListImport, now: datetime) -> str:
+    since = row.begun_at if row.state == State.IMPORTING else row.created_at
+    seconds = (now - since).total_seconds() if since else 0
+    if not row.lines:
+        return NOT_ALIVE if seconds > LONG_WAIT.total_seconds() else "It begins in a moment."
+    if row.lease_until and row.lease_until < now:
+        return NOT_ALIVE
+    if seconds < 3 or not row.position:
+        return ""
+    left = timedelta(seconds=seconds * (row.size - row.position) / row.position)
+    return f"{row.lines / seconds:,.0f} lines a second, about {ago(left)} left."
+
+
+def counts(row: ListImport) -> list[tuple[str, str]]:
+    """The figures, those of a dry run in another tense."""
+    is_done = row.state in (State.IMPORTING, State.DONE) or row.begun_at is not None
+    rows = [
+        ("Added" if is_done else "To be added", row.added, True),
+        ("Updated" if is_done else "To be updated", row.updated, bool(row.updated)),
+        ("As they were" if is_done else "To stay as they are", row.unchanged, bool(row.unchanged)),
+        ("In the file before", row.repeated, bool(row.repeated)),
+        ("Refused", row.refused, True),
+    ]
+    return [(name, f"{number:,}") for name, number, is_shown in rows if is_shown]
+
+
+def about(row: ListImport) -> SafeString:
+    pairs: list[tuple[str, Any]] = [("Newsletter", link_to(row.subscribable))]
+    if row.program:
+        pairs.append(("It seems to be from", row.program))
+    if row.names:
+        taken, left = columns(row)
+        pairs.append(("Columns taken", ", ".join(taken)))
+        if left:
+            pairs.append(("Columns left out", ", ".join(left)))
+    pairs += [
+        ("Lines without a status", f"count as {row.status}"),
+        ("How they agreed", row.words or "Not said. The file’s own words are kept where it has some."),
+        ("Size", f"{row.size / 1024 / 1024:,.1f} MB" if row.size > 100_000 else f"{row.size:,} bytes"),
+        ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
+    ]
+    if row.begun_at:
+        pairs.append(("Begun", when(row.begun_at)))
+    if row.ended_at:
+        pairs.append(("Ended", when(row.ended_at)))
+    return facts(pairs)
+
+
+def columns(row: ListImport) -> tuple[list[str], list[str]]:
+    """The headings that mean something here, and the others."""
+    try:
+        places = {place for _, place in heading(row.names).places}
+    except NoList:
+        places = set()
+    named = [(place, shortened(name, 40) or "(without a name)") for place, name in enumerate(row.names)]
+    taken = [name for place, name in named if place in places]
+    return taken, [name for place, name in named if place not in places]
+
+
+def sample(row: ListImport) -> SafeString | str:
+    if row.state != State.CHECKED or not row.sample:
+        return ""
+    shown = [(label, name, status, WOULD.get(done, done)) for label, name, status, done in row.sample]
+    more = row.lines - len(shown)
+    drawn = table(("address", "name", "status in the list", "what happens"), shown)
+    return format_html("{}{}", drawn, paragraph(f"and {counted(more, 'more line')}") if more > 0 else "")
+
+
+def refused(row: ListImport) -> SafeString | str:
+    lines = row.refused_lines.order_by("line")[:SHOWN]
+    shown = [(f"{each.line:,}", _said(each), each.reason) for each in lines]
+    if not shown:
+        return ""
+    url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
+    link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
+    said = format_html("{}: mend them there, and import that file.", link)
+    return format_html("{}{}", table(("line", "what it says", "why"), shown), paragraph(said))
+
+
+def _said(each: RefusedLine) -> str:
+    return shortened(", ".join(filter(None, each.cells)), LONGEST_LINE)

@@ -1,0 +1,145 @@
+"""Filters and search of the list of subscribers, made for a million of them."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.admin import SimpleListFilter
+from django.core.cache import cache
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+
+from common import kinds
+from common.clock import utcnow
+from subscriptions.models import Destination, Subscribable, Subscription, Suppression
+
+DAYS = {
+    "1": "in the last 24 hours",
+    "7": "in the last 7 days",
+    "30": "in the last 30 days",
+    "365": "in a year",
+}
+MOST_TERMS = 5
+LANGUAGES, MOST_LANGUAGES, REMEMBERED = "subscribers:languages", 100, 300
+
+
+class NewsletterFilter(SimpleListFilter):
+    """As Django's own, but the question about every row of the other table is left out."""
+
+    title = "newsletter"
+    parameter_name = "subscribable__id__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(row.pk), str(row)) for row in Subscribable.objects.order_by("name")]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        value = self.value()
+        return queryset.filter(subscribable=value) if value and value.isdecimal() else queryset
+
+
+class YesNoFilter(SimpleListFilter):
+    """Whether something holds of a subscriber."""
+
+    yes, no = "yes", "no"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", self.yes), ("no", self.no)]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        match self.value():
+            case "yes":
+                return queryset.filter(self.condition())
+            case "no":
+                return queryset.filter(~self.condition())
+        return queryset
+
+    def condition(self) -> Q | Exists:
+        raise NotImplementedError
+
+
+class DisabledFilter(YesNoFilter):
+    title = "does anything arrive there"
+    parameter_name = "disabled"
+    yes, no = "no: the address is disabled", "yes"
+
+    def condition(self) -> Q:
+        return Q(destination__disabled_at__isnull=False)
+
+
+class SuppressedFilter(YesNoFilter):
+    title = "may be written to"
+    parameter_name = "suppressed"
+    yes, no = "no: suppressed", "yes"
+
+    def condition(self) -> Exists:
+        return Exists(
+            Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
+        )
+
+
+class PausedFilter(YesNoFilter):
+    title = "paused"
+    parameter_name = "paused"
+    yes, no = "paused", "not paused"
+
+    def condition(self) -> Q:
+        # (`~` of a comparison with nothing would be nothing.)
+        return Q(paused_until__isnull=False, paused_until__gt=utcnow())
+
+
+class LanguageFilter(SimpleListFilter):
+    title = "language"
+    parameter_name = "language"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(code or "-", code or "not said") for code in languages()]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        value = self.value()
+        return queryset if value is None else queryset.filter(language="" if value == "-" else value)
+
+
+def languages() -> list[str]:
+    """Those there are: a look at all rows, so that it is remembered for a while."""
+    found = cache.get(LANGUAGES)
+    if found is None:
+        rows = Subscription.objects.order_by().values_list("language", flat=True).distinct()
+        found = sorted(rows[:MOST_LANGUAGES])
+        cache.set(LANGUAGES, found, REMEMBERED)
+    return list(found)
+
+
+class AddedFilter(SimpleListFilter):
+    title = "added"
+    parameter_name = "added"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return list(DAYS.items())
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        value = self.value()
+        if value not in DAYS:
+            return queryset
+        return queryset.filter(added_at__gte=utcnow() - timedelta(days=int(value)))
+
+
+def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
+    """An address from its beginning, a domain from its @, or parts of a name.
+
+    (A part of an address anywhere in it would look at a million of them.)
+    """
+    words = text.split()[:MOST_TERMS]
+    if not words:
+        return rows
+    first = words[0].lower()
+    if len(words) == 1 and first.startswith("@"):
+        return rows.filter(destination__core__endswith=first)
+    names = Q()
+    for word in words:
+        names &= Q(display_name__icontains=word)
+    if len(words) > 1:
+        return rows.filter(names)
+    # (With the kind, which comes first in the index.)
+    known = [kind.key for kind in kinds.all_kinds()]
+    begun = Destination.objects.filter(kind__in=known, core__startswith=first)
+    address = Q(destination__in=begun.order_by().values("pk"))
+    return rows.filter(address if "@" in first else address | names)

@@ -1,0 +1,214 @@
+"""What newsletters, subscribers and addresses take."""
+
+from datetime import time
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from common.api.bodies import Fields
+from common.api.fields import Choice, Day, Flag, Pattern, Text, Texts, Whole
+from common.api.pagination import ListParameters, search
+from subscriptions.api.weekdays import WEEKDAYS
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.sign_up import LONGEST_NAME
+from subscriptions.rules.validation import MAX_N, MAX_WAIT_DAYS
+from subscriptions.services.defining import LONGEST_APPROVAL, MAX_GRACE, MAX_PARAMS
+
+NAME = r"^[A-Za-z0-9._-]{1,64}$"
+LANGUAGE = r"^([A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3})?$"
+CLOCK = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+MOST_FEEDS = 500
+LONGEST_DESCRIPTION = 10_000
+LONGEST_ADDRESS = 700
+
+
+def name(told: str = "", **kwargs: Any) -> Pattern:
+    said = "A name is 1 to 64 letters, digits, dots, dashes or underscores."
+    return Pattern(NAME, said, max_length=64, help_text=told, **kwargs)
+
+
+def language(told: str) -> Pattern:
+    said = "Give a language such as en or pt-BR."
+    return Pattern(LANGUAGE, said, max_length=35, allow_blank=True, required=False, help_text=told)
+
+
+def number(most: int, told: str, least: int = 1) -> Whole:
+    return Whole(min_value=least, max_value=most, required=False, allow_null=True, help_text=told)
+
+
+def words(longest: int, told: str = "") -> Text:
+    return Text(max_length=longest, allow_blank=True, required=False, help_text=told)
+
+
+class Clock(Pattern):
+    """An hour of the day."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(CLOCK, "Give hours and minutes, such as 07:00.", max_length=5, **kwargs)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        hour, minute = super().run_validation(data).split(":")
+        return time(int(hour), int(minute))
+
+
+class Weekday(Choice):
+    """A day by its English name; the row has its number."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=WEEKDAYS, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return WEEKDAYS.index(super().to_internal_value(data))
+
+
+class SubscribableParameters(ListParameters):
+    channel = Text(min_length=1, max_length=20, required=False, help_text="Such as email.")
+    arrangement = Choice(choices=Subscribable.Arrangement.choices, required=False)
+    visibility = Choice(choices=Subscribable.Visibility.choices, required=False)
+    feed = Whole(required=False, help_text="The id of one of its feeds.")
+    stopped = Flag(required=False)
+    search = search("Part of the name or title.")
+
+
+class SubscriptionParameters(ListParameters):
+    subscribable = name("The newsletter’s name.", required=False)
+    destination = Whole(required=False, help_text="The address’s id.")
+    status = Choice(choices=Subscription.Status.values, required=False)
+    address = Text(
+        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole e-mail address. Quick."
+    )
+    search = search("Part of the address or name. Slow with very many subscribers.")
+
+
+class DestinationParameters(ListParameters):
+    kind = Text(min_length=1, max_length=20, required=False, help_text="The channel, such as email.")
+    address = Text(
+        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole e-mail address. Quick."
+    )
+    disabled = Flag(required=False)
+    search = search("Part of the address. Slow with very many.")
+
+
+class ChangeSubscribable(Fields):
+    """Left out, it stays as it is. Letters being collected still go out at their time."""
+
+    name = name("Part of its address.", required=False)
+    title = words(200, "What readers see.")
+    description = words(LONGEST_DESCRIPTION, "One or two sentences for readers.")
+    feeds = serializers.ListField(
+        child=Whole(), min_length=1, max_length=MOST_FEEDS, required=False, help_text="The ids of its feeds."
+    )
+    channel = Text(max_length=20, required=False, help_text="Such as email or mastodon.")
+    stopped = Flag(required=False, help_text="Takes no new posts; what is being collected still goes out.")
+    arrangement = Choice(choices=Subscribable.Arrangement.choices, required=False)
+    n = number(MAX_N, "every_n: how many posts make a letter.")
+    max_wait_days = number(MAX_WAIT_DAYS, "every_n: not waiting longer than this.")
+    at = Clock(required=False, help_text="daily, weekly, monthly: the hour, such as 07:00.")
+    weekday = Weekday(required=False, help_text="weekly: the day.")
+    day_of_month = Whole(
+        min_value=1, max_value=31, required=False, help_text="monthly: 29 to 31 mean the last day."
+    )
+    cron = words(200, "cron: minute hour day month weekday, such as “0 7 * * 1,4”.")
+    time_zone = Text(max_length=64, required=False, help_text="Such as America/New_York.")
+    grace_minutes = Whole(max_value=MAX_GRACE, required=False)
+    approval = Choice(choices=Subscribable.Approval.choices, required=False)
+    approval_minutes = number(LONGEST_APPROVAL, "delay: it goes out after so many minutes.")
+    post_order = Choice(choices=Subscribable.PostOrder.choices, required=False)
+    max_posts = number(10_000, "Posts in full; the others are mentioned. null: all in full.")
+    hooks = words(200, "A Python module with code of your own; it must be in HOOK_MODULES.")
+    visibility = Choice(choices=Subscribable.Visibility.choices, required=False)
+    sign_up = Choice(choices=Subscribable.SignUp.choices, required=False)
+    welcome = Choice(choices=Subscribable.Welcome.choices, required=False)
+    farewell_mail = Flag(required=False)
+    embed_hosts = words(5000, "Your sites that may show its form, one to a line.")
+    challenge = Flag(required=False)
+    keep_ip = Flag(required=False)
+    language = language("Of the letters, such as en.")
+    from_email = words(320, "Such as “Name <a@example.org>”.")
+    reply_to = words(320)
+    template = words(64, "A letter template; empty: the usual one.")
+    options = Texts(longest=2000, most=20, required=False, help_text="What the channel needs besides.")
+    params = Texts(
+        longest=2000,
+        most=MAX_PARAMS,
+        required=False,
+        help_text=f"Each is a %Field% in templates, {MAX_PARAMS} at most. Replaces those it had.",
+    )
+
+
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "A letter every Friday",
+            {
+                "name": "example-weekly",
+                "title": "Example Weekly",
+                "feeds": [1],
+                "arrangement": "weekly",
+                "weekday": "friday",
+                "at": "07:00",
+                "time_zone": "Europe/Berlin",
+                "from_email": "Example <letters@example.org>",
+            },
+            request_only=True,
+        )
+    ]
+)
+class DefineSubscribable(ChangeSubscribable):
+    """`name` and `feeds` are needed; the rest has the usual values."""
+
+    name = name("Part of its address and of commands, such as example-weekly.")
+    feeds = serializers.ListField(
+        child=Whole(), min_length=1, max_length=MOST_FEEDS, help_text="The ids of its feeds."
+    )
+
+
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "Somebody who has agreed already",
+            {
+                "subscribable": "example-weekly",
+                "to": {"email": "ada@example.org", "name": "Ada"},
+                "confirmed": True,
+            },
+            request_only=True,
+        )
+    ]
+)
+class AddSubscription(Fields):
+    """Who shall get what."""
+
+    subscribable = name("The newsletter’s name.")
+    to = Texts(
+        longest=5000,
+        most=20,
+        help_text="The channel’s own fields: for e-mail `email` and, if you like, `name`.",
+    )
+    confirmed = Flag(
+        default=False,
+        required=False,
+        help_text="They have agreed already, and you can prove it. Otherwise they are asked by mail.",
+    )
+    language = language("Of what is mailed to them besides letters.")
+
+
+class ChangeSubscription(Fields):
+    """Left out, it stays as it is."""
+
+    name = words(LONGEST_NAME, "How letters address them.")
+    language = language("Of what is mailed to them besides letters.")
+
+
+class PauseSubscription(Fields):
+    """How long."""
+
+    until = Day(help_text="The day on which letters come again, on the newsletter’s clock.")
+
+
+class DisableDestination(Fields):
+    """Nothing is needed."""
+
+    reason = Text(max_length=1000, required=False, help_text="Shown in the admin; usually “by hand”.")

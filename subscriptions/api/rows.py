@@ -1,0 +1,32 @@
+"""What lists of newsletters show besides their rows, without joining these to very many subscribers."""
+
+from django.db.models import Count, IntegerField, Min, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from common import kinds
+from common.kinds import InvalidDestination
+from subscriptions.models import Assignable, Subscribable, Subscription
+
+
+def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
+    """Annotates subscribers confirmed, collections open, and when the next of them closes."""
+    confirmed = Subscription.objects.confirmed()
+    closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
+    return rows.annotate(
+        subscribers=_count(confirmed),
+        open=_count(Assignable.objects.all()),
+        closes=Subquery(closes.annotate(first=Min("period_end")).values("first")),
+    ).prefetch_related("feeds")
+
+
+def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce:
+    own = related.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
+    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+
+
+def core_of(address: str) -> str:
+    """How an e-mail address is kept, so that it is found by the index; "" for what is none."""
+    try:
+        return kinds.get("email").parse_destination({"email": address}).core
+    except InvalidDestination:
+        return ""

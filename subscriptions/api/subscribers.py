@@ -1,0 +1,129 @@
+"""Who gets what."""
+
+from typing import Any, ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.problems import Conflict
+from common.api.problems import Refused as Unprocessable
+from common.api.views import ResourceViewSet
+from common.clock import utcnow
+from common.kinds import InvalidDestination
+from subscriptions.api import bodies
+from subscriptions.api.rows import core_of
+from subscriptions.api.serializers import SubscriptionSerializer
+from subscriptions.management.rows import with_suppressed
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.pausing import BadDate
+from subscriptions.services.adding import add_subscriber
+from subscriptions.services.bulk import confirm_many
+from subscriptions.services.managing import settle_details
+from subscriptions.services.pausing import pause, resume
+from subscriptions.services.subscribing import unsubscribe
+
+
+class SubscriptionViewSet(ResourceViewSet):
+    area = "subscribers"
+    queryset = with_suppressed(Subscription.objects.select_related("subscribable"))
+    serializer_class = SubscriptionSerializer
+    parameters: ClassVar = {"list": bodies.SubscriptionParameters}
+    bodies: ClassVar = {
+        "create": bodies.AddSubscription,
+        "partial_update": bodies.ChangeSubscription,
+        "pause": bodies.PauseSubscription,
+    }
+    filters: ClassVar = {
+        "subscribable": "subscribable__name",
+        "destination": "destination",
+        "status": "status",
+    }
+    search_in = ("destination__core", "display_name")
+
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        rows = super().narrowed(rows)
+        if "address" in self.asked:
+            core = core_of(self.asked["address"])
+            rows = rows.filter(destination__kind="email", destination__core=core)
+        return rows
+
+    @extend_schema(
+        summary="Add a subscriber",
+        responses={200: SubscriptionSerializer, 201: SubscriptionSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Safe to repeat: who is there already stays as they are and is not asked again; the answer is 200
+        then. Who had left is taken back."""
+        asked = self.body()
+        newsletter = Subscribable.objects.filter(name=asked["subscribable"]).first()
+        if newsletter is None:
+            raise ValidationError({"subscribable": "There is no newsletter of this name."})
+        made, is_new = self._add(newsletter, asked)
+        return self.shown(made.pk, code=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+    def _add(self, newsletter: Subscribable, asked: dict[str, Any]) -> tuple[Subscription, bool]:
+        try:
+            return add_subscriber(
+                subscribable=newsletter,
+                data=asked["to"],
+                confirmed=asked["confirmed"],
+                language=asked.get("language", ""),
+                now=utcnow(),
+            )
+        except InvalidDestination as error:
+            raise Unprocessable({"to": named(str(error), asked["to"])}) from error
+
+    @extend_schema(summary="Change a subscriber")
+    def partial_update(self, request: Request, **_: Any) -> Response:
+        asked, row = self.body(), self.get_object()
+        if asked:
+            name, language = asked.get("name", row.display_name), asked.get("language")
+            settle_details(subscription=row, name=name, language=language)
+        return self.shown()
+
+    @extend_schema(summary="Confirm a subscriber", request=None)
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, **_: Any) -> Response:
+        """You know of their consent in another way. 409 for who has left: add them again if they ask for it.
+        A second time changes nothing."""
+        row = self.get_object()
+        if not confirm_many(keys=[row.pk], now=utcnow()) and row.status != Subscription.Status.CONFIRMED:
+            raise Conflict(f"{row.destination} has left. Add them again if they ask for it.")
+        return self.shown()
+
+    @extend_schema(summary="Pause a subscription")
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, **_: Any) -> Response:
+        """What comes meanwhile is not sent, and not sent later either."""
+        try:
+            pause(subscription=self.get_object(), until=self.body()["until"], now=utcnow())
+        except BadDate as error:
+            raise ValidationError({"until": "Give a day from tomorrow on, within a year."}) from error
+        return self.shown()
+
+    @extend_schema(summary="End a pause", request=None)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, **_: Any) -> Response:
+        """The next letter comes again. Without a pause nothing changes."""
+        resume(subscription=self.get_object())
+        return self.shown()
+
+    @extend_schema(summary="End a subscription", request=None)
+    @action(detail=True, methods=["post"])
+    def unsubscribe(self, request: Request, **_: Any) -> Response:
+        """Its row stays, so that an import does not take them back. A second time changes nothing."""
+        unsubscribe(subscription=self.get_object(), now=utcnow())
+        return self.shown()
+
+
+def named(text: str, fields: dict[str, str]) -> Any:
+    """Channels name the field in front: "access_token: it is missing."."""
+    field, colon, said = text.partition(": ")
+    if colon and field.isidentifier():
+        return {field: [said[:1].upper() + said[1:]]}
+    return {next(iter(fields)): [text]} if len(fields) == 1 else [text]

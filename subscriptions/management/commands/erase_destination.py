@@ -1,0 +1,37 @@
+"""`erase_destination ADDRESS`: forgets a person."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common import kinds
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result, Told
+from common.text import counted
+from subscriptions.models import Destination
+from subscriptions.services.erasing import erase, is_suppressed
+
+
+class Command(FeedletterCommand):
+    help = (
+        "Erases all that is held about an e-mail address: subscriptions, consents, and what is known of "
+        "its mails. It cannot be undone. A suppression stays, so that nothing is sent there again."
+    )
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("address", metavar="ADDRESS", help="Such as ada@example.org.")
+
+    def run(self, **options: Any) -> Result:
+        parsed = kinds.get("email").parse_destination({"email": options["address"]})
+        destination = Destination.objects.filter(kind="email", core=parsed.core).first()
+        if destination is None:
+            raise CommandError(f"Nothing is held about {parsed.label}: it is not known here.")
+        suppressed = is_suppressed(destination)
+        erased = erase(destination=destination, now=utcnow())
+        said = (
+            f"All that was held about {parsed.label} is erased: "
+            f"{counted(erased['subscriptions'], 'subscription')}, {counted(erased['mails'], 'mail')}."
+        )
+        if suppressed:
+            said += " It stays on the list of those not to be written to."
+        return Told(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})

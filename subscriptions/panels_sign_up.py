@@ -1,0 +1,50 @@
+"""What sign-ups left behind, on the admin pages of newsletters and subscribers."""
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from common.admin_html import table, when
+from common.clock import utcnow
+from common.panels import Panel, add_panel
+from common.text import counted
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.services.limiting import refusals
+
+MOST = 50
+WHY = {
+    "ip": "too many from one internet address",
+    "address": "one address too often",
+    "newsletter": "too many for this newsletter",
+    "domain": "too many at one mail provider",
+    "proxy": "too many from one address of your own network. That is your proxy, most likely: name it in "
+    "TRUSTED_PROXIES, so that readers are told apart",
+}
+
+
+def install() -> None:
+    """Called once, when the app is ready."""
+    add_panel("subscriptions.Subscription", Panel("Consent", consents, order=30))
+    add_panel("subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15))
+
+
+def consents(subscription: Subscription) -> SafeString:
+    """The proof: when, how, which words, and from where if that is kept."""
+    rows = subscription.consents.order_by("-at", "-pk")[:MOST]
+    return table(
+        ("when", "what", "how", "the words they saw", "from"),
+        ((when(row.at), row.get_act_display(), row.how, row.words or "–", row.ip or "–") for row in rows),
+        "There is no proof: they were there before proofs were kept.",
+    )
+
+
+def turned_away(newsletter: Subscribable) -> SafeString | str:
+    """Of the last day or so; nothing where nobody was."""
+    found = refusals(newsletter, now=utcnow())
+    if not found:
+        return ""
+    said = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(found.items()))
+    return format_html(
+        '<p class="fl-alert">{} got no mail within the last day: {}. The limits are SIGN_UP_LIMITS.</p>',
+        counted(sum(found.values()), "sign-up"),
+        said,
+    )

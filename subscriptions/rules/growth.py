@@ -1,0 +1,49 @@
+"""Figures of a list's growth, put together by days and by weeks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+Days = Mapping[date, int]
+# What is told of each day: who signed up, who confirmed, who left, and who can no longer be reached.
+PARTS = ("new", "confirmed", "left", "bounced")
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A day, or the week that begins with it."""
+
+    start: date
+    new: int = 0
+    confirmed: int = 0
+    left: int = 0
+    bounced: int = 0
+
+
+def by_day(figures: Mapping[str, Days], *, today: date, count: int) -> list[Stretch]:
+    """The last days, today included, those without anything as well."""
+    days = (today - timedelta(days=back) for back in reversed(range(count)))
+    return [_stretch(figures, day, 1) for day in days]
+
+
+def by_week(figures: Mapping[str, Days], *, today: date, count: int) -> list[Stretch]:
+    """The last weeks from Monday on, this one included as far as it is."""
+    return [_stretch(figures, first_monday(today, count) + WEEK * each, 7) for each in range(count)]
+
+
+def first_monday(today: date, count: int) -> date:
+    """Where the first of so many weeks begins."""
+    return today - timedelta(days=today.weekday()) - WEEK * (count - 1)
+
+
+def totals(stretches: list[Stretch]) -> Stretch:
+    """All of them in one."""
+    sums = {part: sum(getattr(each, part) for each in stretches) for part in PARTS}
+    return Stretch(stretches[0].start, **sums)
+
+
+def _stretch(figures: Mapping[str, Days], start: date, length: int) -> Stretch:
+    days = [start + timedelta(days=each) for each in range(length)]
+    counts = {part: sum(figures.get(part, {}).get(day, 0) for day in days) for part in PARTS}
+    return Stretch(start, **counts)

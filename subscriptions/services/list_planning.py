@@ -1,0 +1,129 @@
+"""What a batch of lines would do to the subscribers there are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from common.bulk import find_rows
+from subscriptions.models import Destination, Subscribable, Subscription, Suppression
+from subscriptions.rules.list_rows import (
+    NO_PROOF,
+    Change,
+    Known,
+    ListRow,
+    Proof,
+    RefusedLine,
+    after,
+    change,
+)
+from subscriptions.services.list_reading import Wanted
+from subscriptions.services.list_report import Refused
+
+NOBODY = Known()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An address as it is: keys of what is there already."""
+
+    known: Known = NOBODY
+    destination: int | None = None
+    subscription: int | None = None
+
+
+@dataclass(slots=True)
+class Planned:
+    """What becomes of one address: what all its lines say together."""
+
+    wanted: Wanted
+    standing: Standing
+    then: Known
+    added: datetime | None = None
+    confirmed: datetime | None = None
+    left: datetime | None = None
+    proof: Proof = NO_PROOF
+
+    def take(self, row: ListRow, then: Known) -> None:
+        self.then = then
+        self.added = self.added or row.added or row.confirmed
+        self.confirmed = row.confirmed or self.confirmed
+        self.left = row.left or self.left
+        self.proof = row.proof or self.proof
+
+    @property
+    def change(self) -> Change:
+        return change(self.standing.known, self.then)
+
+
+@dataclass(slots=True)
+class Plan:
+    """By core; with how many lines do what."""
+
+    planned: dict[str, Planned] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+    def count(self, done: Change) -> None:
+        self.added += done is Change.ADD
+        self.updated += done is Change.UPDATE
+        self.unchanged += done is Change.NOTHING
+
+    def doing(self, done: Change) -> list[Planned]:
+        return [one for one in self.planned.values() if one.change is done]
+
+
+def plan(lines: Iterable[Wanted], standings: Mapping[str, Standing]) -> Plan:
+    """Each line upon what the lines before it leave."""
+    made = Plan()
+    for wanted in lines:
+        core = wanted.parsed.core
+        one = made.planned.get(core)
+        standing = one.standing if one else standings.get(core, Standing())
+        before = one.then if one else standing.known
+        try:
+            then = after(wanted.row, before)
+        except RefusedLine as error:
+            made.refused.append(Refused(wanted.line, str(error), tuple(wanted.cells)))
+            continue
+        made.count(change(before, then))
+        if one is None:
+            one = made.planned[core] = Planned(wanted, standing, then)
+        one.take(wanted.row, then)
+    return made
+
+
+def standings(subscribable: Subscribable, cores: Iterable[str], *, lock: bool = False) -> dict[str, Standing]:
+    """How those of the addresses stand of which anything is known. Some questions, however many they are."""
+    wanted, kind = set(cores), subscribable.channel
+    suppressed = {row[0] for row in find_rows(Suppression, ["id"], key="core", values=wanted, kind=kind)}
+    there = dict(find_rows(Destination, ["id"], key="core", values=wanted, kind=kind))
+    rows = _subscriptions(subscribable, there.values(), lock=lock)
+    return {core: _standing(core, core in suppressed, there, rows) for core in suppressed | there.keys()}
+
+
+Row = tuple[int, str, str, str]
+
+
+def _subscriptions(subscribable: Subscribable, destinations: Iterable[int], *, lock: bool) -> dict[int, Row]:
+    """By destination; locked in pk order."""
+    columns = ("id", "status", "display_name", "language")
+    found: Iterable[tuple[Any, ...]] = find_rows(
+        Subscription, columns, key="destination", values=destinations, subscribable=subscribable.pk
+    )
+    if lock and found:
+        rows = Subscription.objects.filter(pk__any_of=frozenset(row[1] for row in found)).order_by("pk")
+        locked = rows.select_for_update(of=("self",), no_key=True)
+        found = locked.values_list("destination_id", *columns)
+    return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
+
+
+def _standing(core: str, is_suppressed: bool, there: Mapping[str, int], rows: Mapping[int, Row]) -> Standing:
+    destination = there.get(core)
+    row = rows.get(destination) if destination is not None else None
+    if row is None:
+        return Standing(Known(suppressed=is_suppressed), destination)
+    pk, status, name, language = row
+    return Standing(Known(status, name, language, is_suppressed), destination, pk)

@@ -1,0 +1,91 @@
+"""Forms on other sites: the page that they frame, and the address that their own forms post to."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from subscriptions import links
+from subscriptions.forms import SignUpForm
+from subscriptions.models import Subscribable
+from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
+from subscriptions.rules.origin import How
+from subscriptions.services.signing_up import is_open
+from subscriptions.views.focus import focus_on_error
+from subscriptions.views.security import POLICY, page
+from subscriptions.views.taking import take
+
+View = Callable[[HttpRequest, Subscribable], HttpResponse]
+
+
+def of_newsletter(view: View) -> Callable[..., HttpResponse]:
+    """The view gets the newsletter; the private have no forms. No cookie is read, and none is set."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, name: str) -> HttpResponse:
+        found = Subscribable.objects.with_pages().named(name).first()
+        if found is None:
+            raise Http404
+        return view(request, found)
+
+    return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(wrapped))
+
+
+@xframe_options_exempt
+@of_newsletter
+def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
+    """The form alone, in a frame on one of the newsletter's sites; POST takes a sign-up and says so there."""
+    form = SignUpForm(request.POST if request.method == "POST" else None, subscribables=[newsletter])
+    if request.method == "POST" and is_open(newsletter) and form.is_valid():
+        how = How.WIDGET if request.GET.get("by") == "widget" else How.EMBED
+        response = take(request, form, how, "pages/embed/done.html")
+    else:
+        focus_on_error(form)
+        context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter)}
+        response = render(request, "pages/embed/form.html", context, status=400 if form.errors else 200)
+    response["Content-Security-Policy"] = _frame_policy(newsletter)
+    return response
+
+
+def _frame_policy(newsletter: Subscribable) -> str:
+    """Our own scripts and styles, and nobody around it but the newsletter's sites and our admin."""
+    around = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
+    return (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; worker-src 'self';"
+        f" img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {around}"
+    )
+
+
+@of_newsletter
+@page
+def subscribe(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
+    """Takes what a plain form on another site posts, and sends the reader back there if that is allowed."""
+    if request.method != "POST":
+        return HttpResponseRedirect(links.page_url(newsletter))
+    back = allowed(newsletter.embed_hosts, request.POST.get("return_to", ""))
+    form = SignUpForm(request.POST, subscribables=[newsletter])
+    if not is_open(newsletter):
+        return _again(request, newsletter, form, back, status=403)
+    if not form.is_valid():
+        return _again(request, newsletter, form, back, status=400)
+    answer = take(request, form, How.EMBED)
+    return HttpResponseRedirect(str(back), status=303) if back else answer
+
+
+def _again(
+    request: HttpRequest, newsletter: Subscribable, form: SignUpForm, back: Address | None, *, status: int
+) -> HttpResponse:
+    """The form on a page of ours, with what was wrong."""
+    focus_on_error(form)
+    context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "back": back or ""}
+    response = render(request, "pages/embed/again.html", context, status=status)
+    if back is not None:
+        # Browsers hold form-action against where an answer leads, too.
+        response["Content-Security-Policy"] = POLICY.replace(
+            "form-action 'self'", f"form-action 'self' {back.origin}"
+        )
+    return response

@@ -1,0 +1,138 @@
+"""Everything of one address, for who signed in by a mailed link."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.clock import utcnow
+from common.holdings import Holding, holdings
+from subscriptions import links
+from subscriptions.models import Destination, Subscription
+from subscriptions.services.erasing import count_held, erase, is_suppressed
+from subscriptions.services.exporting_held import held_as_json
+from subscriptions.services.leaving_all import is_received, leave_all, not_left
+from subscriptions.services.lines import succeeded
+from subscriptions.services.pausing import is_paused
+from subscriptions.services.signing_up import is_open
+from subscriptions.views import reader_session
+from subscriptions.views.reader_session import signed_in
+from subscriptions.views.rhythm import rhythm
+
+# Of each sort on the page; the document has all.
+SHOWN = 50
+MOST_NEWSLETTERS = 500
+
+
+@require_safe
+@signed_in
+def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
+    """Every newsletter of the address; each leads to its own page."""
+    now = utcnow()
+    rows = reader.subscriptions.select_related("subscribable").order_by("subscribable__title", "pk")
+    shown = list(rows[:MOST_NEWSLETTERS])
+    # What the reader changed from is not what they left.
+    changed = set(succeeded({row.pk for row in shown}).values_list("old", flat=True))
+    context = {
+        "reader": reader,
+        "entries": [_entry(row, now) for row in shown if is_received(row)],
+        "former": [_entry(row, now) for row in shown if not is_received(row) and row.pk not in changed],
+        "left": "left" in request.GET,
+    }
+    return render(request, "pages/mine.html", context)
+
+
+def _entry(subscription: Subscription, now: datetime) -> dict[str, Any]:
+    newsletter, begins = subscription.subscribable, subscription.receives_from
+    return {
+        "subscription": subscription,
+        "newsletter": newsletter,
+        "rhythm": rhythm(newsletter),
+        "url": links.manage_url(subscription),
+        "is_open": is_open(newsletter),
+        "is_paused": is_paused(subscription, now),
+        "begins": begins if begins is not None and begins > now else None,
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def leave_everything(request: HttpRequest, reader: Destination) -> HttpResponse:
+    """GET asks, POST leaves all of them."""
+    if request.method == "POST":
+        leave_all(destination=reader, now=utcnow())
+        return HttpResponseRedirect(reverse("subscriptions:mine") + "?left")
+    rows = not_left(reader).select_related("subscribable")
+    newsletters = [row.subscribable for row in rows if is_received(row)]
+    return render(request, "pages/mine_leave.html", {"reader": reader, "newsletters": newsletters})
+
+
+@require_safe
+@signed_in
+def data(request: HttpRequest, reader: Destination) -> HttpResponse:
+    """All that is held about the address, in words."""
+    parts = [part for part in (_part(holding, reader) for holding in holdings()) if part["rows"]]
+    return render(request, "pages/mine_data.html", {"reader": reader, "parts": parts})
+
+
+def _part(holding: Holding, reader: Destination) -> dict[str, Any]:
+    rows = list(islice(holding.rows(reader), SHOWN + 1))
+    return {
+        "title": holding.title,
+        "key": holding.key,
+        "rows": [list(_cells(holding, row)) for row in rows[:SHOWN]],
+        "more": holding.count(reader) - SHOWN if len(rows) > SHOWN else 0,
+    }
+
+
+def _cells(holding: Holding, row: Any) -> Iterator[tuple[Any, str]]:
+    """Title and value of all that is not empty."""
+    for name, title in holding.columns.items():
+        if (value := row.get(name)) not in (None, ""):
+            yield title, _shown(holding.words.get(value, value))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, datetime):
+        local = timezone.localtime(value)
+        return f"{date_format(local, 'DATE_FORMAT')}, {local:%H:%M}"
+    return str(value)
+
+
+@require_safe
+@signed_in
+def data_file(request: HttpRequest, reader: Destination) -> StreamingHttpResponse:
+    """The same, and all of it, to take along."""
+    response = StreamingHttpResponse(held_as_json(reader, now=utcnow()), content_type="application/json")
+    response.headers["Content-Disposition"] = 'attachment; filename="my-data.json"'
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
+    """GET says what goes and what stays, POST erases."""
+    suppressed = is_suppressed(reader)
+    if request.method != "POST":
+        context = {"reader": reader, "held": count_held(reader), "suppressed": suppressed}
+        return render(request, "pages/erase.html", context)
+    erase(destination=reader, now=utcnow())
+    response = render(request, "pages/erased.html", {"suppressed": suppressed})
+    reader_session.end(request, response)
+    return response
+
+
+@signed_in
+@require_POST
+def sign_out(request: HttpRequest, reader: Destination) -> HttpResponse:
+    """Back to where links are asked for."""
+    response = HttpResponseRedirect(reverse("subscriptions:sign_in"))
+    reader_session.end(request, response)
+    return response

@@ -1,0 +1,86 @@
+"""Who is signed in by a mailed link: in a cookie and a session of their own, never those of the admin.
+
+The cookie reaches nothing but /mine/, and ends after twelve hours whatever happens.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from importlib import import_module
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+
+from subscriptions.models import Destination
+from subscriptions.services.signing_in import spoken_by
+from subscriptions.views.security import page
+from subscriptions.views.speaking import speak
+
+COOKIE = "reader"
+PATH = "/mine/"
+AT_MOST = timedelta(hours=12)
+READER = "reader"
+View = Callable[..., HttpResponseBase]
+
+
+def begin(response: HttpResponse, destination: Destination) -> None:
+    """Signs the browser in, with a fresh key: whatever key it had before is worth nothing."""
+    session = _session(None)
+    session[READER] = destination.pk
+    session.set_expiry(AT_MOST)
+    session.save()
+    response.set_cookie(
+        COOKIE,
+        session.session_key or "",
+        max_age=AT_MOST,
+        path=PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def end(request: HttpRequest, response: HttpResponse) -> None:
+    """Signs the browser out, and makes what it had useless to whoever copied it."""
+    if key := request.COOKIES.get(COOKIE):
+        session = _session(key)
+        if READER in session:
+            session.flush()
+    response.delete_cookie(COOKIE, path=PATH, samesite="Lax")
+
+
+def reader_of(request: HttpRequest) -> Destination | None:
+    """Who is signed in. An admin's session is none of a reader."""
+    key = request.COOKIES.get(COOKIE)
+    pk = _session(key).get(READER) if key else None
+    return Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
+
+
+def signed_in(view: View) -> View:
+    """The view gets the reader's Destination; others are sent to where links are asked for.
+
+    (The referrer stays as it is on all pages, same-origin: without one, CSRF checks fail under https.)
+    """
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        reader = reader_of(request)
+        if reader is None:
+            ended = "?ended" if COOKIE in request.COOKIES else ""
+            response: HttpResponseBase = HttpResponseRedirect(reverse("subscriptions:sign_in") + ended)
+        else:
+            speak(spoken_by(reader))
+            response = page(cast("Any", view))(request, reader, *args, **kwargs)
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["X-Robots-Tag"] = "noindex"
+        return response
+
+    return wrapped
+
+
+def _session(key: str | None) -> SessionBase:
+    store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
+    return store(key)

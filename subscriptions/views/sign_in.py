@@ -1,0 +1,86 @@
+"""Asking for a sign-in link, and using it."""
+
+import time
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import get_language_from_request, gettext
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common.clock import utcnow
+from subscriptions.forms_sign_in import SignInForm
+from subscriptions.models import Destination
+from subscriptions.services import signing_in
+from subscriptions.services.limiting import OverLimit
+from subscriptions.views import reader_session
+from subscriptions.views.security import page
+from subscriptions.views.speaking import speak
+from subscriptions.views.tokens import by_token
+
+# What a known address costs more than another is over by then, so the clock tells nothing.
+SAME_TIME_SECONDS = 0.05
+
+
+@csrf_exempt  # it changes nothing for whoever is signed in
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """GET shows the form; POST mails a link, and says the same in the same time whatever the address."""
+    if request.method != "POST":
+        return _form(request, SignInForm(), ended="ended" in request.GET)
+    form = SignInForm(request.POST)
+    if not form.is_valid():
+        return _form(request, form, status=400)
+    begun = time.monotonic()
+    response = _asked(request, form)
+    response.headers["Cache-Control"] = "no-store"
+    time.sleep(max(0.0, SAME_TIME_SECONDS - (time.monotonic() - begun)))
+    return response
+
+
+def _asked(request: HttpRequest, form: SignInForm) -> HttpResponse:
+    email = form.cleaned_data["email"]
+    ip, language = request.META.get("REMOTE_ADDR", ""), get_language_from_request(request)
+    try:
+        if not form.is_trap_sprung:
+            signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)
+    except OverLimit as over:
+        # How often an address was asked for is nobody's business; how often somebody asked is their own.
+        if over.scope == "ip":
+            said = gettext("That was often, from your connection. Please try again in an hour.")
+            form.add_error(None, said)
+            return _form(request, form, status=429)
+    return render(request, "pages/sign_in_sent.html", {"email": email, "minutes": signing_in.MINUTES})
+
+
+def _form(request: HttpRequest, form: SignInForm, *, status: int = 200, ended: bool = False) -> HttpResponse:
+    return render(request, "pages/sign_in.html", {"form": form, "ended": ended}, status=status)
+
+
+@by_token
+def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
+    """GET shows one button, for programs open the links of mails, too; POST spends the link."""
+    try:
+        if request.method == "POST" and not _is_from_elsewhere(request):
+            return _let_in(signing_in.use_link(token=token, now=utcnow()))
+        reader = signing_in.awaiting(token=token, now=utcnow())
+    except signing_in.SpentLink as error:
+        response = render(request, "pages/sign_in_spent.html", {"reason": str(error)}, status=400)
+        # Django logs the path of a 4xx answer, and here that was a key.
+        response._has_been_logged = True  # type: ignore[attr-defined]
+        return response
+    speak(signing_in.spoken_by(reader))
+    return render(request, "pages/sign_in_confirm.html", {"reader": reader})
+
+
+def _is_from_elsewhere(request: HttpRequest) -> bool:
+    """Whether another site's page posted it: nobody is signed in to somebody else's address unawares."""
+    return request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+
+
+def _let_in(reader: Destination) -> HttpResponse:
+    response = HttpResponseRedirect(reverse("subscriptions:mine"))
+    reader_session.begin(response, reader)
+    return response

@@ -1,0 +1,96 @@
+"""What the pages of one subscription show."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from subscriptions import links
+from subscriptions.forms_manage import DetailsForm, PauseForm
+from subscriptions.models import Subscribable, Subscription, Switch
+from subscriptions.rules.wall_clock import wall
+from subscriptions.rules.words import clock_words
+from subscriptions.services.leaving import can_undo
+from subscriptions.services.lines import successor
+from subscriptions.services.paces import Cost, cost_of_now, plan, siblings
+from subscriptions.services.pausing import is_paused
+from subscriptions.services.signing_up import is_open
+from subscriptions.services.switching import away, here, is_over, still_to_come
+from subscriptions.views.rhythm import rhythm, zone_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Another newsletter of the same posts."""
+
+    newsletter: Subscribable
+    rhythm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A switch under way, as its reader sees it. `at` is empty where so many `posts` have to come first."""
+
+    old: Subscribable
+    new: Subscribable
+    rhythm: str
+    at: datetime | None
+    clock: str
+    posts: int
+    time_zone: str
+    zone: str
+    is_over: bool
+    may_repeat: bool
+    cost: Cost
+
+
+def shown(subscription: Subscription, now: datetime) -> dict[str, Any]:
+    newsletter, page_url = subscription.subscribable, links.page_url(subscription.subscribable)
+    goes, comes = away(subscription), here(subscription)
+    is_active = subscription.status == Subscription.Status.CONFIRMED and subscription.ended_at is None
+    return {
+        "subscription": subscription,
+        "newsletter": newsletter,
+        "rhythm": rhythm(newsletter),
+        "page_url": page_url,
+        "archive_url": f"{page_url}archive/" if page_url else "",
+        "is_open": is_open(newsletter),
+        "is_active": is_active,
+        "paused_until": subscription.paused_until if is_paused(subscription, now) else None,
+        "change": change(goes, now) if goes and is_active else None,
+        "coming": change(comes, now) if comes and is_active else None,
+        "choices": choices(siblings(newsletter, now=now)) if is_active and not comes else [],
+        "successor": None if is_active else successor(subscription),
+        "can_undo": can_undo(subscription=subscription, now=now),
+        "manage_url": links.manage_url(subscription),
+        "unsubscribe_url": links.unsubscribe_url(subscription),
+    }
+
+
+def forms_of(subscription: Subscription, now: datetime) -> dict[str, Any]:
+    return {
+        "form": DetailsForm(subscription=subscription),
+        "pause": PauseForm(newsletter=subscription.subscribable, now=now),
+    }
+
+
+def choices(newsletters: list[Subscribable]) -> list[Choice]:
+    return [Choice(one, rhythm(one)) for one in newsletters]
+
+
+def change(switch: Switch, now: datetime) -> Change:
+    old, new, zone = switch.old.subscribable, switch.new.subscribable, switch.rarer.time_zone
+    over = is_over(switch, now)
+    return Change(
+        old=old,
+        new=new,
+        rhythm=rhythm(new),
+        at=switch.at,
+        clock=clock_words(wall(switch.at, ZoneInfo(zone)).time()) if switch.at else "",
+        posts=still_to_come(switch),
+        time_zone=zone,
+        zone=zone_in_words(ZoneInfo(zone)),
+        is_over=over,
+        may_repeat=not over and not plan(old=old, new=new, now=now).is_nested,
+        cost=cost_of_now(old=old, new=new),
+    )

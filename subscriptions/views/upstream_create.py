@@ -1,0 +1,72 @@
+"""/v0/subscription/create: what upstream's forms post to, and its links to subscribe again lead to."""
+
+from collections.abc import Iterator
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common import kinds
+from subscriptions.forms import SignUpForm
+from subscriptions.models import Subscribable
+from subscriptions.rules.origin import How
+from subscriptions.rules.upstream_fields import Asked, WrongFields, asked
+from subscriptions.services.signing_up import is_open
+from subscriptions.views.focus import focus_on_error
+from subscriptions.views.security import page
+from subscriptions.views.taking import take
+
+
+class OldForm(SignUpForm):
+    """What stood on a form of upstream's time is not known, so it proves no words."""
+
+    @property
+    def consent(self) -> str:
+        return super().consent if self.data.get("shown") else ""
+
+
+@csrf_exempt  # old forms have no token, and it changes nothing for whoever is signed in here
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def create(request: HttpRequest) -> HttpResponse:
+    """GET shows the form, filled in; POST takes a sign-up, in upstream's words or in ours."""
+    try:
+        wanted = asked(_pairs(request))
+        newsletter = _newsletter(wanted)
+    except WrongFields as error:
+        return render(request, "pages/upstream/refused.html", {"reason": str(error)}, status=400)
+    filled = {"email": wanted.email, "name": wanted.name}
+    if request.method != "POST":
+        return _form(request, newsletter, OldForm(initial=filled, subscribables=[newsletter]))
+    form = OldForm({**request.POST.dict(), **filled}, subscribables=[newsletter])
+    if is_open(newsletter) and form.is_valid():
+        return take(request, form, How.V0)
+    return _form(request, newsletter, form, status=400)
+
+
+def _form(
+    request: HttpRequest, newsletter: Subscribable, form: SignUpForm, *, status: int = 200
+) -> HttpResponse:
+    focus_on_error(form)
+    context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "is_upstream": True}
+    return render(request, "pages/embed/again.html", context, status=status)
+
+
+def _pairs(request: HttpRequest) -> Iterator[tuple[str, str]]:
+    """The form's fields; those of the address count where the form says nothing."""
+    for name, values in request.POST.lists():
+        yield from ((name, str(value)) for value in values)
+    for name, values in request.GET.lists():
+        if name not in request.POST:
+            yield from ((name, value) for value in values)
+
+
+def _newsletter(wanted: Asked) -> Subscribable:
+    """The private are not there; bridges, and accounts, are an administrator's to subscribe."""
+    found = Subscribable.objects.with_pages().named(wanted.newsletter).first()
+    if found is None:
+        raise WrongFields("There is no newsletter of that name (subscribableName).")
+    if not kinds.get(found.channel).public_sign_up or wanted.type != found.channel:
+        raise WrongFields("Such a subscription must be made by an administrator.")
+    return found

@@ -1,0 +1,105 @@
+"""/v0/subscription/confirm and /remove: the links in letters that upstream sent, leading to our own pages."""
+
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common.clock import utcnow
+from common.signing import BROKEN, TokenError
+from subscriptions import links
+from subscriptions.models import Subscription
+from subscriptions.rules.invitations import Suffix
+from subscriptions.services.upstream_links import (
+    Gone,
+    Uncheckable,
+    is_waiting,
+    let_confirm,
+    subscription_of,
+)
+from subscriptions.views.confirm import ask
+from subscriptions.views.confirm import confirm as confirm_page
+from subscriptions.views.leave import unsubscribe as leave_page
+from subscriptions.views.security import token_page
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def by_invitation(view: View) -> Callable[..., HttpResponse]:
+    """GET and HEAD show, POST acts; no cookie, no CSRF token. A link that proves nothing opens nothing."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest) -> HttpResponse:
+        try:
+            return view(request)
+        except Gone as error:
+            return render(request, "pages/upstream/gone.html", {"reason": str(error)})
+        except Uncheckable as error:
+            return render(request, "pages/upstream/uncheckable.html", {"reason": str(error)}, status=400)
+        except TokenError as error:
+            return render(request, "pages/bad_link.html", {"reason": str(error)}, status=400)
+
+    return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(token_page(wrapped)))
+
+
+@by_invitation
+def confirm(request: HttpRequest) -> HttpResponse:
+    """Our page of the same, as long as the link stands: upstream's end after CONFIRM_HOURS, like ours."""
+    invitation = _one(request, "invitation")
+    found = _found(request, invitation, Suffix.CONFIRM)
+    if found is None:
+        return _ours(confirm_page, "confirm", request, invitation)
+    if is_waiting(found, now=utcnow()):
+        if request.method != "POST":
+            return ask(request, [found])
+        let_confirm(subscription=found)
+    return _ours(confirm_page, "confirm", request, _confirm_token(found))
+
+
+def _confirm_token(found: Subscription) -> str:
+    """Where nobody waits any more, the page says what has become of it, however old the link is."""
+    waits = found.status == Subscription.Status.UNCONFIRMED
+    return _token(links.confirm_url(found, now=found.added_at if waits else utcnow()))
+
+
+@by_invitation
+def remove(request: HttpRequest) -> HttpResponse:
+    """Our page of the same; a second time it says the same."""
+    invitation = _one(request, "invitation")
+    found = _found(request, invitation, Suffix.REMOVE)
+    if found is None:
+        token = f"{_one(request, 'subscriptionId')}-{invitation}"
+    else:
+        token = _token(links.unsubscribe_url(found))
+    return _ours(leave_page, "unsubscribe", request, token)
+
+
+def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, token: str) -> HttpResponse:
+    """Our page, as if the reader had come by a link of ours: what is on it leads on from there."""
+    by_our_link = copy(request)
+    try:
+        by_our_link.path = reverse(f"subscriptions:{name}", args=[token])
+    except NoReverseMatch as error:
+        raise TokenError(gettext(BROKEN)) from error
+    return page(by_our_link, token)
+
+
+def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscription | None:
+    """Whom upstream knew by that number. None: it may be a number of ours, which only our tokens prove."""
+    number = _one(request, "subscriptionId")
+    return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
+
+
+def _one(request: HttpRequest, name: str) -> str:
+    """Trimmed, as upstream does. What a form says counts before what its address says."""
+    return (request.POST.get(name) or request.GET.get(name, "")).strip()
+
+
+def _token(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]

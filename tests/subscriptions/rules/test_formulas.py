@@ -1,0 +1,25 @@
+"""What a spreadsheet would run is made text, and comes back as it was."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from subscriptions.rules.formulas import as_text, from_text
+
+CELLS = st.text(alphabet="'=+-@\t\rabc", max_size=6) | st.text(max_size=20)
+
+
+@given(CELLS)
+@example("'=1")
+@example("''")
+def test_every_cell_comes_back_as_it_was(cell: str) -> None:
+    assert from_text(as_text(cell)) == cell
+
+
+@given(CELLS)
+def test_no_cell_begins_like_a_formula(cell: str) -> None:
+    assert as_text(cell)[:1] not in tuple("=+-@\t\r")
+
+
+def test_plain_cells_stay_as_they_are() -> None:
+    assert as_text("Ada O’Brien") == "Ada O’Brien"
+    assert as_text("'tis") == "'tis" == from_text("'tis")

@@ -1,0 +1,93 @@
+"""Whose export a list is, and which of its columns is which."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subscriptions.rules.list_headings import COLUMNS, STATUSES, NoList, heading
+
+MAILCHIMP = (
+    "Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,LATITUDE,"
+    "LONGITUDE,GMTOFF,DSTOFF,TIMEZONE,CC,REGION"
+)
+
+
+def row(head: str, line: str) -> dict[str, str]:
+    cells = heading(head.split(",")).row(line.split(","))
+    return {name: text for name, text in cells.items() if text}
+
+
+@pytest.mark.parametrize(
+    ("program", "head"),
+    [
+        ("Mailchimp", f"{MAILCHIMP},LAST_CHANGED,LEID,EUID,NOTES,TAGS"),
+        ("Substack", "email,active_subscription,expiry,plan,email_disabled,created_at,first_payment_at"),
+        ("Ghost", "id,email,name,note,subscribed_to_emails,complimentary_plan,stripe_customer_id,created_at"),
+        ("Buttondown", "id,creation_date,email_address,notes,metadata,tags,referrer_url,type"),
+        ("beehiiv", "email,First Name,Last Name,status,tier,created_at,stripe_customer_id"),
+        ("listmonk", "uuid,email,name,attributes,status,created_at,updated_at"),
+        ("", "email,name,status,added"),
+    ],
+)
+def test_exports_of_other_programs_are_known_by_their_headings(program: str, head: str) -> None:
+    assert heading(head.split(",")).program == program
+
+
+def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
+    tail = "1,2018-02-05 19:28:23,,2018-02-06 19:28:23,192.0.2.7,,,,,,,"
+    usual = {
+        "name": "Ada Lovelace",
+        "added": "2018-02-05 19:28:23",
+        "confirmed": "2018-02-06 19:28:23",
+        "consent_ip": "192.0.2.7",
+    }
+    here = row(f"{MAILCHIMP},LEID", f"a@example.org,Ada,Lovelace,{tail},9")
+    assert usual.items() <= here.items()
+    assert here["status"] == "confirmed"
+    gone = row(f"{MAILCHIMP},UNSUB_TIME,LEID", f"a@example.org,Ada,Lovelace,{tail},2020-01-01 10:00:00,9")
+    assert (gone["status"], gone["left"]) == ("unsubscribed", "2020-01-01 10:00:00")
+    cleaned = row(f"{MAILCHIMP},CLEAN_TIME,LEID", f"a@example.org,,,{tail},2020-01-01 10:00:00,9")
+    assert cleaned["status"] == "suppressed"
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "status"),
+    [
+        ("email,active_subscription,expiry,email_disabled", "a@example.org,false,,false", "confirmed"),
+        ("email,active_subscription,expiry,email_disabled", "a@example.org,true,,true", "unsubscribed"),
+        ("email,subscribed_to_emails,created_at", "a@example.org,true,2024-01-01", "confirmed"),
+        ("email,subscribed_to_emails,created_at", "a@example.org,false,2024-01-01", "unsubscribed"),
+        ("email_address,type,creation_date,metadata", "a@example.org,regular,,", "confirmed"),
+        ("email_address,type,creation_date,metadata", "a@example.org,unactivated,,", "unconfirmed"),
+        ("email,status,tier,created_at", "a@example.org,pending,free,", "unconfirmed"),
+        ("email,status,tier,created_at", "a@example.org,inactive,free,", "unsubscribed"),
+        ("uuid,email,attributes,status", ",a@example.org,{},blocklisted", "suppressed"),
+        ("email,confirmed", "a@example.org,2024-01-01", "confirmed"),
+        ("email,left,confirmed", "a@example.org,2024-01-02,2024-01-01", "unsubscribed"),
+        ("email,name", "a@example.org,Ada", ""),
+        ("email,status", "a@example.org,maybe", "maybe"),
+    ],
+)
+def test_the_status_is_what_the_line_tells_in_whatever_words(head: str, line: str, status: str) -> None:
+    assert row(head, line).get("status", "") == status
+
+
+@pytest.mark.parametrize("head", ["name,status", "", "a@example.org", "email,Email", "name,e-mail,E-Mail"])
+def test_a_heading_without_one_email_is_none(head: str) -> None:
+    with pytest.raises(NoList):
+        heading(head.split(","))
+
+
+def test_a_column_that_nobody_reads_may_come_twice() -> None:
+    assert row("email,note,note,UNSUB_CAMPAIGN_ID,UNSUB_CAMPAIGN_ID", "a@example.org,1,2,3,4") == {
+        "email": "a@example.org"
+    }
+
+
+@given(st.permutations(COLUMNS), st.data())
+def test_our_own_columns_are_found_in_any_order(names: list[str], data: Any) -> None:
+    cells = {name: f"text of {name}" for name in names} | {"status": data.draw(st.sampled_from(STATUSES))}
+    read = heading([name.upper() for name in names]).row([cells[name] for name in names])
+    assert {name: read[name] for name in names} == cells

@@ -1,0 +1,42 @@
+"""What the admin sees of sign-ups."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from common.clock import utcnow
+from subscriptions.models import Consent
+from subscriptions.rules.origin import How, Origin
+from subscriptions.services.consenting import consent, record_consents
+from subscriptions.services.signing_up import sign_up
+from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def page(client: Client, row: object, model: str) -> str:
+    url = reverse(f"admin:subscriptions_{model}_change", args=[row.pk])  # type: ignore[attr-defined]
+    return client.get(url).content.decode()
+
+
+def test_a_subscribers_page_shows_the_proof_of_consent(admin_client: Client) -> None:
+    reader = SubscriptionFactory(subscribable=SubscribableFactory(keep_ip=True))
+    origin = Origin(How.EMBED, ip="203.0.113.7", words="Yes, <b>please</b>.")
+    record_consents([consent(reader, Consent.Act.ASKED, origin, at=NOW)])
+    shown = page(admin_client, reader, "subscription")
+    for said in ("Consent", "asked for it", "embed", "Yes, &lt;b&gt;please&lt;/b&gt;.", "203.0.113.7"):
+        assert said in shown
+
+
+def test_a_newsletters_page_says_how_many_sign_ups_were_turned_away(
+    admin_client: Client, settings: object
+) -> None:
+    settings.SIGN_UP_LIMITS = "ip=1/hour"  # type: ignore[attr-defined]
+    letter = SubscribableFactory()
+    assert "turned away" not in page(admin_client, letter, "subscribable")
+    for number in range(3):
+        email = f"reader{number}@example.org"
+        sign_up(subscribables=[letter], email=email, name="", origin=Origin(ip="172.18.0.2"), now=utcnow())
+    shown = page(admin_client, letter, "subscribable")
+    assert "2 sign-ups got no mail" in shown
+    assert "TRUSTED_PROXIES" in shown

@@ -1,0 +1,105 @@
+"""Nobody's mailbox is flooded through us, whoever asks and by whichever way."""
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from django.conf import settings as project
+from django.core.cache import cache
+from django.test import Client
+
+from common.clock import utcnow
+from delivery.models import Delivery
+from delivery.services.notices import take_notices
+from subscriptions.models import Destination, Subscription
+from subscriptions.rules.limits import parse_limits
+from subscriptions.services.limiting import refusals
+from tests.factories import NOW, SubscribableFactory
+
+pytestmark = pytest.mark.django_db
+thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.slow)])
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An attacker does not wait for our answers, and asks by many connections."""
+    monkeypatch.setattr("subscriptions.views.same_time.SECONDS", 0.0)
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def usual(scope: str) -> int:
+    """The smallest of its limits."""
+    limits = parse_limits(project.SIGN_UP_LIMITS)
+    return min(limit.most for limit in limits if limit.scope == scope)
+
+
+def mails() -> int:
+    take_notices(now=NOW)
+    return Delivery.objects.count()
+
+
+def post(client: Client, path: str, email: str, ip: str) -> bytes:
+    answer = client.post(path, {"email": email, "newsletter": ["weekly"]}, REMOTE_ADDR=ip)
+    assert answer.status_code in (200, 202)
+    return bytes(answer.content.replace(email.encode(), b""))
+
+
+@thousands
+def test_very_many_addresses_from_one_reader(client: Client, many: int) -> None:
+    letter = SubscribableFactory(name="weekly")
+    pages = {post(client, "/s/weekly/", f"r{n:04}@example.org", "198.51.100.7") for n in range(many)}
+    assert len(pages) == 1
+    assert mails() == usual("ip") == Subscription.objects.count() == Destination.objects.count()
+    assert sum(refusals(letter, now=utcnow()).values()) == many - usual("ip")
+
+
+@thousands
+def test_one_address_from_very_many_readers(client: Client, many: int) -> None:
+    SubscribableFactory(name="weekly")
+    for number in range(many):
+        post(client, "/s/weekly/", "ada@example.org", f"198.51.{number // 250}.{number % 250}")
+    assert mails() == 1
+
+
+def test_one_address_from_many_readers_for_all_newsletters(client: Client) -> None:
+    letters = SubscribableFactory.create_batch(40)
+    for number, letter in enumerate(letters):
+        post(client, f"/s/{letter.name}/", "ada@example.org", f"198.51.100.{number}")
+    assert mails() == usual("address")
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/subscribables/weekly/subscribe/"])
+def test_no_way_in_leads_past_the_limits(client: Client, path: str, settings: Any) -> None:
+    settings.SIGN_UP_LIMITS = "ip=4/hour"
+    SubscribableFactory(name="weekly")
+    for number in range(12):
+        post(client, path, f"reader{number}@example.org", "198.51.100.7")
+    assert mails() == 4
+
+
+def test_a_forged_header_makes_nobody_another_reader(client: Client, settings: Any) -> None:
+    settings.SIGN_UP_LIMITS = "ip=4/hour"
+    SubscribableFactory(name="weekly")
+    for number in range(12):
+        client.post(
+            "/s/weekly/",
+            {"email": f"reader{number}@example.org"},
+            headers={"X-Forwarded-For": f"198.51.100.{number}"},
+        )
+    assert mails() == 4
+
+
+def test_readers_behind_our_own_proxy_are_told_apart(client: Client, settings: Any) -> None:
+    settings.SIGN_UP_LIMITS = "ip=1/hour"
+    settings.TRUSTED_PROXIES = [ip_network("127.0.0.0/8")]
+    SubscribableFactory(name="weekly")
+    for number in range(6):
+        client.post(
+            "/s/weekly/",
+            {"email": f"reader{number}@example.org"},
+            headers={"X-Forwarded-For": f"198.51.100.{number % 3}"},
+        )
+    assert mails() == 3
