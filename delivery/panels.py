@@ -5,12 +5,14 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import link_to, list_link, table, when
+from common.admin_html import link_to, list_link, listed, paragraph, table, when
 from common.clock import utcnow
 from common.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
+from delivery.admin.growth import of_newsletter
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.admin.preview import preview
 from delivery.admin.template_panels import letters
@@ -33,6 +35,7 @@ def install() -> None:
     """Called once, when the app is ready."""
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
+    add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15))
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
     add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25))
     add_panel("subscriptions.Subscribable", Panel("Preview", preview, order=30, is_beside=True))
@@ -96,15 +99,31 @@ def sent_to_subscriber(subscription: Subscription) -> SafeString:
 
 
 def sent_to(destination: Destination) -> SafeString:
-    """The newest deliveries to an address, of all newsletters."""
+    """How many deliveries to an address there are of each state, and the newest; of all newsletters."""
     rows = _deliveries(destination)
     shown = [_row(row) for row in rows[:SENT_SHOWN]]
     if len(rows) > SENT_SHOWN:
-        more = list_link(Delivery, "Older ones", q=destination.core)
+        more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
-    return table(
+    newest = table(
         ("what", "newsletter", "state", "sent", "in the server’s words"), shown, "Nothing was sent so far."
     )
+    return format_html("{}{}", _by_state(destination), newest) if shown else newest
+
+
+def _by_state(destination: Destination) -> SafeString:
+    """ "12 sent, 1 failed", each with a link to those."""
+    counts = Delivery.objects.filter(destination=destination).order_by("state").values_list("state")
+    links = [
+        list_link(
+            Delivery,
+            f"{count:,} {Delivery.State(state).label.lower()}",
+            destination__id__exact=destination.pk,
+            state__exact=state,
+        )
+        for state, count in counts.annotate(n=Count("pk"))
+    ]
+    return paragraph(listed(links))
 
 
 def bounces_of_delivery(delivery: Delivery) -> SafeString | str:

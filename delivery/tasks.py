@@ -5,6 +5,7 @@ from common.clock import utcnow
 from common.passes import PASS_BUDGET, single_pass
 from delivery.services import reaping
 from delivery.services.alerting import tell_admins
+from delivery.services.calling_webhooks import call_due
 from delivery.services.collecting_bounces import read_bounces
 from delivery.services.completing import complete_due
 from delivery.services.draft_alerts import tell_of_drafts
@@ -44,6 +45,12 @@ def alert() -> None:
     tell_admins(now=utcnow())
     tell_of_drafts(now=utcnow())
     tell_of_pauses(now=utcnow())
+
+
+@shared_task(name="delivery.webhooks")
+@single_pass
+def webhooks() -> None:
+    call_due(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.bounces")

@@ -1,8 +1,8 @@
-"""The admin pages of what others' apps keep: people, API tokens, schedules. All in the admin's one look."""
+"""The admin pages of what others' apps keep: people, schedules. All in the admin's one look."""
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
@@ -14,16 +14,16 @@ from django_celery_beat.models import (
     PeriodicTask,
     SolarSchedule,
 )
-from rest_framework.authtoken.admin import TokenAdmin as DrfTokenAdmin
-from rest_framework.authtoken.models import TokenProxy
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
 from common.admin_html import moment_of
+from feedletter_site.api.admin import ApiTokenAdmin
 
-for model in (User, Group, TokenProxy, PeriodicTask, IntervalSchedule, CrontabSchedule):
+__all__ = ["ApiTokenAdmin"]
+
+for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
     admin.site.unregister(model)
 # Nothing of ours ticks by the sun or once at an hour.
 for model in (SolarSchedule, ClockedSchedule):
@@ -52,31 +52,6 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
 @admin.register(Group)
 class GroupAdmin(Chosen, DjangoGroupAdmin):  # type: ignore[misc]
     pass
-
-
-@admin.register(TokenProxy)
-class TokenAdmin(DrfTokenAdmin, ModelAdmin):  # type: ignore[misc]
-    """A token is shown once, when it is made."""
-
-    list_display = ("user", "shown_key", "made")
-    list_display_links = ("user",)
-    list_filter = ()
-    made = moment_of("created", "made")
-
-    @display(description="token")
-    def shown_key(self, token: Any) -> str:
-        return f"{token.key[:4]}…"
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if not change:
-            messages.warning(
-                request, f"The token of {obj.user} is {obj.key}. Keep it: it is shown this once."
-            )
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Another user's needs another token.
-        return False
 
 
 LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}

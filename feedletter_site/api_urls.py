@@ -1,31 +1,39 @@
-"""/api/v1/: read endpoints for staff, the public sign-up and the public schema."""
+"""/api/v1/: for staff and tokens, the public sign-up and the public schema."""
 
-from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView
+from django.urls import include, path, re_path
 from rest_framework.routers import DefaultRouter
 
+from delivery.api.newsletters import SendableSubscribableViewSet
 from delivery.api.views import DeliveryViewSet, IssueViewSet
-from feeds.api.views import FeedViewSet, ItemViewSet
+from feedletter_site.api.views import NothingHere, SchemaView
+from subscriptions.api.destinations import DestinationViewSet
+from subscriptions.api.feeds import DroppableFeedViewSet, ExcludableItemViewSet
 from subscriptions.api.subscribe import SubscribeView
-from subscriptions.api.views import DestinationViewSet, SubscribableViewSet, SubscriptionViewSet
+from subscriptions.api.subscribers import SubscriptionViewSet
 
 
 class Router(DefaultRouter):
     # A newsletter's name may end in “.json”.
     include_format_suffixes = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        # A redirect to the slash would turn a POST into a GET.
+        self.trailing_slash = "/?"
+
 
 router = Router()
-router.register("feeds", FeedViewSet, basename="api-feed")
-router.register("items", ItemViewSet, basename="api-item")
-router.register("subscribables", SubscribableViewSet, basename="api-subscribable")
+router.register("feeds", DroppableFeedViewSet, basename="api-feed")
+router.register("items", ExcludableItemViewSet, basename="api-item")
+router.register("subscribables", SendableSubscribableViewSet, basename="api-subscribable")
 router.register("subscriptions", SubscriptionViewSet, basename="api-subscription")
 router.register("destinations", DestinationViewSet, basename="api-destination")
 router.register("issues", IssueViewSet, basename="api-issue")
 router.register("deliveries", DeliveryViewSet, basename="api-delivery")
 
 urlpatterns = [
-    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("schema/", SchemaView.as_view(), name="api-schema"),
     path("subscribables/<str:name>/subscribe/", SubscribeView.as_view(), name="api-subscribe"),
     path("", include(router.urls)),
+    re_path(r"^[\s\S]*\Z", NothingHere.as_view(), name="api-nothing"),
 ]

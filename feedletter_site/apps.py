@@ -10,5 +10,5 @@ class SiteConfig(AppConfig):
         from feedletter_site import checks, hook_checks  # noqa: F401 - registers the checks
         from feedletter_site.schedule import after_migrate
 
-        # (The signal is sent for apps with models, which this one has none of.)
+        # (It needs the tables of django_celery_beat, which are there when this app's may not be yet.)
         post_migrate.connect(after_migrate, sender=apps.get_app_config("django_celery_beat"))

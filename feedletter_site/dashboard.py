@@ -14,9 +14,11 @@ from django.utils import timezone
 from common.admin_html import add_url, list_url, object_url
 from common.clock import utcnow
 from common.text import counted, shortened
+from delivery.admin.growth import drawn as growth_drawn
 from delivery.admin.restoring import restored
-from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain
+from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.services.approving import drafts
+from delivery.services.claiming_calls import TEST
 from delivery.services.draft_alerts import goes_out
 from delivery.services.refusals import why
 from feedletter_site.feed_health import feed_health
@@ -28,6 +30,8 @@ DAYS = 28
 COMING = 6
 LONGEST_REASON = 200
 FAILED_LATELY = timedelta(days=7)
+# A webhook that fails for less may mend itself.
+LONG_ENOUGH = timedelta(hours=1)
 # Workers look every few seconds: what is still due after this long, nobody looks at.
 OVERDUE = timedelta(minutes=10)
 
@@ -59,7 +63,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             tiles=tiles(), bars=bars, letters=sum(bar.count for bar in bars), coming=coming(), days=DAYS
         )
         context.update(drafts=waiting_drafts(), more_drafts=max(drafts().count() - COMING, 0))
-        context.update(feed_health=feed_health(utcnow()))
+        context.update(feed_health=feed_health(utcnow()), growth=growth_drawn(None))
     return context
 
 
@@ -103,6 +107,9 @@ def in_trouble() -> list[Alert]:
     # What only waits for a pause to end is no trouble by itself.
     held = Delivery.objects.filter(state="held").exclude(held_for__in=("pause", "restore"))
     paused = Subscribable.objects.filter(sending_paused_at__isnull=False)
+    deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - LONG_ENOUGH)
+    lately = WebhookCall.objects.filter(created_at__gte=utcnow() - FAILED_LATELY)
+    untold = lately.filter(state="failed").exclude(kind=TEST)
     found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
         (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
@@ -113,6 +120,8 @@ def in_trouble() -> list[Alert]:
         (failed, "delivery failed this week", {"state__exact": "failed"}),
         (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
         (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),
+        (Webhook.objects.filter(deaf), "webhook is not reached", {}),
+        (untold, "call of a webhook failed this week", {"state__exact": "failed"}),
     )
     return [alert for rows, words, filters in found for alert in _alert(rows, words, filters)]
 

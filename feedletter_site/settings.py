@@ -9,6 +9,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 from feedletter_site import env
+from subscriptions.rules.limits import parse_limits
 
 VERSION = "0.1.0.dev0"  # as in pyproject.toml
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -60,6 +61,12 @@ POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number,
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours", int))
+# The secret (`feedletter.secret.salt`) with which the Scala feedletter proved its links, to honour them here.
+UPSTREAM_SALT = env.text("UPSTREAM_SALT")
+# How many mails sign-ups may cause (docs/operating.md); what is not named has its usual limit.
+SIGN_UP_LIMITS = env.checked(
+    "SIGN_UP_LIMITS", "", "limits such as ip=10/hour, ip=30/day, address=10/day", parse_limits
+)
 # Python modules with an operator's own code for newsletters (docs/hooks.md); no other is ever loaded.
 HOOK_MODULES = env.listing("HOOK_MODULES")
 
@@ -82,7 +89,6 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
-    "rest_framework.authtoken",
     "drf_spectacular",
     "django_celery_beat",
     "feeds",
@@ -95,6 +101,7 @@ MIDDLEWARE = [
     "feedletter_site.middleware.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "feedletter_site.languages.LanguageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -126,7 +133,17 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+# What readers' pages and mails speak, each by its own name (locale/; docs/customising.md). Admin and API
+# speak English.
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "Deutsch"),
+    ("es", "Español"),
+    ("fr", "Français"),
+    ("pt", "Português"),
+]
 LANGUAGE_CODE = "en"
+LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)
@@ -167,17 +184,33 @@ CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "feedletter_site.api.authentication.TokenAuthentication",
+        "feedletter_site.api.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
+    "DEFAULT_PERMISSION_CLASSES": ["common.api.permissions.MayUse"],
+    "DEFAULT_THROTTLE_CLASSES": ["common.api.throttling.Throttle"],
+    "DEFAULT_PARSER_CLASSES": ["common.api.bodies.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
-    "PAGE_SIZE": 100,
-    "DEFAULT_THROTTLE_RATES": {"subscribe": "30/hour"},
+    "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
+    "EXCEPTION_HANDLER": "common.api.problems.handler",
+    "URL_FORMAT_OVERRIDE": None,
+    # `api` is for each token and each person, `api_anonymous` for each address that has shown neither.
+    "DEFAULT_THROTTLE_RATES": {"api": "600/minute", "api_anonymous": "60/minute", "subscribe": "30/hour"},
 }
-SPECTACULAR_SETTINGS = {"TITLE": "Feedletter", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Feedletter",
+    "VERSION": "1",
+    "DESCRIPTION": "Feeds, newsletters, subscribers, issues and deliveries. In words: docs/api.md.",
+    "OAS_VERSION": "3.1.0",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "IssueState": "delivery.rules.progress.STATES",
+        "DeliveryState": "delivery.models.Delivery.State",
+    },
+    "SERVE_INCLUDE_SCHEMA": False,
+}
 
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -197,11 +230,15 @@ CELERY_TASK_ROUTES = {
         ("delivery", "send"),
         ("delivery", "reap"),
         ("delivery", "bounces"),
+        ("delivery", "webhooks"),
     )
 } | {
     # Seldom and short, beside the stage they serve.
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
+    "subscriptions.expire": {"queue": "assign"},
+    "subscriptions.forget": {"queue": "assign"},
+    "subscriptions.lists": {"queue": "assign"},
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
 }
@@ -285,6 +322,7 @@ UNFOLD = {
                 "items": [
                     _page("Newsletters and bridges", "mail", "subscriptions_subscribable_changelist"),
                     _page("Subscribers", "group", "subscriptions_subscription_changelist"),
+                    _page("Imports", "upload_file", "subscriptions_listimport_changelist"),
                     _page("Collections", "inbox", "subscriptions_assignable_changelist"),
                     _page("Addresses", "alternate_email", "subscriptions_destination_changelist"),
                     _page("Not to be written to", "block", "subscriptions_suppression_changelist"),
@@ -297,6 +335,7 @@ UNFOLD = {
                     _page("Deliveries", "outgoing_mail", "delivery_delivery_changelist"),
                     _page("Bounces", "undo", "delivery_bounce_changelist"),
                     _page("Lanes", "alt_route", "delivery_lane_changelist"),
+                    _page("Webhooks", "webhook", "delivery_webhook_changelist"),
                     _page("Mail accounts", "outbox", "delivery_account_changelist"),
                     _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
                     {
@@ -311,7 +350,7 @@ UNFOLD = {
                 "items": [
                     _page("Users", "person", "auth_user_changelist"),
                     _page("Groups", "groups", "auth_group_changelist"),
-                    _page("API tokens", "key", "authtoken_tokenproxy_changelist"),
+                    _page("API tokens", "key", "feedletter_site_apitoken_changelist"),
                     _page("Stages", "schedule", "django_celery_beat_periodictask_changelist"),
                     _page("Intervals", "timer", "django_celery_beat_intervalschedule_changelist"),
                     _page("Crontabs", "calendar_month", "django_celery_beat_crontabschedule_changelist"),

@@ -9,6 +9,8 @@ from delivery.admin.lane import LaneAdmin
 from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.template import LetterTemplateAdmin
 from delivery.admin.theme import ThemeAdmin
+from delivery.admin.webhook import WebhookAdmin
+from delivery.admin.webhook_call import WebhookCallAdmin
 
 __all__ = [
     "AccountAdmin",
@@ -20,4 +22,6 @@ __all__ = [
     "LetterTemplateAdmin",
     "RestoreAdmin",
     "ThemeAdmin",
+    "WebhookAdmin",
+    "WebhookCallAdmin",
 ]

@@ -5,9 +5,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
-from delivery.models import Delivery, Issue
+from delivery.links import issue_url
+from delivery.models import Attempt, Delivery, Issue
 from delivery.rules.progress import STATES
 from delivery.services import progress
+
+MOST_ATTEMPTS = 50
 
 COUNTS: Any = inline_serializer(
     "IssueCounts", {state: serializers.IntegerField() for state in Delivery.State.values}
@@ -17,9 +20,10 @@ COUNTS: Any = inline_serializer(
 class IssueSerializer(serializers.ModelSerializer[Issue]):
     """Needs `counts`, which the view set puts on each issue."""
 
-    subscribable = serializers.CharField(source="subscribable.name")
-    state = serializers.SerializerMethodField(help_text="draft, sending, sent, paused or cancelled.")
+    subscribable = serializers.CharField(source="subscribable.name", read_only=True)
+    state = serializers.SerializerMethodField()
     counts = serializers.SerializerMethodField(help_text="How many deliveries are in each state.")
+    url = serializers.SerializerMethodField(help_text="Its page in the archive; empty where there is none.")
 
     class Meta:
         model = Issue
@@ -31,6 +35,7 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
             "subject",
             "state",
             "counts",
+            "url",
             "period_start",
             "period_end",
             "created_at",
@@ -41,7 +46,7 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
         )
         read_only_fields = fields
 
-    @extend_schema_field(serializers.ChoiceField(choices=[(state, state) for state in STATES]))
+    @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, issue: Any) -> str:
         return progress.state(issue, issue.counts)
 
@@ -49,17 +54,28 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
     def get_counts(self, issue: Any) -> dict[str, int]:
         return {state: issue.counts[state] for state in Delivery.State.values}
 
+    def get_url(self, issue: Issue) -> str:
+        return issue_url(issue) if issue.published_at else ""
 
-class ApprovalSerializer(serializers.Serializer[Any]):
-    """What approving takes."""
 
-    at = serializers.DateTimeField(required=False, help_text="Not now, but then.")
+class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    """An attempt that did not succeed, in the server's words."""
+
+    class Meta:
+        model = Attempt
+        fields = ("at", "outcome", "status", "text")
+        read_only_fields = fields
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     """Without the context: it holds confirmation links."""
 
-    destination = serializers.CharField(source="destination.label")
+    address = serializers.CharField(source="destination.label", read_only=True)
+    held_for = serializers.ChoiceField(
+        choices=["", *Delivery.HeldFor.values],
+        read_only=True,
+        help_text="What a held one waits for; empty: for a person to look at it.",
+    )
 
     class Meta:
         model = Delivery
@@ -68,6 +84,8 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
             "kind",
             "issue",
             "destination",
+            "address",
+            "subscription",
             "state",
             "held_for",
             "attempts",
@@ -78,3 +96,20 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
             "last_error",
         )
         read_only_fields = fields
+
+
+class WholeDeliverySerializer(DeliverySerializer):
+    """With what did not work."""
+
+    history = serializers.SerializerMethodField(
+        help_text="The attempts that did not succeed, the latest 50 of them, newest first."
+    )
+
+    class Meta:
+        model = Delivery
+        fields = (*DeliverySerializer.Meta.fields, "history")
+        read_only_fields = fields
+
+    @extend_schema_field(AttemptSerializer(many=True))
+    def get_history(self, delivery: Delivery) -> Any:
+        return AttemptSerializer(delivery.attempt_rows.all()[:MOST_ATTEMPTS], many=True).data

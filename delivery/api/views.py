@@ -1,58 +1,49 @@
-"""Endpoints for issues and deliveries: to read, and for issues to approve, pause, resume and cancel."""
+"""Issues and deliveries: to read, and what may be done to them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import status
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers
 from rest_framework.decorators import action
-from rest_framework.exceptions import APIException
-from rest_framework.permissions import BasePermission, IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.api.views import ResourceViewSet
 from common.clock import utcnow
 from common.panels import CannotAct
-from delivery.api.serializers import ApprovalSerializer, DeliverySerializer, IssueSerializer
+from delivery.api.bodies import ApproveIssue, DeliveryParameters, IssueParameters, RetryFailed
+from delivery.api.serializers import DeliverySerializer, IssueSerializer, WholeDeliverySerializer
 from delivery.models import Delivery, Issue
 from delivery.services import progress
 from delivery.services.approving import approve_issue, discard_issue, release_at
+from delivery.services.cancelling import cancel_delivery
 from delivery.services.pausing import AT_ONCE, cancel_issue, pause_issue, resume_issue
-from feeds.api.viewsets import ReadViewSet, with_filters
+from delivery.services.retrying import NotRetryable, failed_of, retry_delivery, retry_failed
 
-REFUSED = OpenApiResponse(description="It cannot be done as things are; the sentence says why.")
-
-
-class Conflict(APIException):
-    status_code = status.HTTP_409_CONFLICT
-    default_code = "conflict"
-
-
-class MayChangeIssues(BasePermission):
-    """Who may do it in the admin."""
-
-    def has_permission(self, request: Request, view: Any) -> bool:
-        return request.user.has_perm("delivery.change_issue")
+RETRIED = inline_serializer(
+    "Retried",
+    {
+        "queued": serializers.IntegerField(help_text="How many were queued again by this request."),
+        "left": serializers.IntegerField(help_text="How many are left for the next: ask again."),
+        "skipped": serializers.IntegerField(help_text="Suppressed, disabled, or no longer subscribed."),
+    },
+)
 
 
-def acting(summary: str, body: Any = None) -> Callable[[Any], Any]:
-    """A POST on one issue, with what the schema says of it."""
-
-    def decorate(method: Any) -> Any:
-        described = extend_schema(
-            summary=summary, request=body, responses={200: IssueSerializer, 409: REFUSED}
-        )
-        routed = action(detail=True, methods=["post"], permission_classes=[IsAdminUser, MayChangeIssues])
-        return described(routed(method))
-
-    return decorate
-
-
-@with_filters(subscribable="the newsletter's name")
-class IssueViewSet(ReadViewSet):
-    queryset = Issue.objects.select_related("subscribable").defer("html", "text", "holes").order_by("pk")
+class IssueViewSet(ResourceViewSet):
+    area = "sending"
+    queryset = Issue.objects.select_related("subscribable").defer("html", "text", "holes")
     serializer_class = IssueSerializer
-    filters = {"subscribable": "subscribable__name"}  # noqa: RUF012
+    parameters: ClassVar = {"list": IssueParameters}
+    bodies: ClassVar = {"approve": ApproveIssue, "retry_failed": RetryFailed}
+    refusals = (CannotAct, NotRetryable)
+    filters: ClassVar = {"subscribable": "subscribable__name"}
+
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        rows = super().narrowed(rows)
+        return progress.in_state(rows, self.asked["state"]) if "state" in self.asked else rows
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Counts the deliveries of all issues of a page by one question."""
@@ -61,25 +52,32 @@ class IssueViewSet(ReadViewSet):
     def get_object(self) -> Any:
         return counted([super().get_object()])[0]
 
-    @acting("Let a draft go, now or at a time", ApprovalSerializer)
-    def approve(self, request: Request, pk: str) -> Response:
-        asked = ApprovalSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        at = asked.validated_data.get("at")
+    @extend_schema(summary="Let a draft go")
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Request, **_: Any) -> Response:
+        """Now, or at a time. 409 for what is no draft."""
+        at = self.body().get("at")
         if at is None:
             return self._done(lambda issue: approve_issue(issue_id=issue.pk, now=utcnow()))
         return self._done(lambda issue: release_at(issue_id=issue.pk, at=at, now=utcnow()))
 
-    @acting("Let what is not on its way yet wait")
-    def pause(self, request: Request, pk: str) -> Response:
+    @extend_schema(summary="Pause an issue", request=None)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, **_: Any) -> Response:
+        """What is not on its way yet waits."""
         return self._done(lambda issue: pause_issue(issue_id=issue.pk, now=utcnow()))
 
-    @acting("Let a paused issue go on")
-    def resume(self, request: Request, pk: str) -> Response:
+    @extend_schema(summary="Resume an issue", request=None)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, **_: Any) -> Response:
+        """What a pause held goes on."""
         return self._done(lambda issue: resume_issue(issue_id=issue.pk, now=utcnow(), budget=AT_ONCE))
 
-    @acting("Cancel the rest of an issue, or discard a draft")
-    def cancel(self, request: Request, pk: str) -> Response:
+    @extend_schema(summary="Cancel an issue", request=None)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, **_: Any) -> Response:
+        """What is not on its way yet never goes; a draft is discarded."""
+
         def act(issue: Issue) -> object:
             if issue.published_at is None:
                 return discard_issue(issue_id=issue.pk, now=utcnow())
@@ -87,14 +85,21 @@ class IssueViewSet(ReadViewSet):
 
         return self._done(act)
 
+    @extend_schema(summary="Try what failed again", responses=RETRIED)
+    @action(detail=True, methods=["post"], url_path="retry-failed")
+    def retry_failed(self, request: Request, **_: Any) -> Response:
+        """Those that must not be written to are skipped. What takes too long for one request is `left`."""
+        issue, domain = self.get_object(), self.body().get("domain", "").lower()
+        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow(), budget=AT_ONCE)
+        progress.forget(issue.pk)
+        left = failed_of(issue.pk, domain)
+        return Response({"queued": queued, "left": left.retryable, "skipped": left.skipped})
+
     def _done(self, act: Callable[[Issue], object]) -> Response:
         issue = self.get_object()
-        try:
-            act(issue)
-        except CannotAct as error:
-            raise Conflict(str(error)) from error
+        act(issue)
         progress.forget(issue.pk)
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown()
 
 
 def counted(issues: list[Any]) -> list[Any]:
@@ -104,12 +109,40 @@ def counted(issues: list[Any]) -> list[Any]:
     return issues
 
 
-@with_filters(
-    issue="the issue's id",
-    state="queued, sending, sent, stored, deferred, failed, held or cancelled",
-    kind="issue, confirmation, welcome, sign_in, farewell, alert or test",
-)
-class DeliveryViewSet(ReadViewSet):
-    queryset = Delivery.objects.select_related("destination").defer("context").order_by("pk")
-    serializer_class = DeliverySerializer
-    filters = {"issue": "issue", "state": "state", "kind": "kind"}  # noqa: RUF012
+class DeliveryViewSet(ResourceViewSet):
+    area = "sending"
+    queryset = Delivery.objects.select_related("destination").defer("context")
+    serializer_class = WholeDeliverySerializer
+    parameters: ClassVar = {"list": DeliveryParameters}
+    refusals = (CannotAct, NotRetryable)
+    filters: ClassVar = {
+        "issue": "issue",
+        "destination": "destination",
+        "subscription": "subscription",
+        "state": "state",
+        "kind": "kind",
+    }
+
+    def get_serializer_class(self) -> Any:
+        return DeliverySerializer if self.action == "list" else WholeDeliverySerializer
+
+    @extend_schema(summary="Try a delivery again", request=None)
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, **_: Any) -> Response:
+        """Queues one that failed, waits, is held or was cancelled. 409 for one that is on its way, has
+        arrived, or must not go."""
+        retry_delivery(delivery=self.get_object(), now=utcnow())
+        return self._changed()
+
+    @extend_schema(summary="Cancel a delivery", request=None)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, **_: Any) -> Response:
+        """It never goes, unless it is tried again. 409 for one that is on its way, or over."""
+        cancel_delivery(delivery=self.get_object())
+        return self._changed()
+
+    def _changed(self) -> Response:
+        delivery = self.get_object()
+        if delivery.issue_id is not None:
+            progress.forget(delivery.issue_id)
+        return self.shown()

@@ -9,7 +9,7 @@ from datetime import datetime
 from ipaddress import ip_address
 
 from delivery.channels.email.login import CannotLogIn, log_in
-from delivery.channels.email.transport import SmtpSettings
+from delivery.channels.email.servers import SmtpSettings
 from delivery.dkim.records import Record
 from delivery.doctor.answers import Lookup
 from delivery.doctor.dkim import judge_key, judge_no_key

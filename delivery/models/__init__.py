@@ -7,6 +7,7 @@ from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.mailbox import MailboxMessage
 from delivery.models.restore import Restore
 from delivery.models.template import LetterTemplate, Theme
+from delivery.models.webhook import Webhook, WebhookCall
 
 __all__ = [
     "Account",
@@ -24,4 +25,6 @@ __all__ = [
     "MailboxMessage",
     "Restore",
     "Theme",
+    "Webhook",
+    "WebhookCall",
 ]

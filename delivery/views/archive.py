@@ -1,57 +1,96 @@
-"""Past issues: the list, one issue, and all of them as RSS."""
+"""Past issues: the list, and one of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from zoneinfo import ZoneInfo
 
 from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from common.text import one_line
+from delivery.models import Issue
 from delivery.services.pages import issue_page
-from delivery.views.issues import newsletter_or_404, published
-from delivery.views.posts import posts_of
-from delivery.views.rss import rss
+from delivery.views.issues import issue_or_404, newsletter_or_404, published
+from delivery.views.keeping import kept
+from delivery.views.posts import shown_of
+from delivery.views.subscribe_form import sign_up_form
 from subscriptions.views.security import POLICY, page
 
 ON_A_PAGE = 50
-IN_THE_FEED = 20
+# Fewer are read through as fast as searched.
+FEW = 12
+LONGEST_SEARCH = 100
 # What an admin wrote may bring its styles along; scripts it may not.
 OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of the archive is asked for: a year (0: all of them), words of the title."""
+
+    year: int
+    words: str
 
 
 @require_safe
 @page
 def archive(request: HttpRequest, name: str) -> HttpResponse:
-    """The issues of a newsletter, newest first."""
+    """The issues of a newsletter by years, newest first."""
     newsletter = newsletter_or_404(name)
-    issues = Paginator(published(newsletter).defer("html", "text"), ON_A_PAGE)
+    every, zone = published(newsletter), ZoneInfo(newsletter.time_zone)
+    years = [first.year for first in every.datetimes("published_at", "year", order="DESC", tzinfo=zone)]
+    wanted = _wanted(request, years)
+    issues = Paginator(_found(every, wanted, zone), ON_A_PAGE)
     shown = issues.get_page(request.GET.get("page"))
-    return render(request, "pages/archive.html", {"newsletter": newsletter, "issues": shown})
+    context = {
+        "newsletter": newsletter,
+        "issues": shown,
+        "by_year": _by_year(list(shown), zone),
+        "years": years,
+        "wanted": wanted,
+        "has_search": bool(wanted.words) or (issues.count if not wanted.year else every.count()) > FEW,
+    }
+    return kept(render(request, "pages/archive.html", context), seconds=60)
+
+
+def _wanted(request: HttpRequest, years: list[int]) -> Wanted:
+    year = request.GET.get("year", "")
+    chosen = int(year) if year.isdecimal() and len(year) == 4 else 0
+    words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
+    return Wanted(chosen if chosen in years else 0, words)
+
+
+def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
+    found = Q()
+    for word in wanted.words.split():
+        found &= Q(title__icontains=word)
+    if wanted.year:
+        begins, ends = (datetime(year, 1, 1, tzinfo=zone) for year in (wanted.year, wanted.year + 1))
+        found &= Q(published_at__gte=begins, published_at__lt=ends)
+    return issues.filter(found)
+
+
+def _by_year(issues: Sequence[Issue], zone: ZoneInfo) -> list[tuple[int, list[Issue]]]:
+    def year(issue: Issue) -> int:
+        return issue.published_at.astimezone(zone).year if issue.published_at else 0
+
+    return [(each, list(of_it)) for each, of_it in groupby(issues, year)]
 
 
 @require_safe
 @page
 def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One issue as it stood, without anybody's name in it: fields belong to letters."""
-    newsletter = newsletter_or_404(name)
-    issues = published(newsletter).defer("html", "text")
-    found = get_object_or_404(issues, pk=pk)
-    found.subscribable = newsletter  # saves asking for it once more
-    moment = found.published_at
-    html, is_own = issue_page(
-        found,
-        posts=posts_of(found),
-        earlier=issues.filter(published_at__lt=moment).first(),
-        later=issues.filter(published_at__gt=moment).order_by("published_at", "pk").first(),
-    )
-    response = HttpResponse(html)
-    if is_own:
+    found = issue_or_404(name, pk)
+    form = partial(sign_up_form, found.subscribable)
+    shown = issue_page(found, read=partial(shown_of, found), form=form)
+    response = HttpResponse(shown.html)
+    if shown.is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES
-    return response
-
-
-@require_safe
-def feed(request: HttpRequest, name: str) -> HttpResponse:
-    """The newest issues as RSS 2.0."""
-    newsletter = newsletter_or_404(name)
-    issues = published(newsletter).defer("html", "text").prefetch_related("issue_items")[:IN_THE_FEED]
-    body = rss(newsletter, [(one, posts_of(one)) for one in issues])
-    return HttpResponse(body, content_type="application/rss+xml; charset=utf-8")
+    return kept(response, seconds=300)

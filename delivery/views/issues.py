@@ -1,17 +1,33 @@
 """What readers may see of newsletters and issues."""
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 
+from common.prepared import Prepared
 from delivery.models import Issue
+from delivery.services.pages import with_surroundings
 from subscriptions.models import Subscribable
+
+WITH_PAGES = Prepared(lambda name: Subscribable.objects.with_pages().named(name))
 
 
 def newsletter_or_404(name: str) -> Subscribable:
     """The newsletter of that name if it has pages at all: the private have none."""
-    return get_object_or_404(Subscribable.objects.with_pages(), name=name)
+    found = WITH_PAGES.first(name) if "\0" not in name else None
+    if found is None:
+        raise Http404
+    return found
 
 
 def published(newsletter: Subscribable) -> QuerySet[Issue]:
-    """Its issues, newest first; one that waits for approval is not out yet."""
-    return newsletter.issues.filter(published_at__isnull=False).order_by("-published_at", "-pk")
+    """Its issues, newest first, without their letters; one that waits for approval is not out yet."""
+    out = newsletter.issues.filter(published_at__isnull=False)
+    return out.defer("html", "text").order_by("-published_at", "-pk")
+
+
+def issue_or_404(name: str, pk: int) -> Issue:
+    """The issue of that newsletter, with it and what stands around, if readers may see them. One question."""
+    shown = Issue.objects.filter(subscribable__in=Subscribable.objects.with_pages().named(name))
+    out = shown.filter(published_at__isnull=False).select_related("subscribable").defer("html", "text")
+    return get_object_or_404(with_surroundings(out), pk=pk)

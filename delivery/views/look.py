@@ -1,34 +1,26 @@
-"""The accent of a newsletter's pages, as a stylesheet: pages have no styles of their own (their policy)."""
+"""The colours of a newsletter's pages, as a stylesheet: pages have no styles of their own (their policy)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from delivery.rendering.colours import Palette, palettes
+from delivery.rendering import page_colours
 from delivery.services.theming import theme_of
 from delivery.views.issues import newsletter_or_404
+from subscriptions.models import Subscribable
 
 KEPT_SECONDS = 300
-# The grounds of subscriptions/static/feedletter/site.css.
-GROUND, GROUND_DARK = "#fdfcfa", "#171614"
 
 
 @require_safe
 def look_css(request: HttpRequest, name: str) -> HttpResponse:
-    """The accent by day and by night; empty where none was chosen."""
-    newsletter = newsletter_or_404(name)
-    accent = theme_of(newsletter).accent or newsletter.params.get("accent", "")
-    response = HttpResponse(stylesheet(accent), content_type="text/css; charset=utf-8")
+    """By day and by night; empty where nothing was chosen."""
+    styles = stylesheet_of(newsletter_or_404(name))
+    response = HttpResponse(styles, content_type="text/css; charset=utf-8")
     response.headers["Cache-Control"] = f"max-age={KEPT_SECONDS}"
     return response
 
 
-def stylesheet(accent: str) -> str:
-    """Stronger than the usual colours wherever it stands; "" for no accent."""
-    if not accent:
-        return ""
-    day, night = palettes(accent, GROUND)[0], palettes(accent, GROUND_DARK)[0]
-    return f"{_root(day)}\n@media (prefers-color-scheme: dark) {{ {_root(night)} }}\n"
-
-
-def _root(colours: Palette) -> str:
-    return f"html:root {{ --accent: {colours.accent}; --on-accent: {colours.on_accent}; }}"
+def stylesheet_of(newsletter: Subscribable) -> str:
+    """What the newsletter's pages wear."""
+    theme = theme_of(newsletter)
+    return page_colours.stylesheet(theme.accent or newsletter.params.get("accent", ""), theme.background)

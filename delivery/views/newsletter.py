@@ -1,26 +1,28 @@
-"""A newsletter's page: what it is, how often it comes, the latest issue, and the form."""
-
-import time
+"""A newsletter's page: what it is, how often it comes, the latest issues, and the form."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import get_language_from_request
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from common.clock import utcnow
 from delivery.views.issues import newsletter_or_404, published
-from delivery.views.posts import posts_of
+from delivery.views.keeping import kept
+from delivery.views.posts import part_of_issue
+from delivery.views.share import share_of
 from subscriptions.forms import SignUpForm
 from subscriptions.models import Subscribable
-from subscriptions.services.signing_up import is_open, sign_up
+from subscriptions.rules.origin import How
+from subscriptions.services.signing_up import is_open
+from subscriptions.showing import brand_of
+from subscriptions.views.focus import focus_on_error
 from subscriptions.views.rhythm import rhythm
 from subscriptions.views.security import page
+from subscriptions.views.taking import take
 
-# What one address costs more than another (an insert, a lookup) is over by then, so the clock tells nothing.
-SAME_TIME_SECONDS = 0.03
-# Posts of the latest issue that stand on the page in full.
-SHOWN = 3
+# Issues on the page: the newest in part, the others by name.
+ISSUES = 6
+KEPT_SECONDS = 60
+MOST_SIBLINGS = 10
 
 
 @csrf_exempt  # the form may stand on the blog itself; it changes nothing for whoever is signed in here
@@ -30,40 +32,39 @@ def newsletter(request: HttpRequest, name: str) -> HttpResponse:
     """GET shows the page, POST takes a sign-up."""
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
-        return _page(request, subscribable, SignUpForm(subscribable=subscribable))
+        shown = _page(request, subscribable, SignUpForm(subscribables=[subscribable]))
+        return kept(shown, seconds=KEPT_SECONDS)
     if not is_open(subscribable):
-        return _page(request, subscribable, SignUpForm(subscribable=subscribable), status=403)
-    form = SignUpForm(request.POST, subscribable=subscribable)
-    if not form.is_valid():
-        return _page(request, subscribable, form, status=400)
-    return _sign_up(request, subscribable, form)
-
-
-def _sign_up(request: HttpRequest, subscribable: Subscribable, form: SignUpForm) -> HttpResponse:
-    """The same page, in the same time, whatever the address."""
-    begun = time.monotonic()
-    email, name = form.cleaned_data["email"], form.cleaned_data["name"]
-    if not form.is_trap_sprung:
-        language = get_language_from_request(request)
-        sign_up(subscribable=subscribable, email=email, name=name, now=utcnow(), language=language)
-    response = render(request, "pages/check_your_mail.html", {"newsletter": subscribable, "email": email})
-    response.headers["Cache-Control"] = "no-store"
-    time.sleep(max(0.0, SAME_TIME_SECONDS - (time.monotonic() - begun)))
-    return response
+        return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
+    form = SignUpForm(request.POST, subscribables=[subscribable])
+    if form.is_valid():
+        return take(request, form, How.PAGE)
+    focus_on_error(form)
+    return _page(request, subscribable, form, status=400)
 
 
 def _page(
     request: HttpRequest, subscribable: Subscribable, form: SignUpForm, status: int = 200
 ) -> HttpResponse:
-    latest = published(subscribable).defer("html", "text").first()
-    posts = posts_of(latest) if latest else []
+    issues = list(published(subscribable)[:ISSUES])
+    latest = part_of_issue(issues[0], subscribable) if issues else None
+    brand = brand_of(subscribable)
     context = {
         "newsletter": subscribable,
+        "brand": brand,
         "rhythm": rhythm(subscribable),
         "form": form,
         "is_open": is_open(subscribable),
-        "issue": latest,
-        "posts": posts[:SHOWN],
-        "more": len(posts[SHOWN:]),
+        "latest": latest,
+        "earlier": issues[1:],
+        "siblings": _siblings(subscribable),
+        "share": share_of(subscribable, brand, latest),
     }
     return render(request, "pages/newsletter.html", context, status=status)
+
+
+def _siblings(subscribable: Subscribable) -> list[dict[str, object]]:
+    """The same posts at another pace, for who wants them more or less often."""
+    listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
+    open_ = (each for each in listed[:MOST_SIBLINGS] if is_open(each))
+    return [{"newsletter": each, "rhythm": rhythm(each)} for each in open_]

@@ -1,11 +1,44 @@
 """The posts of an issue, as pages show them."""
 
+from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.rendering.page_posts import File, Post, post
+from delivery.rendering.page_posts import File, Post, Shown, part_of, picture_of, shown, summary_of
+from delivery.views.issues import published
+from feeds.parsing.entry import Entry
+from subscriptions.models import Subscribable
+from subscriptions.showing import Latest
 
-__all__ = ["File", "Post", "post", "posts_of"]
+__all__ = ["File", "Post", "Shown", "latest_of", "part_of_issue", "shown_of"]
+
+# Posts of the latest issue that stand on a newsletter's page.
+FEW = 3
 
 
-def posts_of(issue: Issue) -> list[Post]:
+def shown_of(issue: Issue) -> Shown:
     """The posts of an issue, in its order."""
-    return [post(item.entry) for item in issue.issue_items.all()]
+    entries = [Entry.from_json(item.entry) for item in issue.issue_items.all()]
+    return shown(entries, newsletter_language=issue.subscribable.language)
+
+
+def latest_of(newsletter: Subscribable) -> Latest | None:
+    """The newest issue that is out, in part."""
+    issue = published(newsletter).first()
+    return part_of_issue(issue, newsletter) if issue else None
+
+
+def part_of_issue(issue: Issue, newsletter: Subscribable) -> Latest:
+    """An issue with the beginnings of its first posts."""
+    issue.subscribable = newsletter  # saves asking for it once more
+    items = issue.issue_items.all()
+    entries = [Entry.from_json(item.entry) for item in items[:FEW]]
+    posts = [part_of(entry, newsletter_language=newsletter.language) for entry in entries]
+    return Latest(
+        title=issue.title,
+        url=issue_url(issue),
+        published=issue.published_at or issue.created_at,
+        posts=posts,
+        is_cut=any(post.is_cut for post in posts),
+        more=items.count() - FEW if len(entries) == FEW else 0,
+        summary=summary_of(entries),
+        picture=next(filter(None, map(picture_of, entries)), ""),
+    )

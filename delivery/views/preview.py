@@ -8,10 +8,11 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.urls import reverse
 
+from delivery.rendering.page import FORM
 from delivery.rendering.schemes import by_day, by_night
 from delivery.services.previewing import Preview
-from delivery.services.theming import theme_of
-from delivery.views.look import stylesheet
+from delivery.views.look import stylesheet_of
+from delivery.views.subscribe_form import sign_up_form
 from subscriptions.models import Subscribable
 
 STYLESHEET = "feedletter/site.css"
@@ -19,7 +20,7 @@ STYLESHEET = "feedletter/site.css"
 
 def frames(shown: Preview, newsletter: Subscribable) -> dict[str, str]:
     """The html by day and by night, each for a frame of its own that runs nothing."""
-    html = _with_styles(shown.html, newsletter)
+    html = _with_styles(_with_form(shown.html, newsletter), newsletter)
     return {"day": by_day(html), "night": by_night(html)} if html else {"day": "", "night": ""}
 
 
@@ -38,18 +39,22 @@ def as_json(shown: Preview, newsletter: Subscribable, note: str) -> dict[str, An
     }
 
 
+def _with_form(html: str, newsletter: Subscribable) -> str:
+    return html.replace(FORM, sign_up_form(newsletter), 1) if FORM in html else html
+
+
 def _with_styles(html: str, newsletter: Subscribable) -> str:
     """A page's stylesheets are written into it, so that its night can be shown by day."""
-    links = {static(STYLESHEET): _styles, reverse("delivery:look", args=[newsletter.name]): _look(newsletter)}
+    look = reverse("delivery:look", args=[newsletter.name])
+    links: dict[str, Callable[[], str]] = {
+        static(STYLESHEET): _styles,
+        look: lambda: stylesheet_of(newsletter),
+    }
     for address, styles in links.items():
         link = f'<link rel="stylesheet" href="{address}">'
         if link in html:
             html = html.replace(link, f"<style>{styles()}</style>", 1)
     return html
-
-
-def _look(newsletter: Subscribable) -> Callable[[], str]:
-    return lambda: stylesheet(theme_of(newsletter).accent or newsletter.params.get("accent", ""))
 
 
 def _styles() -> str:

@@ -1,44 +1,145 @@
-"""Issues as RSS."""
+"""Issues as RSS 2.0, with what they hold (https://www.rssboard.org/rss-specification)."""
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from xml.sax.xmlreader import AttributesImpl
 
-from django.conf import settings
+from django.db.models import prefetch_related_objects
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
 from django.utils.feedgenerator import Rss201rev2Feed
 from django.utils.html import format_html, format_html_join
+from django.utils.http import http_date, quote_etag
+from django.utils.safestring import SafeString
+from django.utils.xmlutils import SimplerXMLGenerator
+from django.views.decorators.http import require_safe
 
-from common.text import without_controls
+from common.text import one_line, without_controls
+from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.views.posts import Post
+from delivery.rendering.languages import language_tag
+from delivery.views.issues import newsletter_or_404, published
+from delivery.views.keeping import kept
+from delivery.views.posts import Post, Shown, shown_of
+from subscriptions.links import page_url
 from subscriptions.models import Subscribable
+from subscriptions.showing import Brand, brand_of
+
+IN_THE_FEED = 20
+KEPT_SECONDS = 300
+# Raised whenever the same issues are written down in another way.
+VERSION = "2"
 
 
-def rss(newsletter: Subscribable, issues: Iterable[tuple[Issue, list[Post]]]) -> bytes:
-    """An RSS 2.0 document; each issue is an item whose description holds its posts."""
-    page = f"{settings.SITE_URL}/s/{newsletter.name}/"
-    # A feed with a control character in it is refused by every reader (XML 1.0 §2.2).
-    feed = Rss201rev2Feed(
-        title=without_controls(str(newsletter)),
-        link=page,
-        description=without_controls(newsletter.description or str(newsletter)),
-        language=newsletter.language or None,
-        feed_url=f"{page}feed.xml",
+@require_safe
+def feed(request: HttpRequest, name: str) -> HttpResponse:
+    """The newest issues; 304 for who has them already."""
+    newsletter = newsletter_or_404(name)
+    issues, brand = list(published(newsletter)[:IN_THE_FEED]), brand_of(newsletter)
+    changed = issues[0].published_at if issues else newsletter.created_at
+    etag, modified = _etag(newsletter, issues, brand), int(changed.timestamp()) if changed else None
+    same = get_conditional_response(request, etag, modified)
+    # (A conditional answer says again what a whole one would: RFC 9110 §15.4.5.)
+    response = same or HttpResponse(
+        rss(newsletter, _with_posts(newsletter, issues), brand=brand, changed=changed),
+        content_type="application/rss+xml; charset=utf-8",
     )
-    for issue, posts in issues:
-        url = f"{page}archive/{issue.pk}/"
-        feed.add_item(
-            title=without_controls(issue.title),
-            link=url,
-            description=without_controls(_posts(posts)),
-            unique_id=url,
+    response.headers["ETag"] = etag
+    if modified is not None:
+        response.headers["Last-Modified"] = http_date(modified)
+    return kept(response, seconds=KEPT_SECONDS)
+
+
+def rss(
+    newsletter: Subscribable,
+    issues: Sequence[tuple[Issue, Shown]],
+    *,
+    brand: Brand,
+    changed: datetime | None = None,
+) -> bytes:
+    """An RSS 2.0 document; each issue is an item, in short and with its posts in full."""
+    page = page_url(newsletter)
+    # A feed with a control character in it is refused by every reader (XML 1.0 §2.2).
+    document = IssuesFeed(
+        title=one_line(str(newsletter)),
+        link=page,
+        description=one_line(newsletter.description or str(newsletter)),
+        language=language_tag(newsletter.language) or None,
+        feed_url=f"{page}feed.xml",
+        logo=brand.logo_url,
+        changed=changed,
+    )
+    for issue, shown in issues:
+        document.add_item(
+            title=one_line(issue.title),
+            link=issue_url(issue),
+            description=shown.summary or one_line(issue.title),
+            unique_id=issue_url(issue),
+            unique_id_is_permalink=True,
             pubdate=issue.published_at,
+            content=without_controls(_content(shown.posts)),
         )
-    return feed.writeString("utf-8").encode()
+    return document.writeString("utf-8").encode()
 
 
-def _posts(posts: list[Post]) -> str:
-    rows = ((_title(post), post.html) for post in posts)
-    return format_html_join("\n", "<h2>{}</h2>\n{}", rows)
+class IssuesFeed(Rss201rev2Feed):
+    """With content:encoded (https://www.rssboard.org/rss-profile#namespace-elements-content) and an image."""
+
+    def rss_attributes(self) -> dict[str, str]:
+        attributes: dict[str, str] = super().rss_attributes()
+        return {**attributes, "xmlns:content": "http://purl.org/rss/1.0/modules/content/"}
+
+    def add_root_elements(self, handler: SimplerXMLGenerator) -> None:
+        super().add_root_elements(handler)
+        if not self.feed["logo"]:
+            return
+        handler.startElement("image", AttributesImpl({}))
+        # The title and link of an image are those of its channel.
+        for name, value in (("url", "logo"), ("title", "title"), ("link", "link")):
+            handler.addQuickElement(name, self.feed[value])
+        handler.endElement("image")
+
+    def add_item_elements(self, handler: SimplerXMLGenerator, item: dict[str, Any]) -> None:
+        super().add_item_elements(handler, item)
+        handler.addQuickElement("content:encoded", item["content"])
+
+    def latest_post_date(self) -> datetime:
+        return self.feed["changed"] or super().latest_post_date()
+
+
+def _with_posts(newsletter: Subscribable, issues: list[Issue]) -> list[tuple[Issue, Shown]]:
+    prefetch_related_objects(issues, "issue_items")
+    for issue in issues:
+        issue.subscribable = newsletter
+    return [(issue, shown_of(issue)) for issue in issues]
+
+
+def _etag(newsletter: Subscribable, issues: Sequence[Issue], brand: Brand) -> str:
+    """Changes with what the feed says: issues do not, once they are out."""
+    told: list[object] = [
+        VERSION,
+        page_url(newsletter),
+        newsletter.title,
+        newsletter.description,
+        newsletter.language,
+        brand,
+    ]
+    told += [(issue.pk, issue.title, issue.published_at) for issue in issues]
+    return quote_etag(hashlib.sha256(repr(told).encode()).hexdigest()[:32])
+
+
+def _content(posts: Sequence[Post]) -> SafeString:
+    return format_html_join(
+        "\n", "<h2>{}</h2>\n{}{}", ((_title(post), _pictures(post), post.html) for post in posts)
+    )
 
 
 def _title(post: Post) -> str:
     return format_html('<a href="{}">{}</a>', post.link, post.title) if post.link else post.title
+
+
+def _pictures(post: Post) -> SafeString:
+    rows = ((image.url, image.words) for image in post.images)
+    return format_html_join("", '<p><img src="{}" alt="{}"></p>\n', rows)

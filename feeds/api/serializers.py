@@ -3,12 +3,13 @@
 from rest_framework import serializers
 
 from feeds.models import Feed, Item
+from feeds.querysets import HEALTH
 
 
 class FeedSerializer(serializers.ModelSerializer[Feed]):
     """Never with what is needed to read it: `needs_credentials` says whether there is such a thing."""
 
-    status = serializers.CharField(source="health", help_text="active, failing, paused, stopped or held")
+    status = serializers.ChoiceField(choices=HEALTH, source="health", read_only=True)
     tags = serializers.SlugRelatedField[Feed](slug_field="name", many=True, read_only=True)
     needs_credentials = serializers.SerializerMethodField()
 
@@ -30,6 +31,7 @@ class FeedSerializer(serializers.ModelSerializer[Feed]):
             "last_error",
             "warning",
             "held_since",
+            "dropping",
             "min_delay_minutes",
             "await_stabilization_minutes",
             "max_delay_minutes",
@@ -49,6 +51,8 @@ class FeedSerializer(serializers.ModelSerializer[Feed]):
 
 
 class ItemSerializer(serializers.ModelSerializer[Item]):
+    """A post. Its text is in the issues that carry it."""
+
     class Meta:
         model = Item
         fields = (

@@ -1,37 +1,97 @@
-"""Read endpoints for feeds and items."""
+"""Feeds and items. What touches newsletters (dropping a feed, excluding a post) is in subscriptions/api."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from rest_framework.exceptions import ValidationError
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from common.api.problems import Conflict
+from common.api.views import ResourceViewSet
+from common.clock import utcnow
+from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld, FeedParameters, ItemParameters
 from feeds.api.serializers import FeedSerializer, ItemSerializer
-from feeds.api.viewsets import ReadViewSet, with_filters
 from feeds.models import Feed, Item
-from feeds.querysets import HEALTH
+from feeds.services.adding import add_feed
+from feeds.services.deciding import exclude_held, release
+from feeds.services.duplicates import feed_at
+from feeds.services.editing import alter_feed
+from feeds.services.including import include_item
+from feeds.services.polling import request_poll
 from feeds.services.tagging import feeds_tagged
 
 
-@with_filters(tag="a tag’s name", status="active, failing, paused, stopped or held")
-class FeedViewSet(ReadViewSet):
-    queryset = Feed.objects.order_by("pk").prefetch_related("tags")
+class FeedViewSet(ResourceViewSet):
+    area = "feeds"
+    queryset = Feed.objects.prefetch_related("tags")
     serializer_class = FeedSerializer
+    parameters: ClassVar = {"list": FeedParameters}
+    bodies: ClassVar = {"create": AddFeed, "partial_update": ChangeFeed, "held": DecideOnHeld}
+    search_in = ("title", "url")
 
-    def filter_queryset(self, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        given = self.request.query_params
-        feeds: Any = super().filter_queryset(queryset)
-        if name := given.get("tag"):
-            feeds = feeds_tagged(feeds, name)
-        if word := given.get("status"):
-            if word not in HEALTH:
-                raise ValidationError({"status": f"Give one of {', '.join(HEALTH)}."})
-            feeds = feeds.in_health(word)
-        found: QuerySet[Any] = feeds
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        feeds: Any = super().narrowed(rows)
+        if "tag" in self.asked:
+            feeds = feeds_tagged(feeds, self.asked["tag"])
+        found: QuerySet[Any] = feeds.in_health(self.asked["status"]) if "status" in self.asked else feeds
         return found
 
+    @extend_schema(summary="Add a feed", responses={201: FeedSerializer})
+    def create(self, request: Request) -> Response:
+        """It is read within moments; whether that worked is in `last_error` then. 409 when there is a feed of
+        this address already."""
+        asked = self.body()
+        if (there := feed_at(asked["url"])) is not None:
+            raise Conflict(f"Feed {there.pk} has this address already: {self.address_of(there)}")
+        return self.shown(add_feed(now=utcnow(), **asked).pk, code=status.HTTP_201_CREATED)
 
-@with_filters(feed="the feed's id", state="unassigned, assigned, cleared or excluded")
-class ItemViewSet(ReadViewSet):
-    queryset = Item.objects.defer("entry").order_by("pk")
+    @extend_schema(summary="Change a feed")
+    def partial_update(self, request: Request, **_: Any) -> Response:
+        """Its posts stay. `tags` are replaced. At a new address, only what comes from then on is sent."""
+        alter_feed(feed=self.get_object(), **self.body())
+        return self.shown()
+
+    @extend_schema(summary="Read a feed soon", request=None, responses={202: FeedSerializer})
+    @action(detail=True, methods=["post"])
+    def poll(self, request: Request, **_: Any) -> Response:
+        """Makes it due now. One that is failing keeps its back-off."""
+        request_poll(feed_ids=[self.get_object().pk], now=utcnow())
+        return self.shown(code=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(summary="Decide on held posts")
+    @action(detail=True, methods=["post"])
+    def held(self, request: Request, **_: Any) -> Response:
+        """For a feed that brought very much at once. Without any held posts nothing changes."""
+        act = release if self.body()["decision"] == "send" else exclude_held
+        act(feed_ids=[self.get_object().pk], now=utcnow())
+        return self.shown()
+
+
+class ItemViewSet(ResourceViewSet):
+    area = "feeds"
+    queryset = Item.objects.defer("entry")
     serializer_class = ItemSerializer
-    filters = {"feed": "feed", "state": "state"}  # noqa: RUF012
+    parameters: ClassVar = {"list": ItemParameters}
+    filters: ClassVar = {"feed": "feed", "state": "state"}
+    search_in = ("title", "link")
+
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        rows = super().narrowed(rows)
+        if "held" in self.asked:
+            rows = rows.filter(held_at__isnull=not self.asked["held"])
+        return rows
+
+    @extend_schema(summary="Take an excluded post back", request=None)
+    @action(detail=True, methods=["post"])
+    def include(self, request: Request, **_: Any) -> Response:
+        """It settles anew, and is sent then. 409 when it is no longer in its feed, or went out. A second time
+        changes nothing."""
+        item = self.get_object()
+        said = include_item(item_id=item.pk, now=utcnow())
+        item.refresh_from_db(fields=["state"])
+        if item.state != Item.State.UNASSIGNED:
+            raise Conflict(said)
+        return self.shown()

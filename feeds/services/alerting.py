@@ -6,6 +6,7 @@ from typing import assert_never
 
 from django.db.models import F, OuterRef, Q, Subquery
 
+from common.events import Event, Kind, emit
 from feeds.models import Feed, Poll
 from feeds.querysets import FeedQuerySet
 from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
@@ -36,8 +37,14 @@ def wanting(now: datetime) -> dict[What, list[Feed]]:
 
 
 def mark_alerted(*, feeds: Iterable[Feed], what: What, now: datetime) -> int:
-    """Remembers, in the caller's transaction, that the admins are being told. Returns how many feeds."""
-    rows = Feed.objects.filter(pk__in=[feed.pk for feed in feeds])
+    """Remembers, in the caller's transaction, that the admins are being told. Returns how many feeds.
+
+    Whoever else wants to know is told by it as well.
+    """
+    keys = tuple(sorted(feed.pk for feed in feeds))
+    kind = Kind.RECOVERED if what == "recovered" else Kind.FAILING
+    emit(Event(kind, keys, now, {"gone": what == "gone"} if kind is Kind.FAILING else {}))
+    rows = Feed.objects.filter(pk__in=keys)
     match what:
         case "failing":
             return rows.filter(alerted_at=None, failures__gt=0).update(alerted_at=now)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,11 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+def chromium() -> Iterator[Any]:
+    """The browser, for a fixture."""
     path = services.program(*services.CHROMIUM)
     if path is None:
         pytest.skip("Chromium is not installed")
@@ -24,9 +30,9 @@ def browser() -> Iterator[Any]:
     # Playwright's loop lives in this thread, and Django would take that for asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+        launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield launched
+        launched.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
@@ -38,3 +44,9 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     context.set_default_timeout(10_000)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(autouse=True)
+def as_fast_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A form that is filled in at once is a program's; here it is."""
+    monkeypatch.setattr("subscriptions.services.challenging.QUICKEST", timedelta(0))

@@ -46,6 +46,7 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "visibility": "public",
         "approval": "none",
         "post_order": "newest",
+        "welcome": "none",
         "sign_up": "open",
         "language": "en",
         **changes,
@@ -80,6 +81,13 @@ def test_a_newsletter_is_defined_with_what_its_arrangement_uses(admin_client: Cl
     submit(admin_client, "subscriptions_subscribable_add", newsletter(FeedFactory()))
     made = Subscribable.objects.get()
     assert (made.arrangement, made.at.hour, made.time_zone, made.n) == ("weekly", 7, "Europe/Paris", None)
+
+
+def test_what_happens_when_someone_comes_or_goes_is_chosen_with_it(admin_client: Client) -> None:
+    chosen = {"welcome": "latest", "challenge": "on", "keep_ip": "on", "farewell_mail": "on"}
+    submit(admin_client, "subscriptions_subscribable_add", newsletter(FeedFactory(), **chosen))
+    made = Subscribable.objects.get()
+    assert (made.welcome, made.challenge, made.keep_ip, made.farewell_mail) == ("latest", True, True, True)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,36 @@
+"""The description of the API is public, whole and true."""
+
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import yaml
+from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
+
+from common.api.scopes import SCOPES
+
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+
+
+@pytest.fixture
+def described(client: Client, db: None) -> Any:
+    cache.clear()
+    return client.get("/api/v1/schema/", headers={"Accept": "application/json"}).json()
+
+
+def operations(described: Any) -> Iterator[tuple[str, str, Any]]:
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
 
 
 @pytest.mark.django_db
 def test_the_schema_is_public_and_names_every_endpoint(client: Client) -> None:
     answer = client.get("/api/v1/schema/")
     assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/yaml"
     paths = yaml.safe_load(answer.content)["paths"]
     models = ["feeds", "items", "subscribables", "subscriptions", "destinations", "issues", "deliveries"]
     assert {f"/api/v1/{model}/" for model in models} <= set(paths)
@@ -19,3 +42,49 @@ def test_the_schema_is_public_and_names_every_endpoint(client: Client) -> None:
 def test_the_schema_has_no_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
     assert capsys.readouterr().err == ""
+
+
+def test_every_error_is_described_as_a_problem(described: Any) -> None:
+    for method, path, operation in operations(described):
+        codes = {code for code in operation["responses"] if code >= "400"}
+        assert "429" in codes, (method, path)
+        for code in codes:
+            content = operation["responses"][code]["content"]
+            assert content["application/problem+json"]["schema"] == PROBLEM, (method, path, code)
+
+
+def test_every_operation_says_what_it_does_and_which_scope_it_needs(described: Any) -> None:
+    needed = set()
+    for method, path, operation in operations(described):
+        if path.endswith("/subscribe/"):
+            continue
+        assert operation["summary"], (method, path)
+        (scope,) = operation["security"][0]["token"]
+        assert scope.endswith(":read") == (method == "get"), (method, path)
+        assert operation["security"][1] == {"session": []}
+        needed.add(scope)
+    assert needed == set(SCOPES)
+
+
+def test_every_body_is_closed_and_bounded(described: Any) -> None:
+    schemas = described["components"]["schemas"]
+    for method, path, operation in operations(described):
+        if "requestBody" not in operation or path.endswith("/subscribe/"):
+            continue
+        content = operation["requestBody"]["content"]
+        assert list(content) == ["application/json"], (method, path)
+        body = schemas[content["application/json"]["schema"]["$ref"].rpartition("/")[2]]
+        assert body["additionalProperties"] is False
+        for name, field in body["properties"].items():
+            assert is_bounded(field, schemas), f"{method} {path}: {name}"
+
+
+def is_bounded(field: Any, schemas: Any) -> bool:
+    """Texts, numbers and lists have a largest size; choices and yes or no have one by themselves."""
+    if "$ref" in field or "allOf" in field or "oneOf" in field or "enum" in field:
+        return True
+    kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
+    limits = {"string": "maxLength", "integer": "maximum", "array": "maxItems", "object": "maxProperties"}
+    return field.get("format") in ("date", "date-time") or all(
+        limits[kind] in field for kind in kinds if kind in limits
+    )

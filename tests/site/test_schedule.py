@@ -51,7 +51,15 @@ def test_intervals_that_exist_twice_are_no_trouble() -> None:
 
 
 # Seldom and short, beside the stage they serve.
-BESIDE = {"feeds.hubs": "poll", "feeds.prune": "poll", "delivery.alert": "reap", "delivery.prune": "reap"}
+BESIDE = {
+    "subscriptions.expire": "assign",
+    "subscriptions.forget": "assign",
+    "subscriptions.lists": "assign",
+    "feeds.hubs": "poll",
+    "feeds.prune": "poll",
+    "delivery.alert": "reap",
+    "delivery.prune": "reap",
+}
 
 
 def test_every_scheduled_task_exists_and_every_stage_has_a_queue_of_its_own() -> None:

@@ -19,11 +19,13 @@ WORDS = {
     "mails": "mail’s contents",
     "mailbox": "letter kept in the mailbox",
     "bounces": "bounce",
+    "calls": "call of a webhook",
 }
 PLURALS = {
     "issues": "issues’ texts",
     "mails": "mails’ contents",
     "mailbox": "letters kept in the mailbox",
+    "calls": "calls of webhooks",
 }
 
 

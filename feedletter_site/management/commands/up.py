@@ -21,8 +21,8 @@ WEB += ["--no-control-socket", "--log-level", "warning"]
 # Which proxies count is the business of TRUSTED_PROXIES (feedletter_site.middleware), not of gunicorn.
 WEB += ["--forwarded-allow-ips", ""]
 # More threads than stages, so that a slow stage stops no other one.
-WORKER = ["-P", "threads", "-c", "10", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
-WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces"]
+WORKER = ["-P", "threads", "-c", "13", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
+WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces,webhooks"]
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
 

@@ -107,6 +107,7 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "arrangement": "each",
         "approval": "none",
         "post_order": "newest",
+        "welcome": "none",
         "time_zone": "UTC",
         "grace_minutes": "60",
         "visibility": "public",

@@ -1,0 +1,103 @@
+"""How the lists grow: gains and losses by day and by week, with what came back among them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django.core.cache import cache
+from django.db.models import Q
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from common.clock import utcnow
+from common.flows import Flow, flow_plot
+from common.text import counted
+from delivery.models import Bounce
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.growth import Stretch, by_day, by_week, first_monday, totals
+from subscriptions.services.growth import growth, per_day
+
+DAYS, WEEKS = 84, 53
+LOST = (Bounce.Kind.HARD, Bounce.Kind.COMPLAINT)
+# Counting a million rows takes a moment: what took long is not done again at once.
+LONG, REMEMBERED = timedelta(seconds=0.3), 600
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot with what it says."""
+
+    title: str
+    words: str
+    drawn: SafeString
+    first: str
+    last: str
+    rows: list[tuple[str, Stretch]]
+
+
+def of_newsletter(subscribable: Subscribable) -> SafeString | str:
+    """For a newsletter's page; nothing for a bridge, and for one that nobody ever subscribed to."""
+    return drawn(subscribable) if subscribable.channel == "email" else ""
+
+
+def drawn(subscribable: Subscribable | None) -> SafeString | str:
+    """Of one newsletter, or of all."""
+    plots = plots_of(subscribable)
+    if not plots:
+        return ""
+    rows = Subscription.objects.confirmed()
+    now = rows.filter(subscribable=subscribable).count() if subscribable else rows.count()
+    return render_to_string(
+        "admin/delivery/growth.html", {"plots": plots, "now": counted(now, "subscriber"), "days": DAYS}
+    )
+
+
+def plots_of(subscribable: Subscribable | None) -> list[Plot]:
+    """By day and by week; none where there is nothing to plot."""
+    today = timezone.localdate()
+    found = figures(subscribable, today)
+    if not any(found.values()):
+        return []
+    by_days, by_weeks = by_day(found, today=today, count=DAYS), by_week(found, today=today, count=WEEKS)
+    return [
+        _plot("fl-days", "The last 12 weeks, by day", by_days, lambda day: f"{day:%a} {day.day} {day:%b}"),
+        _plot("fl-weeks", "The last year, by week", by_weeks, lambda day: f"Week of {day.day} {day:%b %Y}"),
+    ]
+
+
+def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
+    """Counted from the rows, four questions; remembered for a while where that took long."""
+    key = f"growth:{subscribable.pk if subscribable else 'all'}:{today}"
+    known: dict[str, dict[date, int]] | None = cache.get(key)
+    if known is not None:
+        return known
+    began = utcnow()
+    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
+    found = growth(subscribable=subscribable, since=since, zone=zone)
+    bounces = Bounce.objects.filter(kind__in=LOST, destination__isnull=False)
+    if subscribable is not None:
+        bounces = bounces.filter(
+            Q(delivery__subscription__subscribable=subscribable)
+            | Q(delivery__subscription=None, delivery__issue__subscribable=subscribable)
+        )
+    found["bounced"] = per_day(bounces, "at", since=since, zone=zone)
+    if utcnow() - began > LONG:
+        cache.set(key, found, REMEMBERED)
+    return found
+
+
+def _plot(name: str, title: str, stretches: Sequence[Stretch], label: Callable[[date], str]) -> Plot:
+    said = said_of(totals(list(stretches)))
+    flows = [_flow(each, f"{label(each.start)}: {said_of(each)}") for each in stretches]
+    rows = [(label(each.start), each) for each in reversed(stretches) if each != Stretch(each.start)]
+    plot = flow_plot(flows, name=name, title=title, description=said)
+    return Plot(title, said, plot, label(stretches[0].start), label(stretches[-1].start), rows)
+
+
+def _flow(each: Stretch, words: str) -> Flow:
+    return Flow(each.confirmed, max(each.new - each.confirmed, 0), each.left, each.bounced, words)
+
+
+def said_of(each: Stretch) -> str:
+    return f"{each.new:,} new, {each.confirmed:,} confirmed, {each.left:,} left, {each.bounced:,} bounced"

@@ -1,0 +1,212 @@
+"""The pages of webhooks."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelect2MultipleWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.admin import ServiceAdmin
+from common.admin_html import facts, link_to, list_link, moment_of, table, when
+from common.clock import utcnow
+from common.events import Kind
+from common.panels import Action, Panel
+from common.text import counted, shortened
+from delivery.admin.webhook_words import WHAT, explained, outcome, said, standing
+from delivery.models import Webhook, WebhookCall
+from delivery.services.webhooks import (
+    add_webhook,
+    alter_webhook,
+    drop_webhooks,
+    hurry_webhooks,
+    pause_webhooks,
+    resume_webhooks,
+    rotate_secret,
+    send_test,
+)
+from subscriptions.models import Subscribable
+
+SHOWN = 10
+TESTED_AT_ONCE = 3
+LABELS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
+KEEP_IT = "Keep it: it is shown this once."
+EVENTS = tuple((kind.value, WHAT[kind]) for kind in Kind)
+
+
+def how_it_goes(webhook: Webhook) -> SafeString:
+    waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED).count()
+    rows: list[tuple[str, Any]] = [
+        ("State", explained(webhook)),
+        ("Waiting", counted(waiting, "call")),
+        ("Added", when(webhook.created_at)),
+    ]
+    if webhook.rotated_at:
+        rows.append(("Secret changed", when(webhook.rotated_at)))
+    if not webhook.url.startswith("https:"):
+        rows.append(("Not encrypted", "Whoever is between here and there can read addresses of subscribers."))
+    return facts(rows)
+
+
+def last_calls(webhook: Webhook) -> SafeString:
+    rows = webhook.calls.select_related("webhook").defer("body")[:SHOWN]
+    shown = table(
+        ("event", "when", "how it stands", "answer"),
+        ((_event(row), when(row.created_at), outcome(row), said(row)) for row in rows),
+        "It has not been called yet. Send a test.",
+    )
+    every = list_link(WebhookCall, "All of its calls", webhook__id__exact=webhook.pk)
+    return format_html("{}<p>{}</p>", shown, every) if rows else shown
+
+
+def _event(row: WebhookCall) -> SafeString:
+    return link_to(row, WHAT.get(row.kind, row.kind))
+
+
+def test(request: HttpRequest, keys: list[int]) -> str:
+    taken = []
+    for webhook in Webhook.objects.filter(pk__in=keys)[:TESTED_AT_ONCE]:
+        answer = send_test(webhook=webhook, now=utcnow())
+        if answer.error:
+            messages.error(request, f"{webhook} did not take the test. {answer.error}")
+        else:
+            taken.append(f"{webhook} took the test (HTTP {answer.status}).")
+    return " ".join(taken)
+
+
+def pause(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(pause_webhooks(keys), 'webhook')} paused."
+
+
+def resume(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(resume_webhooks(keys), 'webhook')} resumed: what waits goes out now."
+
+
+def hurry(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(hurry_webhooks(keys, now=utcnow()), 'call')} tried again now."
+
+
+def rotate(request: HttpRequest, keys: list[int]) -> str:
+    rows = Webhook.objects.filter(pk__in=keys)
+    made = [(row, rotate_secret(webhook=row, now=utcnow())) for row in rows]
+    return " ".join(f"The new secret of {row} is {secret}." for row, secret in made) + f" {KEEP_IT}"
+
+
+def asked_to_rotate(keys: list[int]) -> list[str]:
+    return [
+        f"{counted(len(keys), 'webhook gets', 'webhooks get')} another secret. For a day calls are signed"
+        " with the old one as well: tell the receiver the new one within that time."
+    ]
+
+
+def delete(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(drop_webhooks(keys), 'webhook')} deleted."
+
+
+def asked_to_delete(keys: list[int]) -> list[str]:
+    waiting = WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).count()
+    return [
+        f"{counted(len(keys), 'webhook')} will be deleted with all that was noted of its calls;"
+        f" {counted(waiting, 'call')} will not be made any more."
+    ]
+
+
+class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The service checks what is given once more; the secret is made there."""
+
+    url = forms.CharField(
+        label="Address",
+        max_length=2000,
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
+        help_text="Such as https://crm.example/hooks/feedletter.",
+    )
+    events = forms.MultipleChoiceField(
+        label="Call it when",
+        choices=EVENTS,
+        initial=[kind.value for kind in Kind],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
+    newsletters = forms.ModelMultipleChoiceField(
+        Subscribable.objects.order_by("name"),
+        label="Only of these newsletters",
+        required=False,
+        widget=UnfoldAdminSelect2MultipleWidget(),
+        help_text="Empty: of all of them. Of feeds, those are told that these newsletters are made of.",
+    )
+
+    class Meta:
+        model = Webhook
+        fields = ("name", "url", "events", "newsletters")
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ServiceAdmin):
+    form = WebhookForm
+    list_display = ("name", "shown_url", "shown_state", "told_of", "added")
+    list_filter = ("active",)
+    search_fields = ("name", "url")
+    shown_after_adding = True
+    own_panels = (
+        Panel("How it goes", how_it_goes, order=10),
+        Panel("Its last calls", last_calls, order=60),
+    )
+    own_actions = (
+        Action("test", "Send a test", test),
+        Action("pause", "Pause", pause, fits=lambda webhook: webhook.active),
+        Action("resume", "Resume", resume, fits=lambda webhook: not webhook.active),
+        Action("hurry", "Try again now", hurry, fits=lambda webhook: webhook.active and webhook.failures),
+        Action("rotate", "Change the secret", rotate, asked_to_rotate),
+        Action("delete", "Delete", delete, asked_to_delete, permission="drop"),
+    )
+    added = moment_of("created_at", "added")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Webhook | None = None) -> Any:
+        return ((None, {"fields": ("name", "url", "events", "newsletters")}),)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """The form's own fields as they are, without Django's buttons beside them."""
+        return (
+            db_field.formfield(**kwargs)
+            if db_field.many_to_many
+            else super().formfield_for_dbfield(db_field, request, **kwargs)
+        )
+
+    def save_model(self, request: HttpRequest, obj: Webhook, form: Any, change: bool) -> None:
+        if change:
+            alter_webhook(webhook=obj, **form.cleaned_data)
+            return
+        made, secret = add_webhook(**form.cleaned_data, now=utcnow())
+        obj.pk = made.pk
+        obj.refresh_from_db()
+        messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the service saved."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Deleted by an action, which says first what goes with it.
+        return False
+
+    @display(description="address", ordering="url")
+    def shown_url(self, webhook: Webhook) -> str:
+        return shortened(webhook.url, 64)
+
+    @display(description="state", label=LABELS)
+    def shown_state(self, webhook: Webhook) -> tuple[str, str]:
+        return standing(webhook)
+
+    @display(description="told of")
+    def told_of(self, webhook: Webhook) -> str:
+        return "everything" if len(webhook.events) == len(Kind) else ", ".join(webhook.events)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Webhook]":
+        every: QuerySet[Webhook] = super().get_queryset(request)
+        return every.defer("secrets")

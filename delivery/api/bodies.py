@@ -1,0 +1,47 @@
+"""What issues and deliveries take."""
+
+from common.api.bodies import Fields
+from common.api.fields import Choice, Moment, Text, Whole
+from common.api.pagination import ListParameters
+from delivery.models import Delivery
+from delivery.rules.progress import STATES
+from subscriptions.api.bodies import name
+
+
+class IssueParameters(ListParameters):
+    subscribable = name("The newsletter’s name.", required=False)
+    state = Choice(choices=STATES, required=False)
+
+
+class DeliveryParameters(ListParameters):
+    issue = Whole(required=False, help_text="The issue’s id. Quick.")
+    destination = Whole(required=False, help_text="The address’s id. Quick.")
+    subscription = Whole(required=False, help_text="The subscription’s id. Quick.")
+    state = Choice(
+        choices=Delivery.State.values,
+        required=False,
+        help_text="Quick together with `issue`; else all of the ledger is looked through.",
+    )
+    kind = Choice(
+        choices=Delivery.Kind.values,
+        required=False,
+        help_text="Quick together with `destination`; else all of the ledger is looked through.",
+    )
+
+
+class ApproveIssue(Fields):
+    """Nothing is needed."""
+
+    at = Moment(required=False, help_text="Not now, but then.")
+
+
+class RetryFailed(Fields):
+    """Nothing is needed."""
+
+    domain = Text(max_length=255, required=False, help_text="Only those to addresses of this domain.")
+
+
+class PauseNewsletter(Fields):
+    """Nothing is needed."""
+
+    reason = Text(max_length=2000, required=False, help_text="Shown in the admin.")

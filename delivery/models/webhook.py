@@ -1,0 +1,92 @@
+"""Addresses that are called when something happens, and the calls."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from common.secrets import SecretsField
+from subscriptions.models import Destination, Subscribable
+
+
+class Webhook(models.Model):
+    """Another program's address. It rests until `free_at` after a call that it did not take."""
+
+    name = models.CharField(max_length=100, help_text="For you alone: what it is for, such as “CRM”.")
+    # (Not a URLField: within a private network hosts may be called “crm”.)
+    url = models.CharField("address", max_length=2000)
+    # The types it wants, such as "subscription.confirmed".
+    events = models.JSONField(default=list)
+    newsletters = models.ManyToManyField(Subscribable, blank=True, related_name="webhooks")
+    # {"secret": whsec_…, "previous": the one before, which signs as well for a day after `rotated_at`}
+    secrets = SecretsField()
+    rotated_at = models.DateTimeField(null=True, blank=True, editable=False)
+    active = models.BooleanField(default=True, editable=False)
+    # Set by its own answer 410, never by a person.
+    disabled_at = models.DateTimeField(null=True, blank=True, editable=False)
+    disabled_reason = models.TextField(blank=True, default="", editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    failing_since = models.DateTimeField(null=True, blank=True, editable=False)
+    free_at = models.DateTimeField("rests until", null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("name", "pk")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WebhookCall(models.Model):
+    """One event for one webhook. `lease_token` is set exactly while it is being sent."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        SENDING = "sending"
+        SENT = "sent"
+        FAILED = "failed"
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="calls", db_index=False)
+    # The same for all webhooks and for every try: what receivers know a repetition by.
+    event_id = models.CharField(max_length=40)
+    kind = models.CharField("event", max_length=40)
+    # The JSON that is sent, byte for byte.
+    body = models.TextField()
+    # Whom it is about: erasing somebody takes along what the log says of them.
+    destination = models.ForeignKey(Destination, on_delete=models.CASCADE, null=True, blank=True)
+    # It is about somebody who has been erased: the body goes as soon as it was sent.
+    forget = models.BooleanField(default=False, editable=False)
+    state = models.CharField(max_length=8, choices=State, default=State.QUEUED)
+    created_at = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(default=timezone.now)
+    give_up_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+    lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
+    status = models.PositiveSmallIntegerField("last answer", null=True, blank=True)
+    error = models.CharField("what was wrong last", max_length=500, blank=True, default="")
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        verbose_name = "call of a webhook"
+        verbose_name_plural = "calls of webhooks"
+        constraints = (
+            models.UniqueConstraint(name="webhook_call_once", fields=["webhook", "event_id"]),
+            models.CheckConstraint(
+                name="webhook_call_leased_exactly_while_sending",
+                condition=Q(state="sending", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="sending") & Q(lease_token=None, lease_until=None)),
+            ),
+        )
+        indexes = (
+            models.Index(
+                name="webhook_call_due", fields=["webhook", "due_at", "id"], condition=Q(state="queued")
+            ),
+            models.Index(
+                name="webhook_call_leases", fields=["webhook", "lease_until"], condition=Q(state="sending")
+            ),
+            models.Index(name="webhook_call_created", fields=["created_at"]),
+        )
+
+    def __str__(self) -> str:
+        return self.kind

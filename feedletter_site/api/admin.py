@@ -1,0 +1,159 @@
+"""The pages of API tokens: making one, whose key is shown this once, and revoking."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common.admin import ServiceAdmin
+from common.admin_html import facts, listed, moment_of, when
+from common.api.scopes import SCOPES, WRITE
+from common.clock import utcnow
+from common.panels import Action, Panel
+from common.text import counted
+from feedletter_site.models import ApiToken
+from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
+
+LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked"))
+# Whose permission in the admin goes with which half of the scopes.
+AREAS = {
+    "feeds": ("feeds.view_feed", "feeds.change_feed"),
+    "newsletters": ("subscriptions.view_subscribable", "subscriptions.change_subscribable"),
+    "subscribers": ("subscriptions.view_subscription", "subscriptions.change_subscription"),
+    "sending": ("delivery.view_delivery", "delivery.change_issue"),
+}
+
+
+def scopes_for(user: Any) -> list[tuple[str, str]]:
+    """What a person may hand on: no more than they may do themselves."""
+    return [(scope, f"{scope} – {told}") for scope, told in SCOPES.items() if _may(user, scope)]
+
+
+def _may(user: Any, scope: str) -> bool:
+    area, _, verb = scope.partition(":")
+    view, change = AREAS[area]
+    return bool(user.has_perm(change) or (verb != WRITE and user.has_perm(view)))
+
+
+class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What a new token is for, what it may do, and how long."""
+
+    class Meta:
+        model = ApiToken
+        fields = ("name",)
+
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="As little as it needs. Who may write may read.",
+    )
+    lifetime = forms.ChoiceField(
+        label="Good for", choices=LIFETIMES, required=False, initial="90", widget=UnfoldAdminSelectWidget()
+    )
+
+
+def about(token: ApiToken) -> SafeString:
+    return facts(
+        [
+            ("Key", f"fl_{token.prefix}_…"),
+            ("May", listed(token.scopes)),
+            ("Made", when(token.created_at)),
+            ("By", token.made_by or "a command"),
+            ("Last used", when(token.last_used_at, "Not yet.")),
+            ("Expires", when(token.expires_at, "Not by itself.")),
+            ("Standing", why_not(token, now=utcnow()) or "It is good."),
+        ]
+    )
+
+
+def what_revoking_does(keys: list[int]) -> list[str]:
+    count = ApiToken.objects.filter(pk__in=keys, revoked_at=None).count()
+    return [f"{counted(count, 'token')} will open nothing any more. It cannot be taken back."]
+
+
+def revoke(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(revoke_tokens(tokens=keys, now=utcnow()), 'token')} revoked."
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ServiceAdmin):
+    list_display = ("name", "begins", "opens", "made", "last_used", "shown_standing")
+    list_select_related = ("made_by",)
+    search_fields = ("name", "prefix")
+    own_panels = (Panel("About it", about, order=10),)
+    own_actions = (
+        Action("revoke", "Revoke", revoke, what_revoking_does, fits=lambda row: row.revoked_at is None),
+    )
+    made = moment_of("created_at", "made")
+    last_used = moment_of("last_used_at", "last used", "not yet")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is not None:
+            return super().get_form(request, obj, change=change, **kwargs)
+        form = super().get_form(request, obj, change=change, form=TokenForm, **kwargs)
+        form.base_fields["scopes"].choices = scopes_for(request.user)
+        return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        return () if obj is not None else ((None, {"fields": ("name", "scopes", "lifetime")}),)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        one = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        return super().add_view(request, form_url, {**(extra_context or {}), **one})
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
+        days, now = form.cleaned_data["lifetime"], utcnow()
+        made, key = make_token(
+            name=obj.name,
+            scopes=form.cleaned_data["scopes"],
+            now=now,
+            expires_at=now + timedelta(days=int(days)) if days else None,
+            made_by=request.user,
+        )
+        obj.pk, obj.prefix, obj.expires_at = made.pk, made.prefix, made.expires_at
+        request.made_key = key  # type: ignore[attr-defined]
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the service saved."""
+
+    def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Shows the key in the answer itself: a message would be kept in a cookie or the session."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "API token",
+            "opts": self.opts,
+            "token": obj,
+            "key": request.made_key,  # type: ignore[attr-defined]
+            "expires_at": obj.expires_at,
+            "back": reverse("admin:feedletter_site_apitoken_changelist"),
+        }
+        answer = TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context)
+        add_never_cache_headers(answer)
+        return answer
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # What it may do is settled when it is made: for something else make another.
+        return False
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "change")
+
+    @display(description="key begins")
+    def begins(self, token: ApiToken) -> str:
+        return f"fl_{token.prefix}…"
+
+    @display(description="may")
+    def opens(self, token: ApiToken) -> str:
+        return ", ".join(token.scopes)
+
+    @display(description="standing", label={"good": "success", "over": "danger"})
+    def shown_standing(self, token: ApiToken) -> tuple[str, str]:
+        return ("over", "over") if why_not(token, now=utcnow()) else ("good", "good")

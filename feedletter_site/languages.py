@@ -1,0 +1,31 @@
+"""Which language a page speaks: the reader's. What people who run the site see stays English."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+
+ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "/readyz", "/anymail/")
+
+
+class LanguageMiddleware:
+    """Speaks what the browser asks for, unless a page knows its reader better (subscriptions.views.speaking).
+
+    No cookie and no address chooses: a link in a letter is the same for everybody.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith(ENGLISH):
+            with translation.override(settings.LANGUAGE_CODE):
+                return self.get_response(request)
+        with translation.override(translation.get_language_from_request(request)):
+            response = self.get_response(request)
+            if response.headers.get("Content-Type", "").startswith("text/html"):
+                response.headers.setdefault("Content-Language", translation.get_language() or "")
+                patch_vary_headers(response, ["Accept-Language"])
+        return response

@@ -1,0 +1,24 @@
+"""`list_api_tokens`: which keys programs have, and when they were used last."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.arguments import add_paging, page
+from common.clock import utcnow
+from common.commands import FeedletterCommand, Result
+from feedletter_site.management.rows import token_row
+from feedletter_site.models import ApiToken
+
+
+class Command(FeedletterCommand):
+    help = "Lists the API tokens, those that open nothing any more included. Never their keys."
+    empty = "There are no tokens yet. Make one: create_api_token shop --scope subscribers:write"
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_paging(parser)
+
+    def run(self, **options: Any) -> Result:
+        now = utcnow()
+        rows = ApiToken.objects.select_related("made_by")
+        return (token_row(row, now=now) for row in page(rows, options))

@@ -1,0 +1,105 @@
+"""Keys for programs: making, finding and revoking them."""
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+
+from common.api.scopes import SCOPES
+from common.text import one_line
+from feedletter_site.models import ApiToken
+
+# Letters and digits only, so that a double click takes the whole key.
+_LETTERS = string.ascii_letters + string.digits
+_KEY = re.compile(r"fl_([A-Za-z0-9]{8})_([A-Za-z0-9]{40})")
+A_MINUTE = timedelta(minutes=1)
+LONGEST_NAME = 100
+
+
+class BadToken(ValueError):
+    """A key that opens nothing. The message says why to whoever has it."""
+
+
+def make_token(
+    *,
+    name: str,
+    scopes: Iterable[str],
+    now: datetime,
+    expires_at: datetime | None = None,
+    made_by: Any = None,
+) -> tuple[ApiToken, str]:
+    """The token, and its key, which is not kept: show it once. Raises ValidationError."""
+    name, wanted = one_line(name), set(scopes)
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise ValidationError({"name": f"Give a name of 1 to {LONGEST_NAME} characters."})
+    if unknown := wanted - SCOPES.keys():
+        raise ValidationError({"scopes": f"There is no scope {', '.join(sorted(unknown))}."})
+    if not wanted:
+        raise ValidationError({"scopes": f"Choose at least one of {', '.join(SCOPES)}."})
+    if expires_at is not None and expires_at <= now:
+        raise ValidationError({"expires_at": "Give a moment to come."})
+    prefix, secret = _random(8), _random(40)
+    key = f"fl_{prefix}_{secret}"
+    token = ApiToken.objects.create(
+        name=name,
+        prefix=prefix,
+        digest=_digest(key),
+        # In the order in which they are told.
+        scopes=[scope for scope in SCOPES if scope in wanted],
+        made_by=made_by,
+        created_at=now,
+        expires_at=expires_at,
+    )
+    return token, key
+
+
+def token_of(*, key: str, now: datetime) -> ApiToken:
+    """The token whose key this is. Raises BadToken. Notes that it was used, once a minute."""
+    parts = _KEY.fullmatch(key)
+    row = ApiToken.objects.select_related("made_by").filter(prefix=parts[1]).first() if parts else None
+    if row is None or not hmac.compare_digest(row.digest, _digest(key)):
+        raise BadToken("There is no such token.")
+    if why := why_not(row, now=now):
+        raise BadToken(why)
+    _note_use(row, now)
+    return row
+
+
+def why_not(token: ApiToken, *, now: datetime) -> str:
+    """Why it opens nothing any more; "" while it does."""
+    if token.revoked_at is not None:
+        return "This token was revoked."
+    if token.expires_at is not None and token.expires_at <= now:
+        return "This token has expired."
+    maker = token.made_by
+    if maker is not None and not (maker.is_active and maker.is_staff):
+        return "The account that made this token is no longer active."
+    return ""
+
+
+def revoke_tokens(*, tokens: Iterable[int], now: datetime) -> int:
+    """These (their keys) open nothing any more. Returns how many did."""
+    return ApiToken.objects.filter(pk__in=list(tokens), revoked_at=None).update(revoked_at=now)
+
+
+def _note_use(token: ApiToken, now: datetime) -> None:
+    if token.last_used_at is not None and now - token.last_used_at < A_MINUTE:
+        return
+    long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - A_MINUTE)
+    ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)
+
+
+def _random(length: int) -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(length))
+
+
+def _digest(key: str) -> str:
+    # Not a slow hash: 40 random characters cannot be guessed.
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,105 @@
+"""What feeds and their lists take."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from rest_framework import serializers
+
+from common.api.bodies import Fields, Parameters
+from common.api.fields import Choice, Flag, Pattern, Text, Whole
+from common.api.pagination import ListParameters, search
+from feeds.models import Feed, Item
+from feeds.models.feed import A_MONTH
+from feeds.querysets import HEALTH
+from feeds.services.adding import MAX_TITLE, MAX_URL, NO_ADDRESS
+from feeds.services.credentials import MAX_VALUE
+from feeds.services.tagging import MAX_NAME, MAX_TAGS
+
+MOST_POSTS = 5000
+ADDRESS = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000]+$"
+
+
+def minutes(told: str) -> Whole:
+    return Whole(max_value=A_MONTH, required=False, help_text=told)
+
+
+class FeedParameters(ListParameters):
+    status = Choice(choices=HEALTH, required=False)
+    tag = Text(max_length=MAX_NAME, required=False, help_text="A tag’s name, whatever its capitals.")
+    search = search("Part of the title or the address.")
+
+
+class ItemParameters(ListParameters):
+    feed = Whole(required=False, help_text="The feed’s id.")
+    state = Choice(choices=Item.State.values, required=False)
+    held = Flag(required=False, help_text="Those that wait for an admin’s word, or those that do not.")
+    search = search("Part of the title or the link.")
+
+
+class ForceParameters(Parameters):
+    force = Flag(required=False, default=False, help_text="Even though something depends on it.")
+
+
+class CredentialsFields(Fields):
+    """A user name and password, or a header and its value; {} forgets them. Never shown again."""
+
+    user = Text(max_length=MAX_VALUE, required=False)
+    password = Text(max_length=MAX_VALUE, required=False)
+    header = Text(max_length=100, required=False)
+    value = Text(max_length=MAX_VALUE, required=False)
+
+
+class ChangeFeed(Fields):
+    """Left out, it stays as it is."""
+
+    url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_URL, required=False)
+    title = Text(max_length=MAX_TITLE, allow_blank=True, required=False)
+    status = Choice(choices=Feed.Status.choices, required=False)
+    tags = serializers.ListField(child=Text(max_length=MAX_NAME), max_length=MAX_TAGS, required=False)
+    credentials = CredentialsFields(required=False)
+    min_delay_minutes = minutes("A post is never sent earlier than this after it was first seen.")
+    await_stabilization_minutes = minutes("A post must have stayed unchanged this long.")
+    max_delay_minutes = minutes("A post that keeps changing is sent after this all the same.")
+    recheck_every_minutes = minutes("How often the feed is read.")
+    pace = Choice(choices=Feed.Pace.choices, required=False)
+    ceiling_minutes = minutes("The longest interval that its rhythm, its server or a hub may lead to.")
+    hold_floods = Flag(required=False)
+    join_reposts = Flag(required=False)
+    use_hub = Flag(required=False)
+
+
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample(
+            "A feed and its last three posts",
+            {"url": "https://example.org/feed.xml", "tags": ["news"], "start": "last", "start_count": 3},
+            request_only=True,
+        )
+    ]
+)
+class AddFeed(ChangeFeed):
+    """Only `url` is needed: the rest has the usual values."""
+
+    url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_URL, help_text="The feed’s own address.")
+    status: Any = None  # a new one is active
+    start = Choice(
+        choices=Feed.Start.choices,
+        default=Feed.Start.FROM_NOW,
+        required=False,
+        help_text="Which of the posts that are there already are sent.",
+    )
+    start_count = Whole(
+        max_value=MOST_POSTS, default=0, required=False, help_text="With “last”: how many, newest first."
+    )
+
+
+class DecideOnHeld(Fields):
+    """The word that held posts wait for."""
+
+    decision = Choice(choices=("send", "exclude"), help_text="Let them settle and go out, or leave them out.")
+
+
+class ExcludeItem(Fields):
+    """Nothing is needed."""
+
+    reason = Text(max_length=500, required=False, help_text="Shown in the admin; usually “by hand”.")

@@ -1,0 +1,54 @@
+"""A letter's own links: another pace, a pause, another name, leaving, and coming back."""
+
+from typing import Any
+
+import pytest
+
+from subscriptions import links
+from subscriptions.models import Subscription
+from tests.e2e.browser.screens import look_at
+from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def reader(site: str) -> Subscription:
+    """Of a daily letter over the feed of a weekly one."""
+    feeds = [FeedFactory()]
+    daily = SubscribableFactory(name="daily", title="The Daily", arrangement="daily", feeds=feeds)
+    SubscribableFactory(name="weekly", title="The Weekly", arrangement="weekly", feeds=feeds)
+    made: Subscription = SubscriptionFactory(subscribable=daily, display_name="Ada")
+    return made
+
+
+def text(page: Any) -> str:
+    return str(page.locator("main").inner_text())
+
+
+def test_another_pace_and_a_pause(page: Any, reader: Subscription) -> None:
+    page.goto(links.manage_url(reader))
+    look_at(page, "manage")
+    page.get_by_role("button", name="Get this instead").click()
+    assert "Until then The Daily goes on" in text(page)
+    look_at(page, "manage-switching")
+    page.get_by_role("button", name="Keep The Daily").click()
+    page.get_by_role("button", name="For two weeks").click()
+    assert "Paused until" in text(page)
+    look_at(page, "manage-paused")
+    page.get_by_role("button", name="Get letters again now").click()
+    page.get_by_label("Until another day").fill("2020-01-01")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    look_at(page, "manage-mistake")
+
+
+def test_leaving_and_coming_back(page: Any, reader: Subscription) -> None:
+    page.goto(links.unsubscribe_url(reader))
+    look_at(page, "leave")
+    page.get_by_role("button", name="Leave The Daily").click()
+    reader.refresh_from_db()
+    assert reader.status == "unsubscribed"
+    assert "You have left" in text(page)
+    look_at(page, "left")
+    page.goto(links.manage_url(reader))
+    look_at(page, "manage-left")

@@ -1,0 +1,137 @@
+"""Somebody signs in by a mailed link, sees all of their address, takes their data along, and is erased."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subscriptions.models import Consent, Destination, Notice, Subscription
+from tests.e2e.browser.screens import look_at
+from tests.factories import (
+    NOW,
+    BounceFactory,
+    DeliveryFactory,
+    DestinationFactory,
+    LeftFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ADA = "ada.lovelace@example.org"
+
+
+@pytest.fixture
+def ada() -> Destination:
+    """She gets a weekly letter, has yet to confirm another, and has left a third."""
+    reader: Destination = DestinationFactory(core=ADA)
+    weekly = SubscriptionFactory(
+        destination=reader,
+        display_name="Ada",
+        subscribable__title="Notes from the valley",
+        subscribable__arrangement="weekly",
+        subscribable__name="valley",
+    )
+    UnconfirmedFactory(destination=reader, subscribable__title="Machines, and how they think")
+    LeftFactory(destination=reader, subscribable__title="Harbour news")
+    Consent.objects.create(
+        subscription=weekly, act="asked", at=NOW, words="Subscribe to Notes from the valley"
+    )
+    for number in range(3):
+        row = DeliveryFactory(
+            subscription=weekly, state="sent", sent_at=NOW, issue__title=f"Notes of week {number}"
+        )
+    BounceFactory(delivery=row, kind="soft", diagnostic="452 4.2.2 Mailbox full")
+    return reader
+
+
+def press(page: Any, name: str) -> None:
+    page.get_by_role("button", name=name).click()
+
+
+def follow(page: Any, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+
+
+def text(page: Any) -> str:
+    return str(page.locator("main").inner_text())
+
+
+def sign_in(page: Any, site: str) -> None:
+    page.goto(f"{site}/sign-in/")
+    page.get_by_label("Your e-mail address").fill(ADA)
+    press(page, "Mail me a link")
+    page.goto(Notice.objects.latest("pk").context["sign_in_url"])
+    press(page, "Sign in")
+
+
+def test_from_the_form_to_every_newsletter_and_out_again(page: Any, site: str, ada: Destination) -> None:
+    page.goto(f"{site}/sign-in/")
+    look_at(page, "sign-in")
+    page.get_by_label("Your e-mail address").fill("somebody@localhost")
+    press(page, "Mail me a link")
+    assert page.locator(".error").is_visible()
+    look_at(page, "sign-in-refused")
+    page.get_by_label("Your e-mail address").fill(ADA)
+    press(page, "Mail me a link")
+    assert f"If {ADA} is known here, a link is on its way" in text(page)
+    look_at(page, "sign-in-sent")
+    link = Notice.objects.get().context["sign_in_url"]
+    page.goto(link)
+    look_at(page, "sign-in-confirm")
+    press(page, "Sign in")
+    assert page.url == f"{site}/mine/"
+    assert "Notes from the valley" in text(page)
+    look_at(page, "mine")
+
+    page.goto(link)
+    assert "used already" in text(page)
+    look_at(page, "sign-in-spent")
+    follow(page, "I am signed in already")
+    follow(page, "Notes from the valley")
+    assert "/manage/" in page.url
+    page.go_back()
+    press(page, "Sign out")
+    page.goto(f"{site}/mine/")
+    assert "You are signed out" not in text(page)
+    assert page.url.startswith(f"{site}/sign-in/")
+
+
+def test_all_data_to_see_and_to_take_along(page: Any, site: str, ada: Destination, tmp_path: Path) -> None:
+    sign_in(page, site)
+    follow(page, "See all that is kept about you")
+    assert "452 4.2.2 Mailbox full" in text(page)
+    look_at(page, "mine-data")
+    with page.expect_download() as caught:
+        follow(page, "Download it all")
+    caught.value.save_as(tmp_path / caught.value.suggested_filename)
+    data = json.loads((tmp_path / "my-data.json").read_text(encoding="utf-8"))
+    assert len(data["mails"]) == 3
+
+
+def test_leaving_everything(page: Any, site: str, ada: Destination) -> None:
+    sign_in(page, site)
+    follow(page, "Leave everything")
+    look_at(page, "mine-leave")
+    press(page, "Leave 2 newsletters")
+    assert "You have left them all" in text(page)
+    assert "No newsletter comes to this address" in text(page)
+    look_at(page, "mine-left")
+    assert not Subscription.objects.exclude(status="unsubscribed").exists()
+
+
+def test_erasing(page: Any, site: str, ada: Destination) -> None:
+    sign_in(page, site)
+    SuppressionFactory(core=ADA)
+    follow(page, "Erase me")
+    look_at(page, "erase")
+    assert "3 subscriptions" in text(page)
+    press(page, "Erase me for good")
+    assert "You are erased" in text(page)
+    look_at(page, "erased")
+    assert not Destination.objects.filter(core=ADA).exists()
+    page.goto(f"{site}/mine/")
+    assert page.url.startswith(f"{site}/sign-in/")

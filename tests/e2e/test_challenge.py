@@ -1,0 +1,68 @@
+"""Holding off robots, in a browser: with a script nobody notices, without one there is a question."""
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from subscriptions.models import Notice, Tally
+from tests.factories import SubscribableFactory
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def scripted(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def newsletter(live_server: Any, settings: Any) -> str:
+    settings.SITE_URL = live_server.url
+    SubscribableFactory(name="weekly", title="Example Weekly", challenge=True)
+    return f"{live_server.url}/s/weekly/"
+
+
+def ask(page: Any, address: str) -> None:
+    page.goto(address)
+    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_role("button", name="Subscribe to Example Weekly").click()
+
+
+def test_a_browser_solves_the_sum_within_seconds(scripted: Any, newsletter: str) -> None:
+    begun = time.monotonic()
+    ask(scripted, newsletter)
+    scripted.get_by_role("heading", name="Check your mail").wait_for()
+    assert time.monotonic() - begun < 15
+    assert Notice.objects.count() == 1
+    assert Tally.objects.filter(scope="spent").count() == 1
+
+
+def test_a_slip_is_mended_and_the_next_sum_solved(scripted: Any, newsletter: str) -> None:
+    scripted.goto(newsletter)
+    scripted.locator("form.sign-up").evaluate("form => form.noValidate = true")
+    scripted.get_by_label("Your e-mail address").fill("ada@")
+    scripted.get_by_role("button", name="Subscribe to Example Weekly").click()
+    scripted.locator(".error").first.wait_for()
+    scripted.get_by_label("Your e-mail address").fill("ada@example.org")
+    scripted.get_by_role("button", name="Subscribe to Example Weekly").click()
+    scripted.get_by_role("heading", name="Check your mail").wait_for()
+    assert Notice.objects.count() == 1
+
+
+def test_without_a_script_there_is_a_question_to_answer(page: Any, newsletter: str) -> None:
+    ask(page, newsletter)
+    question = page.get_by_text(re.compile(r"How much is \d \+ \d\?"))
+    first, second = map(int, re.findall(r"\d", question.inner_text()))
+    assert not Notice.objects.exists()
+    page.get_by_label(question.inner_text()).fill(str(first + second))
+    page.get_by_role("button", name="Subscribe to Example Weekly").click()
+    assert "Check your mail" in page.locator("main").inner_text()
+    assert Notice.objects.count() == 1

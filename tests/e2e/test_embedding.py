@@ -1,0 +1,184 @@
+"""What the admin copies, pasted into a blog elsewhere, in a browser."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from subscriptions.admin import site_panel
+from subscriptions.links import page_url
+from subscriptions.models import Consent, Subscribable, Subscription
+from subscriptions.services import challenging
+from tests.factories import SubscribableFactory
+from tests.servers.blog_page import BlogPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser that is driven types faster than people, and would be asked a question each time."""
+    monkeypatch.setattr(challenging, "QUICKEST", challenging.QUICKEST * 0)
+
+
+@pytest.fixture
+def blog() -> Iterator[BlogPage]:
+    with BlogPage() as page:
+        yield page
+
+
+@pytest.fixture
+def newsletter(live_urls: str, blog: BlogPage) -> Subscribable:
+    """On another host than the blog, which is one of its sites."""
+    cache.clear()
+    made: Subscribable = SubscribableFactory(name="weekly", title="Cedar Weekly", embed_hosts=blog.host)
+    return made
+
+
+@pytest.fixture
+def visit(browser: Any, blog: BlogPage) -> Iterator[Callable[..., Any]]:
+    """Opens the blog."""
+    contexts = []
+
+    def opened(size: str = "desk", *, script: bool = True) -> Any:
+        width, height = SIZES[size]
+        # (An emulated color_scheme would hold in frames, too, whatever stands around them.)
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, java_script_enabled=script, color_scheme="null"
+        )
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(blog.url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_widget_is_the_form_in_its_place(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], size: str
+) -> None:
+    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    page = visit(size)
+    page.locator("iframe").wait_for(state="visible")
+    assert not page.get_by_role("link", name="Subscribe to Cedar Weekly").is_visible()
+    form = page.frame_locator("iframe[title='Subscribe to Cedar Weekly']")
+    form.get_by_label("Your e-mail address").fill("ada@example.org")
+    form.get_by_role("button", name="Subscribe to Cedar Weekly").click()
+    said = form.get_by_role("status")
+    said.wait_for()
+    assert "We have written to ada@example.org" in said.inner_text()
+    assert page.url == blog.url
+    assert Subscription.objects.get().status == "unconfirmed"
+    assert Consent.objects.get().how == "widget"
+    frame = page.frames[-1]
+    assert frame.evaluate("document.activeElement.textContent") == "Check your mail"
+    page.wait_for_function(
+        "height => Math.abs(document.querySelector('iframe').offsetHeight - height) <= 1",
+        arg=frame.evaluate("Math.ceil(document.body.getBoundingClientRect().height)"),
+    )
+    assert not page.context.cookies()
+
+
+def test_where_robots_are_held_off_the_widget_solves_the_sum(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
+) -> None:
+    Subscribable.objects.update(challenge=True)
+    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    form = visit().frame_locator("iframe")
+    form.get_by_label("Your e-mail address").fill("ada@example.org")
+    form.get_by_role("button").click()
+    form.get_by_text("Check your mail").or_(form.get_by_text("How much is")).first.wait_for()
+
+
+def test_a_mistake_is_said_in_the_frame(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
+) -> None:
+    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    page = visit()
+    form = page.frame_locator("iframe")
+    form.get_by_label("Your e-mail address").fill("ada@localhost")
+    form.get_by_role("button").click()
+    form.locator(".error").wait_for()
+    assert page.frames[-1].evaluate("document.activeElement.name") == "email"
+    assert not Subscription.objects.exists()
+
+
+def test_without_script_there_is_a_link(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
+) -> None:
+    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    page = visit(script=False)
+    page.get_by_role("link", name="Subscribe to Cedar Weekly").click()
+    assert page.url == page_url(newsletter)
+
+
+def test_on_a_site_that_is_not_the_newsletters_the_link_stays(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
+) -> None:
+    Subscribable.objects.update(embed_hosts="other.example")
+    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    refused: list[str] = []
+    page = visit()
+    page.on("console", lambda message: refused.append(message.text))
+    page.reload()
+    page.wait_for_timeout(300)
+    assert any("frame-ancestors" in text for text in refused)
+    assert page.get_by_role("link", name="Subscribe to Cedar Weekly").is_visible()
+    assert page.locator("iframe").bounding_box()["height"] == 0
+
+
+@pytest.mark.parametrize(("ground", "looks"), [("#ffffff", "light"), ("#101214", "dark")])
+def test_the_form_is_light_on_light_pages_and_dark_on_dark_ones(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], ground: str, looks: str
+) -> None:
+    blog.pasted, blog.ground = site_panel.widget(newsletter, page_url(newsletter)), ground
+    page = visit()
+    page.locator("iframe").wait_for(state="visible")
+    is_dark = page.frames[-1].evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert is_dark == (looks == "dark")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+def test_the_plain_form_brings_the_reader_back(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], script: bool
+) -> None:
+    back = str(site_panel.return_to(newsletter)).replace("https://", "http://")
+    blog.pasted = site_panel.form(newsletter, page_url(newsletter)).replace("</form>", f"{back}</form>")
+    page = visit(script=script)
+    page.get_by_label("Your e-mail address").fill("ada@localhost")
+    page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
+    page.locator(".error").wait_for()
+    # On our own page now, whose policy lets the answer lead back.
+    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
+    page.wait_for_url(f"http://{blog.host}/thanks/")
+    assert Subscription.objects.get().status == "unconfirmed"
+
+
+def test_no_other_page_of_ours_is_framed(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
+) -> None:
+    blog.pasted = f'<iframe src="{page_url(newsletter)}"></iframe>'
+    page = visit()
+    page.wait_for_timeout(300)
+    assert "Cedar" not in page.frames[-1].content()
+
+
+def test_a_script_of_the_blog_may_sign_up_and_one_elsewhere_may_not(
+    newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], live_urls: str
+) -> None:
+    post = """address => fetch(address, {method: "POST", headers: {"Content-Type": "application/json"},
+        body: JSON.stringify({email: "ada@example.org"})}).then(answer => answer.status, () => "refused")"""
+    address = f"{live_urls}/api/v1/subscribables/weekly/subscribe/"
+    assert visit().evaluate(post, address) == 202
+    Subscription.objects.all().delete()
+    Subscribable.objects.update(embed_hosts="other.example")
+    assert visit().evaluate(post, address) == "refused"
+    assert not Subscription.objects.exists()

@@ -1,0 +1,155 @@
+"""Lists in and out in the admin: from the file to the report of refused lines."""
+
+import csv
+import io
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from subscriptions.admin import list_pages
+from subscriptions.models import Consent, ListImport, Notice, Subscription
+from subscriptions.services.list_working import work_off
+from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
+
+pytestmark = pytest.mark.django_db
+IMPORT = "/admin/subscriptions/subscription/import/"
+EXPORT = "/admin/subscriptions/subscription/export/"
+
+
+def choose(client: Client, text: str, **data: Any) -> Any:
+    newsletter = data.pop("newsletter", None) or SubscribableFactory()
+    given = {"newsletter": newsletter.pk, "status": "unconfirmed", "words": "", **data}
+    given["file"] = SimpleUploadedFile("list.csv", text.encode(), content_type="text/csv")
+    return client.post(IMPORT, given)
+
+
+def page(client: Client, row: ListImport) -> str:
+    return client.get(reverse("admin:subscriptions_listimport_change", args=[row.pk])).content.decode()
+
+
+def act(client: Client, row: ListImport, action: str, **data: str) -> str:
+    given: dict[str, Any] = {"action": action, "_selected_action": [row.pk], "_on_page": str(row.pk), **data}
+    answer = client.post(reverse("admin:subscriptions_listimport_changelist"), given, follow=True)
+    return answer.content.decode()
+
+
+def work() -> None:
+    work_off(budget=timedelta(minutes=1))
+
+
+def test_from_the_file_to_the_report(admin_client: Client) -> None:
+    newsletter = SubscribableFactory()
+    head = "Email Address,First Name,OPTIN_TIME,CONFIRM_TIME"
+    text = f"{head}\na@example.org,Ada,2024-01-01,2024-01-02\nno,=1+1,,\n"
+    answer = choose(admin_client, text, newsletter=newsletter, words="Double opt-in.")
+    row = ListImport.objects.get()
+    assert answer.url == reverse("admin:subscriptions_listimport_change", args=[row.pk])
+    shown = page(admin_client, row)
+    assert f'data-address="{reverse("admin:subscriptions_listimport_progress", args=[row.pk])}"' in shown
+    assert "Import this list" not in shown
+    work()
+    shown = page(admin_client, row)
+    assert "data-address" not in shown
+    for words in (
+        "To be added",
+        "Nothing was changed so far",
+        "Mailchimp",
+        "is added",
+        "not an e-mail address",
+    ):
+        assert words in shown
+    assert not Subscription.objects.exists()
+    assert "It is being taken over" in act(admin_client, row, "run")
+    work()
+    made = Subscription.objects.get()
+    assert (made.status, made.display_name, made.subscribable) == ("confirmed", "Ada", newsletter)
+    assert Consent.objects.get().words == "Double opt-in."
+    assert not Notice.objects.exists()
+    report = admin_client.get(reverse("admin:subscriptions_listimport_refused", args=[row.pk]))
+    lines = list(csv.reader(io.StringIO(report.getvalue().decode("utf-8-sig"), newline="")))
+    assert lines[0] == ["line", "reason", "Email Address", "First Name", "OPTIN_TIME", "CONFIRM_TIME"]
+    assert (lines[1][0], lines[1][2:4]) == ("3", ["no", "'=1+1"])
+    assert "Import this list" not in page(admin_client, row)
+
+
+def test_the_page_asks_again_while_a_worker_is_at_it_and_says_when_none_is(admin_client: Client) -> None:
+    choose(admin_client, "email\na@example.org\n")
+    row = ListImport.objects.get()
+    address = reverse("admin:subscriptions_listimport_progress", args=[row.pk])
+    assert "It begins in a moment." in admin_client.get(address).content.decode()
+    ListImport.objects.update(created_at=row.created_at - timedelta(minutes=5))
+    assert "No worker has looked at it" in admin_client.get(address).content.decode()
+
+
+def test_stopping_says_first_what_is_lost(admin_client: Client) -> None:
+    choose(admin_client, "email\na@example.org\n")
+    row = ListImport.objects.get()
+    assert "Nothing of it was taken over." in act(admin_client, row, "end")
+    assert ListImport.objects.get().state == "checking"
+    assert "It is stopped" in act(admin_client, row, "end", confirmed="1")
+    assert ListImport.objects.get().state == "stopped"
+
+
+def test_a_second_word_is_refused_with_a_sentence(admin_client: Client) -> None:
+    choose(admin_client, "email\na@example.org\n")
+    row = ListImport.objects.get()
+    assert "is being looked at" in act(admin_client, row, "run")
+
+
+@pytest.mark.parametrize("text", ["", "x" * 2000])
+def test_a_file_that_is_empty_or_too_large_is_refused_at_its_field(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(list_pages, "MOST_BYTES", 1000)
+    shown = choose(admin_client, text).content.decode()
+    assert "The file is empty." in shown or "import_subscribers" in shown
+    assert not ListImport.objects.exists()
+
+
+def test_a_bridge_is_not_offered(admin_client: Client) -> None:
+    bridge = BridgeFactory(title="To Mastodon")
+    assert "To Mastodon" not in admin_client.get(IMPORT).content.decode()
+    assert choose(admin_client, "email\na@example.org\n", newsletter=bridge).status_code == 200
+    assert not ListImport.objects.exists()
+
+
+def test_an_export_is_streamed_with_all_columns(admin_client: Client) -> None:
+    one = SubscriptionFactory(display_name="=1+1")
+    assert str(one.subscribable) in admin_client.get(EXPORT).content.decode()
+    answer = admin_client.get(f"{EXPORT}?newsletter={one.subscribable_id}")
+    assert answer.streaming
+    assert re.fullmatch(
+        rf'attachment; filename="{one.subscribable.name}-[\d-]+\.csv"', answer["Content-Disposition"]
+    )
+    (row,) = csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"), newline=""))
+    assert (row["email"], row["name"], row["status"]) == (one.destination.label, "'=1+1", "confirmed")
+
+
+def test_the_newsletters_page_leads_to_both(admin_client: Client) -> None:
+    one = SubscriptionFactory()
+    url = reverse("admin:subscriptions_subscribable_change", args=[one.subscribable_id])
+    shown = admin_client.get(url).content.decode()
+    assert f"{IMPORT}?newsletter={one.subscribable_id}" in shown
+    assert f"{EXPORT}?newsletter={one.subscribable_id}" in shown
+
+
+def test_who_may_only_look_neither_imports_nor_decides(client: Client) -> None:
+    user = User.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.add(*Permission.objects.filter(codename__startswith="view_"))
+    client.force_login(user)
+    assert choose(client, "email\na@example.org\n").status_code == 403
+    row = ListImport.objects.create(subscribable=SubscribableFactory(), file_name="x", state="checked")
+    assert "Import this list" not in page(client, row)
+    act(client, row, "run")
+    assert ListImport.objects.get().state == "checked"
+    user.user_permissions.clear()
+    for url in ("progress", "refused"):
+        answer = client.get(reverse(f"admin:subscriptions_listimport_{url}", args=[row.pk]))
+        assert answer.status_code == 403
+    assert client.get(EXPORT).status_code == 403

@@ -1,0 +1,271 @@
+"""Keys for programs: what they open, how they are made and how they end."""
+
+import json
+import re
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from common.api.scopes import SCOPES, covers
+from common.clock import utcnow
+from feedletter_site.models import ApiToken
+from feedletter_site.services.tokens import BadToken, make_token, revoke_tokens, token_of
+from feeds.models import Feed
+from tests.api import Api, problem
+from tests.factories import NOW, DeliveryFactory
+
+pytestmark = pytest.mark.django_db
+
+READABLE = {
+    "feeds": "feeds",
+    "items": "feeds",
+    "subscribables": "newsletters",
+    "subscriptions": "subscribers",
+    "destinations": "subscribers",
+    "issues": "sending",
+    "deliveries": "sending",
+}
+CHANGING = [
+    ("feeds", "post", "feeds/"),
+    ("feeds", "patch", "feeds/1/"),
+    ("feeds", "delete", "feeds/1/"),
+    ("feeds", "post", "feeds/1/poll/"),
+    ("feeds", "post", "feeds/1/held/"),
+    ("feeds", "post", "items/1/exclude/"),
+    ("feeds", "post", "items/1/include/"),
+    ("newsletters", "post", "subscribables/"),
+    ("newsletters", "patch", "subscribables/x/"),
+    ("newsletters", "delete", "subscribables/x/"),
+    ("newsletters", "post", "subscribables/x/pause/"),
+    ("newsletters", "post", "subscribables/x/resume/"),
+    ("subscribers", "post", "subscriptions/"),
+    ("subscribers", "patch", "subscriptions/1/"),
+    ("subscribers", "post", "subscriptions/1/confirm/"),
+    ("subscribers", "post", "subscriptions/1/pause/"),
+    ("subscribers", "post", "subscriptions/1/resume/"),
+    ("subscribers", "post", "subscriptions/1/unsubscribe/"),
+    ("subscribers", "delete", "destinations/1/"),
+    ("subscribers", "post", "destinations/1/disable/"),
+    ("subscribers", "post", "destinations/1/enable/"),
+    ("sending", "post", "issues/1/approve/"),
+    ("sending", "post", "issues/1/pause/"),
+    ("sending", "post", "issues/1/resume/"),
+    ("sending", "post", "issues/1/cancel/"),
+    ("sending", "post", "issues/1/retry-failed/"),
+    ("sending", "post", "deliveries/1/retry/"),
+    ("sending", "post", "deliveries/1/cancel/"),
+]
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("ada"))
+    return client
+
+
+def opened(key: str) -> int:
+    return Client(headers={"Authorization": f"Bearer {key}"}).get("/api/v1/feeds/").status_code
+
+
+@pytest.mark.parametrize("resource", READABLE)
+def test_a_token_reads_what_its_scope_names_and_nothing_else(resource: str) -> None:
+    for scope in SCOPES:
+        area = scope.partition(":")[0]
+        expected = 200 if area == READABLE[resource] else 403
+        assert Api(scope).get(f"{resource}/").status_code == expected, scope
+
+
+@pytest.mark.parametrize(("area", "method", "path"), CHANGING, ids=lambda part: str(part))
+def test_a_change_needs_the_scope_to_write(area: str, method: str, path: str) -> None:
+    others = [scope for scope in SCOPES if scope != f"{area}:write"]
+    answer = getattr(Api(*others), method)(path)
+    assert f"it needs the scope {area}:write" in problem(answer, 403)["detail"]
+    # RFC 6750, 3.1.
+    assert answer.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{area}:write"'
+    assert getattr(Api(f"{area}:write"), method)(path).status_code in (400, 404)
+
+
+def test_every_change_that_there_is_was_tried(client: Client) -> None:
+    paths = client.get("/api/v1/schema/", headers={"Accept": "application/json"}).json()["paths"]
+    described = {
+        (method, re.sub(r"\{\w+\}", "#", path.removeprefix("/api/v1/")))
+        for path, methods in paths.items()
+        for method in methods
+        if method != "get" and not path.endswith("/subscribe/")
+    }
+    assert described == {(method, re.sub(r"/(1|x)/", "/#/", path)) for _, method, path in CHANGING}
+
+
+def test_who_may_write_may_read() -> None:
+    assert covers(["feeds:write"], "feeds:read")
+    assert not covers(["feeds:read"], "feeds:write")
+    assert not covers(["feeds:write"], "sending:read")
+
+
+def test_a_key_is_shown_once_and_kept_as_a_digest() -> None:
+    token, key = make_token(name=" My\nshop ", scopes=["sending:read", "feeds:read"], now=NOW)
+    assert token.name == "My shop"
+    assert token.scopes == ["feeds:read", "sending:read"]
+    assert re.fullmatch(r"fl_[A-Za-z0-9]{8}_[A-Za-z0-9]{40}", key)
+    kept = " ".join(str(value) for value in ApiToken.objects.values_list()[0])
+    assert key.rpartition("_")[2] not in kept
+    assert token_of(key=key, now=NOW) == token
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"name": ""}, {"name": "x" * 101}, {"scopes": []}, {"scopes": ["all"]}, {"expires_at": NOW}],
+    ids=str,
+)
+def test_a_token_that_makes_no_sense_is_refused(facts: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        make_token(**{"name": "x", "scopes": ["feeds:read"], "now": NOW, **facts})
+
+
+def test_a_wrong_key_opens_nothing() -> None:
+    _, key = make_token(name="x", scopes=["feeds:read"], now=utcnow())
+    last = "a" if key[-1] != "a" else "b"
+    for wrong in (key[:-1] + last, key[:-1], key + "a", "fl_x", "", "ü", key.upper()):
+        answer = Client(headers={"Authorization": f"Bearer {wrong}"}).get("/api/v1/feeds/")
+        assert answer.headers["WWW-Authenticate"] == 'Bearer realm="api"'
+        problem(answer, 401)
+    assert Client(headers={"Authorization": f"Token {key}"}).get("/api/v1/feeds/").status_code == 401
+    assert Client(headers={"Authorization": f"bearer {key}"}).get("/api/v1/feeds/").status_code == 200
+
+
+def test_a_token_ends_by_its_time_by_revoking_and_with_who_made_it() -> None:
+    ada = User.objects.create_user("ada", is_staff=True)
+    now = utcnow()
+    facts: dict[str, Any] = {"name": "x", "scopes": ["feeds:read"], "now": now}
+    token, key = make_token(**facts, expires_at=now + timedelta(hours=1), made_by=ada)
+    assert opened(key) == 200
+    with pytest.raises(BadToken, match="expired"):
+        token_of(key=key, now=now + timedelta(hours=1))
+    User.objects.update(is_staff=False)
+    assert opened(key) == 401
+    User.objects.update(is_staff=True)
+    assert revoke_tokens(tokens=[token.pk], now=now) == 1
+    assert revoke_tokens(tokens=[token.pk], now=now) == 0
+    with pytest.raises(BadToken, match="revoked"):
+        token_of(key=key, now=now)
+    ada.delete()
+    assert not ApiToken.objects.exists()
+
+
+def test_use_is_noted_once_a_minute(django_assert_num_queries: Any) -> None:
+    token, key = make_token(name="x", scopes=["feeds:read"], now=NOW)
+    token_of(key=key, now=NOW)
+    with django_assert_num_queries(1):
+        token_of(key=key, now=NOW + timedelta(seconds=59))
+    token.refresh_from_db()
+    assert token.last_used_at == NOW
+    token_of(key=key, now=NOW + timedelta(seconds=60))
+    token.refresh_from_db()
+    assert token.last_used_at == NOW + timedelta(seconds=60)
+
+
+def test_a_token_has_nobodys_permissions_and_needs_no_csrf_token() -> None:
+    ada = User.objects.create_superuser("ada")
+    _, key = make_token(name="x", scopes=["feeds:read"], now=utcnow(), made_by=ada)
+    strict = Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {key}"})
+    body = {"url": "https://x.test/"}
+    assert strict.post("/api/v1/feeds/", body, content_type="application/json").status_code == 403
+    _, key = make_token(name="x", scopes=["feeds:write"], now=utcnow(), made_by=ada)
+    strict = Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {key}"})
+    assert strict.post("/api/v1/feeds/", body, content_type="application/json").status_code == 201
+
+
+def test_staff_may_do_what_they_may_in_the_admin() -> None:
+    DeliveryFactory()
+    eve = User.objects.create_user("eve", is_staff=True)
+    client = Client()
+    client.force_login(eve)
+    assert client.get("/api/v1/feeds/").status_code == 403
+    eve.user_permissions.set(Permission.objects.filter(codename__in=["view_feed", "change_delivery"]))
+    assert client.get("/api/v1/feeds/").status_code == 200
+    assert client.get("/api/v1/deliveries/").status_code == 200
+    body = {"url": "https://x.test/"}
+    assert client.post("/api/v1/feeds/", body, content_type="application/json").status_code == 403
+    feed = Feed.objects.get()
+    assert client.delete(f"/api/v1/feeds/{feed.pk}/").status_code == 403
+    User.objects.update(is_staff=False)
+    assert client.get("/api/v1/feeds/").status_code == 403
+
+
+def test_commands_make_list_and_revoke() -> None:
+    def run(*arguments: str) -> Any:
+        out = StringIO()
+        call_command(*arguments, "--json", stdout=out)
+        return json.loads(out.getvalue())
+
+    made = run("create_api_token", "shop", "--scope", "feeds:read", "--scope", "sending:read", "--days", "30")
+    assert (made["name"], made["scopes"], made["good"]) == ("shop", "feeds:read, sending:read", True)
+    assert opened(made["key"]) == 200
+    (listed,) = run("list_api_tokens")
+    assert listed["prefix"] == made["key"][3:11]
+    assert made["key"] not in json.dumps(listed)
+    assert run("revoke_api_token", str(made["id"]))["changed"] is True
+    assert opened(made["key"]) == 401
+    every = run("create_api_token", "everything", "--all-scopes")
+    assert (every["scopes"], every["expires_at"]) == (", ".join(SCOPES), None)
+    with pytest.raises(CommandError, match="--scope: Choose at least one"):
+        call_command("create_api_token", "x")
+    with pytest.raises(CommandError, match="list_api_tokens"):
+        call_command("revoke_api_token", "999999")
+
+
+def key_in(page: str) -> str:
+    found = re.search(r"fl_[A-Za-z0-9]{8}_[A-Za-z0-9]{40}", page)
+    assert found, page
+    return found[0]
+
+
+ADD = "/admin/feedletter_site/apitoken/add/"
+
+
+def test_the_admin_makes_one_shows_its_key_once_and_revokes_it(admin: Client) -> None:
+    assert "feeds:write" in admin.get(ADD).content.decode()
+    made = admin.post(ADD, {"name": "shop", "scopes": ["feeds:read"], "lifetime": "30"})
+    key = key_in(made.content.decode())
+    assert "no-store" in made.headers["Cache-Control"]
+    assert opened(key) == 200
+    token: Any = ApiToken.objects.get()
+    assert (token.made_by.username, token.scopes) == ("ada", ["feeds:read"])
+    assert token.expires_at - token.created_at == timedelta(days=30)
+    page = f"/admin/feedletter_site/apitoken/{token.pk}/change/"
+    for address in (page, "/admin/feedletter_site/apitoken/"):
+        shown = admin.get(address)
+        assert shown.status_code == 200
+        assert key not in shown.content.decode()
+        assert token.prefix in shown.content.decode()
+    assert key not in str(admin.session.items()) + str(admin.cookies)
+    body = {"action": "revoke", "_selected_action": [token.pk]}
+    asked = admin.post("/admin/feedletter_site/apitoken/", body)
+    assert "It cannot be taken back" in asked.content.decode()
+    assert opened(key) == 200
+    admin.post("/admin/feedletter_site/apitoken/", {**body, "confirmed": "1"})
+    assert opened(key) == 401
+
+
+def test_nobody_hands_on_more_than_they_may_do(client: Client) -> None:
+    eve = User.objects.create_user("eve", is_staff=True)
+    may = ["add_apitoken", "view_apitoken", "view_feed", "change_subscribable"]
+    eve.user_permissions.set(Permission.objects.filter(codename__in=may))
+    client.force_login(eve)
+    page = client.get(ADD).content.decode()
+    offered = {scope for scope in SCOPES if f'value="{scope}"' in page}
+    assert offered == {"feeds:read", "newsletters:read", "newsletters:write"}
+    client.post(ADD, {"name": "x", "scopes": ["feeds:write"], "lifetime": ""})
+    assert not ApiToken.objects.exists()

@@ -1,0 +1,116 @@
+"""The catalogues of translations (locale/) hold all that is said to readers, and are what is compiled."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import polib
+import pytest
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation.template import templatize
+
+ROOT = Path(settings.BASE_DIR)
+LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
+PACKAGES = ("common", "feeds", "subscriptions", "delivery", "feedletter_site")
+# What people who run the site see is English (as in the Makefile's `messages`).
+ENGLISH = {"admin", "api", "management"}
+KEYWORDS = ("gettext_noop", "gettext_lazy", "ngettext_lazy:1,2", "pgettext:1c,2", "npgettext:1c,2,3")
+PLACE = re.compile(r"%\((\w+)\)([sd])")
+Message = tuple[str, str]
+
+
+def catalogue(language: str) -> polib.POFile:
+    return polib.pofile(str(ROOT / "locale" / language / "LC_MESSAGES" / "django.po"))
+
+
+def texts(entry: polib.POEntry | polib.MOEntry) -> list[str]:
+    """All that a translator wrote for it."""
+    return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
+
+
+def sources() -> dict[str, str]:
+    """Every file that may say something to readers, as Python for xgettext."""
+    files = [*ROOT.glob("templates/**/*.html"), *ROOT.glob("templates/**/*.txt")]
+    found = {path: templatize(path.read_text(encoding="utf-8")) for path in files}
+    for path in (path for package in PACKAGES for path in ROOT.glob(f"{package}/**/*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "gettext" in text:
+            found[path] = text
+    names = {path.relative_to(ROOT): text for path, text in found.items()}
+    return {str(path): text for path, text in names.items() if not ENGLISH & set(path.parts)}
+
+
+def said(folder: Path) -> frozenset[Message]:
+    """What the program says today: each with its plural, or without."""
+    if shutil.which("xgettext") is None:
+        if os.environ.get("REQUIRE_SERVICES") == "1":
+            pytest.fail("xgettext is missing: install gettext.")
+        pytest.skip("xgettext is missing")
+    names = []
+    for number, text in enumerate(sources().values()):
+        names.append(f"{number}.py")
+        (folder / names[-1]).write_text(text, encoding="utf-8")
+    keywords = [f"--keyword={each}" for each in KEYWORDS]
+    command = ["xgettext", "--language=Python", "--from-code=UTF-8", *keywords, "--output=said.pot", *names]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return frozenset((entry.msgid, entry.msgid_plural) for entry in polib.pofile(str(folder / "said.pot")))
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory: pytest.TempPathFactory) -> frozenset[Message]:
+    return said(tmp_path_factory.mktemp("said"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_all_that_is_said_is_in_the_catalogue_and_nothing_else(
+    language: str, messages: frozenset[Message]
+) -> None:
+    there = {(entry.msgid, entry.msgid_plural) for entry in catalogue(language) if not entry.obsolete}
+    assert there == messages, "run `make messages`, and translate what is new"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_everything_is_translated_with_its_places(language: str) -> None:
+    for entry in catalogue(language):
+        places = [set(PLACE.findall(text)) for text in filter(None, (entry.msgid, entry.msgid_plural))]
+        assert not entry.fuzzy, entry.msgid
+        for text in texts(entry):
+            assert text.strip(), entry.msgid
+            assert set(PLACE.findall(text)) in places, entry.msgid
+            assert text.count("<strong>") == text.count("</strong>") == entry.msgid.count("<strong>"), text
+            assert text.count("<bdi>") == entry.msgid.count("<bdi>"), text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_plurals_have_as_many_forms_as_the_language(language: str) -> None:
+    there = catalogue(language)
+    forms = re.match(r"nplurals=(\d+); plural=\(", there.metadata["Plural-Forms"])
+    assert forms is not None
+    for entry in there:
+        assert not entry.msgid_plural or len(entry.msgstr_plural) == int(forms[1])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_compiled_is_the_catalogue(language: str) -> None:
+    compiled = polib.mofile(str(ROOT / "locale" / language / "LC_MESSAGES" / "django.mo"))
+    written = {(entry.msgid, *texts(entry)) for entry in catalogue(language)}
+    assert {(entry.msgid, *texts(entry)) for entry in compiled} == written, "run `make messages`"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_other_catalogue_comes_before_ours(language: str) -> None:
+    with translation.override(language):
+        for entry in catalogue(language):
+            if entry.msgid_plural:
+                forms = {translation.ngettext(entry.msgid, entry.msgid_plural, n) for n in range(3)}
+                assert forms == set(texts(entry))
+            else:
+                assert translation.gettext(entry.msgid) == entry.msgstr
+
+
+def test_a_call_within_an_f_string_is_not_found_by_xgettext_so_there_is_none() -> None:
+    within = re.compile(r"\{n?gettext(_lazy)?\(")
+    assert not [name for name, text in sources().items() if within.search(text)]

@@ -1,0 +1,65 @@
+"""Erasing a person from the page of an address."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from subscriptions.models import Destination, Subscription
+from tests.factories import DeliveryFactory, DestinationFactory, SubscriptionFactory, SuppressionFactory
+
+pytestmark = pytest.mark.django_db
+
+LIST = reverse("admin:subscriptions_destination_changelist")
+
+
+def act(client: Client, *rows: Destination, confirmed: bool = False) -> Any:
+    posted: dict[str, Any] = {"action": "erase", "_selected_action": [row.pk for row in rows]}
+    return client.post(LIST, posted | ({"confirmed": "1"} if confirmed else {}), follow=True)
+
+
+def test_it_says_first_what_it_will_do(admin_client: Client) -> None:
+    one = SubscriptionFactory(destination__core="ada@example.org")
+    DeliveryFactory.create_batch(3, subscription=one)
+    SuppressionFactory(core="ada@example.org")
+    page = act(admin_client, one.destination).content.decode()
+    assert "1 subscription and what is known of 3 mails are erased" in page
+    assert "It stays on the list" in page
+    assert Subscription.objects.exists()
+
+
+def test_it_erases_and_says_so(admin_client: Client) -> None:
+    one, other = SubscriptionFactory(), SubscriptionFactory()
+    page = act(admin_client, one.destination, confirmed=True).content.decode()
+    assert "All that was held about 1 address is erased." in page
+    assert list(Subscription.objects.all()) == [other]
+
+
+def test_an_account_that_a_bridge_posts_to_is_nobodys(admin_client: Client) -> None:
+    account = DestinationFactory(kind="mastodon", core="https://social.example/@bot")
+    act(admin_client, account, confirmed=True)
+    account.refresh_from_db()
+    assert account.erased_at is None
+
+
+def test_nobody_can_be_enabled_again(admin_client: Client) -> None:
+    one = SubscriptionFactory().destination
+    act(admin_client, one, confirmed=True)
+    admin_client.post(LIST, {"action": "enable", "_selected_action": [one.pk]})
+    one.refresh_from_db()
+    assert one.disabled_at is not None
+    page = admin_client.get(reverse("admin:subscriptions_destination_change", args=[one.pk])).content.decode()
+    assert "Erase this person" not in page
+    assert "Enable again" not in page
+
+
+def test_it_takes_the_right_to_delete(client: Client) -> None:
+    user = get_user_model().objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_destination"))
+    client.force_login(user)
+    one = SubscriptionFactory().destination
+    act(client, one, confirmed=True)
+    assert Subscription.objects.exists()

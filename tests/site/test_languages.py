@@ -1,0 +1,258 @@
+"""Pages and mails speak their reader's language; what people who run the site see stays English."""
+
+import re
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone, translation
+
+from delivery.rendering.facts import IssueFacts
+from delivery.rendering.issue import render_issue
+from delivery.rendering.mail import MAILS, render_mail
+from delivery.services.pages import forget_pages
+from subscriptions import links
+from subscriptions.models import Consent, Notice, Subscribable, Subscription
+from subscriptions.rules.schedule import Schedule
+from subscriptions.services.signing_in import ask_for_link
+from subscriptions.views.rhythm import in_words
+from tests.factories import (
+    NOW,
+    SubscribableFactory,
+    SubscriptionFactory,
+    UnconfirmedFactory,
+    an_entry,
+    an_issue,
+)
+
+SPOKEN = ["de", "fr", "es", "pt"]
+# Words of our English that none of the four has.
+ENGLISH = re.compile(r"\b(the|you|your|this|with|subscribe|newsletters? you|of|is|that)\b", re.IGNORECASE)
+ARABIC = [("en", "English"), ("ar", "العربية")]
+
+
+@pytest.fixture(autouse=True)
+def _no_page_at_hand() -> None:
+    cache.clear()
+    forget_pages()
+
+
+@pytest.fixture
+def newsletter(db: None) -> Subscribable:
+    made: Subscribable = SubscribableFactory(
+        name="lab", title="Labor", description="", arrangement="weekly", time_zone="America/New_York"
+    )
+    SubscribableFactory(name="tag", title="Tagwerk", description="", arrangement="daily")
+    an_issue(subscribable=made, title="A1", posts=1)
+    return made
+
+
+def body(answer: Any) -> str:
+    """What is to be read, without markup and without the posts' own words."""
+    page = answer.content.decode()
+    page = re.sub(r'<div class="text">.*?</div>', "", page, flags=re.DOTALL)
+    return re.sub(r"<[^>]+>|\S+@\S+|https?:\S+", " ", page.partition("<body")[2])
+
+
+def path(url: str) -> str:
+    return "/" + url.split("/", 3)[3]
+
+
+def asked(client: Client, there: str, language: str) -> Any:
+    return client.get(there, headers={"accept-language": language})
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+@pytest.mark.parametrize(
+    "there", ["/", "/s/lab/", "/s/lab/archive/", "/s/lab/embed/", "/sign-in/", "/nothing/", "/mine/"]
+)
+def test_a_page_speaks_what_the_browser_asks_for(
+    client: Client, newsletter: Subscribable, there: str, language: str
+) -> None:
+    answer: Any = client.get(
+        there, headers={"accept-language": f"{language}-XX,{language};q=0.9"}, follow=True
+    )
+    assert f'<html lang="{language}"' in answer.content.decode()
+    assert answer["Content-Language"] == language
+    assert "Accept-Language" in answer["Vary"]
+    assert not answer.cookies
+    assert not ENGLISH.search(body(answer)), body(answer)
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+def test_an_issue_speaks_to_its_reader_around_the_posts(
+    client: Client, newsletter: Subscribable, language: str
+) -> None:
+    issue = newsletter.issues.get()
+    answer = asked(client, f"/s/lab/archive/{issue.pk}/", language)
+    assert f'<html lang="{language}"' in answer.content.decode()
+    assert not ENGLISH.search(body(answer)), body(answer)
+
+
+@pytest.mark.parametrize(
+    ("asks", "gets"), [("it,de;q=0.5", "de"), ("pt-BR", "pt"), ("tlh", "en"), ("", "en")]
+)
+def test_the_nearest_language_there_is(
+    client: Client, newsletter: Subscribable, asks: str, gets: str
+) -> None:
+    assert asked(client, "/s/lab/", asks)["Content-Language"] == gets
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+def test_the_language_of_the_subscription_comes_before_the_browsers(
+    client: Client, newsletter: Subscribable, language: str
+) -> None:
+    reader = SubscriptionFactory(subscribable=newsletter, language=language)
+    waiting = UnconfirmedFactory(subscribable=newsletter, language=language)
+    pages = [links.manage_url(reader), links.unsubscribe_url(reader)]
+    pages.append(links.confirm_url(waiting, now=timezone.now()))
+    for url in pages:
+        answer = asked(client, path(url), "en")
+        assert answer["Content-Language"] == language
+        assert not ENGLISH.search(re.sub(r"As the newsletter|English", "", body(answer))), body(answer)
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+def test_the_proof_of_consent_quotes_the_page_that_was_shown(
+    client: Client, newsletter: Subscribable, language: str
+) -> None:
+    waiting = UnconfirmedFactory(subscribable=newsletter, language=language)
+    client.post(path(links.confirm_url(waiting, now=timezone.now())), headers={"accept-language": "en"})
+    with translation.override(language):
+        assert Consent.objects.get(act="confirmed").words.endswith(translation.gettext("Confirm"))
+
+
+def test_a_page_that_fails_speaks_to_its_reader_too(client: Client, newsletter: Subscribable) -> None:
+    assert "Dieser Link ist nicht vollständig" in asked(client, "/manage/nonsense/", "de").content.decode()
+    refused = client.post("/s/lab/", {"email": "nobody"}, headers={"accept-language": "de"})
+    assert "Das sieht nicht nach einer E-Mail-Adresse aus" in refused.content.decode()
+
+
+def test_one_request_leaves_nothing_behind_for_the_next(client: Client, newsletter: Subscribable) -> None:
+    reader = SubscriptionFactory(subscribable=newsletter, language="de")
+    client.get(path(links.manage_url(reader)))
+    assert translation.get_language() == "en"
+
+
+def test_admin_mailbox_and_api_stay_english(client: Client, newsletter: Subscribable) -> None:
+    client.force_login(User.objects.create_superuser("ada"))
+    for there in ("/admin/", "/admin/subscriptions/subscribable/", "/mailbox/", "/admin/nothing/"):
+        answer = asked(client, there, "de")
+        assert 'lang="en' in answer.content.decode(), there
+        assert "Content-Language" not in answer
+    refused = client.post("/api/v1/subscribables/lab/subscribe/", {}, headers={"accept-language": "de"})
+    assert "This field is required." in refused.content.decode()
+
+
+def test_what_is_signed_up_for_is_confirmed_in_the_language_of_the_browser(
+    client: Client, newsletter: Subscribable
+) -> None:
+    client.post("/s/lab/", {"email": "a@x.example"}, headers={"accept-language": "pt-BR,pt;q=0.8"})
+    assert (Subscription.objects.get().language, Notice.objects.get().language) == ("pt", "pt")
+
+
+def test_a_sign_in_link_follows_the_reader(newsletter: Subscribable) -> None:
+    reader = SubscriptionFactory(subscribable=newsletter, language="es")
+    ask_for_link(email=reader.destination.label, ip="192.0.2.1", now=NOW, language="fr")
+    assert Notice.objects.get().language == "es"
+
+
+CONTEXT: dict[str, Any] = {
+    "newsletter": "Labor",
+    "newsletters": ["Labor"],
+    "confirm_url": "https://x.example/c/",
+    "hours": "48",
+    "minutes": "30",
+    "sign_in_url": "https://x.example/s/",
+    "page_url": "https://x.example/p/",
+    "manage_url": "https://x.example/m/",
+    "unsubscribe_url": "https://x.example/u/",
+}
+
+
+@pytest.mark.parametrize("language", SPOKEN)
+@pytest.mark.parametrize("template", sorted(set(MAILS) - {"alert"}))
+def test_mails_speak_their_language(template: str, language: str) -> None:
+    context: dict[str, Any] = dict(CONTEXT)
+    if template == "already_several":
+        context["newsletters"] = [["Labor", "https://x.example/m/"]]
+    mail = render_mail(template, context, language=language)
+    assert f'lang="{language}"' in mail.html
+    for words in (
+        mail.subject,
+        mail.text,
+        re.sub(r"<style.*?</style>|<[^>]+>", " ", mail.html, flags=re.DOTALL),
+    ):
+        assert not ENGLISH.search(words), words
+
+
+def test_titles_of_confirmations() -> None:
+    subjects = {one: render_mail("confirmation", CONTEXT, language=one).subject for one in SPOKEN}
+    assert subjects == {
+        "de": "Bitte bestätigen Sie Ihr Abo: Labor",
+        "fr": "Confirmez votre abonnement à Labor",
+        "es": "Confirme su suscripción a Labor",
+        "pt": "Confirme a sua assinatura de Labor",
+    }
+
+
+@pytest.mark.parametrize(
+    ("language", "day"),
+    [
+        ("de", "1. März 2026"),
+        ("fr", "1 mars 2026"),
+        ("es", "1 de marzo de 2026"),
+        ("pt", "1 de março de 2026"),
+    ],
+)
+def test_a_letter_and_its_foot_speak_the_newsletters_language(language: str, day: str) -> None:
+    facts = IssueFacts(
+        name="labor",
+        newsletter="Labor",
+        language=language,
+        arrangement="daily",
+        now=NOW,
+        period_start=NOW.replace(day=1, hour=0),
+        period_end=NOW.replace(hour=0),
+        entries=(an_entry(title="A", content="<p>B</p>"), an_entry(2, title="C", content="<p>D</p>")),
+    )
+    letter = render_issue(facts)
+    assert day in letter.text
+    assert not ENGLISH.search(re.sub(r"Post \d|%\w+%|https?:\S+", "", letter.text)), letter.text
+    assert "2026-03-01" not in letter.subject
+    assert "2026-03-01" in render_issue(replace(facts, language="en")).subject
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("de", "Am 22. jedes Monats um 7:00 Uhr, Ortszeit New York"),
+        ("fr", "Le 22 de chaque mois à 7:00, heure de New York"),
+        ("es", "El día 22 de cada mes a las 7:00, hora de New York"),
+        ("pt", "No dia 22 de cada mês às 7:00, hora de New York"),
+    ],
+)
+def test_the_rhythm_is_a_sentence_of_its_language(language: str, words: str) -> None:
+    with translation.override(language):
+        schedule = Schedule("monthly", at=NOW.time().replace(hour=7), day_of_month=22)
+        assert in_words(schedule, None, ZoneInfo("America/New_York")) == words
+
+
+def test_a_language_that_runs_from_right_to_left_turns_the_pages(
+    client: Client, newsletter: Subscribable, settings: Any
+) -> None:
+    settings.LANGUAGES = ARABIC
+    reader = SubscriptionFactory(subscribable=newsletter, language="ar")
+    issue = newsletter.issues.get()
+    for there in (
+        "/",
+        "/s/lab/",
+        "/s/lab/embed/",
+        f"/s/lab/archive/{issue.pk}/",
+        path(links.manage_url(reader)),
+    ):
+        assert '<html lang="ar" dir="rtl">' in asked(client, there, "ar").content.decode(), there
