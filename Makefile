@@ -6,7 +6,7 @@ PACKAGES := common feeds subscriptions delivery feedletter_site
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run test lint bench chaos requirements clean
+.PHONY: demo run test lint bench chaos messages requirements clean
 
 demo: $(BASE)
 	$(PY) manage.py demo
@@ -23,6 +23,7 @@ lint: $(DEV)
 	$(VENV)/bin/mypy manage.py $(PACKAGES) tests bench
 	$(VENV)/bin/lint-imports
 	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(VENV)/bin/djlint --lint --quiet templates feedletter_site/templates
 
 bench: $(DEV)
@@ -31,6 +32,13 @@ bench: $(DEV)
 # Workers, PostgreSQL and the mail server die while letters go out (20 minutes).
 chaos: $(DEV)
 	$(PY) -m tests.load.chaos
+
+# Brings the catalogues in locale/ up to date with what is said, and compiles them. Needs GNU gettext.
+SILENT := .venv* static-root var docs bench tests requirements templates/admin feedletter_site/templates
+messages: $(DEV)
+	$(PY) manage.py makemessages --all --no-obsolete --no-wrap --add-location=file --extension=html,txt,py \
+		$(SILENT:%=--ignore='%') --ignore='*/admin/*' --ignore='*/api/*' --ignore='*/management/*'
+	$(PY) manage.py compilemessages --ignore='.venv*'
 
 # Pins with hashes and without any index's address, for every platform and Python from 3.11.
 COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from tests import services
 
-FIGURES = ("letters", "dkim", "parsing", "polls")
+FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # Takes minutes: only when it is named.
-BY_NAME = ("million",)
+BY_NAME = ("million", "lists")
 
 
 def main(arguments: list[str]) -> int:
@@ -79,6 +79,18 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.dkim import dkim
 
         return [dkim()]
+    if name == "lists":
+        from bench.lists import lists
+
+        return lists()
+    if name == "subscribe":
+        from bench.subscribe import subscribe
+
+        return subscribe()
+    if name == "archive":
+        from bench.archive import archive
+
+        return archive()
     from bench.polls import polls
 
     return polls()
