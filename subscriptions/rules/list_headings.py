@@ -16,6 +16,7 @@ COLUMNS = (
     "consent_how",
     "consent_words",
     "consent_ip",
+    "upstream_id",
 )
 STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."

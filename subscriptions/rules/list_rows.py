@@ -8,6 +8,7 @@ from enum import Enum
 from ipaddress import ip_address
 
 from subscriptions.rules.formulas import from_text
+from subscriptions.rules.invitations import LARGEST
 from subscriptions.rules.list_headings import STATUSES
 
 UNREADABLE = "\ufffd"
@@ -48,6 +49,7 @@ class ListRow:
     confirmed: datetime | None = None
     left: datetime | None = None
     proof: Proof = NO_PROOF
+    upstream_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Known:
     name: str = ""
     language: str = ""
     suppressed: bool = False
+    upstream_id: int | None = None
 
 
 class Change(Enum):
@@ -84,6 +87,7 @@ def read_row(values: Mapping[str, str], *, now: datetime, status: str = "unconfi
         _moment(texts.get("confirmed", ""), now),
         _moment(texts.get("left", ""), now),
         _proof(texts, now),
+        _upstream_id(texts.get("upstream_id", "")),
     )
 
 
@@ -106,6 +110,14 @@ def _language(text: str) -> str:
     if tag and not _LANGUAGE.fullmatch(tag):
         raise RefusedLine(f"“{text[:40]}” is not a language; write a code such as en or pt-br.")
     return tag
+
+
+def _upstream_id(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= LARGEST):
+        raise RefusedLine(f"“{text[:40]}” is not a subscription’s number in the old Feedletter.")
+    return int(text)
 
 
 def _proof(texts: Mapping[str, str], now: datetime) -> Proof:
@@ -150,13 +162,15 @@ def after(row: ListRow, known: Known) -> Known:
     if known.status == "unsubscribed" and wants_mail:
         raise RefusedLine("this subscriber left; only they can come back.")
     if not known.status:
-        return Known(_first_status(row), row.name, row.language, known.suppressed or _suppresses(row))
+        suppressed = known.suppressed or _suppresses(row)
+        return Known(_first_status(row), row.name, row.language, suppressed, row.upstream_id)
     return replace(
         known,
         status=_status(row, known),
         name=row.name or known.name,
         language=row.language or known.language,
         suppressed=known.suppressed or _suppresses(row),
+        upstream_id=known.upstream_id or row.upstream_id,
     )
 
 

@@ -40,16 +40,17 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         "added_at",
         "confirmed_at",
         "left_at",
+        "upstream_id",
     ).iterator(chunk_size=CHUNK)
     while chunk := list(islice(values, CHUNK)):
         proofs = _latest_consents(row[0] for row in chunk)
         for row in chunk:
-            cells = [*_cells(row), *proofs.get(row[0], NO_CONSENT)]
+            cells = [*_cells(row), *proofs.get(row[0], NO_CONSENT), str(row[-1] or "")]
             yield cells if exact else [as_text(cell) for cell in cells]
 
 
 def _cells(row: tuple[Any, ...]) -> list[str]:
-    _, label, name, status, suppressed, language, added, confirmed, left = row
+    _, label, name, status, suppressed, language, added, confirmed, left, _ = row
     said = "suppressed" if suppressed else status
     return [label, name, said, language, _moment(added), _moment(confirmed), _moment(left)]
 

@@ -1,7 +1,7 @@
 """What a batch of lines would do to the subscribers there are."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -75,9 +75,11 @@ class Plan:
         return [one for one in self.planned.values() if one.change is done]
 
 
-def plan(lines: Iterable[Wanted], standings: Mapping[str, Standing]) -> Plan:
-    """Each line upon what the lines before it leave."""
-    made = Plan()
+def plan(
+    lines: Iterable[Wanted], standings: Mapping[str, Standing], bearers: Mapping[int, int] | None = None
+) -> Plan:
+    """Each line upon what the lines before it leave; `bearers` as of the function of that name."""
+    made, numbers = Plan(), _Numbers(bearers or {})
     for wanted in lines:
         core = wanted.parsed.core
         one = made.planned.get(core)
@@ -88,11 +90,32 @@ def plan(lines: Iterable[Wanted], standings: Mapping[str, Standing]) -> Plan:
         except RefusedLine as error:
             made.refused.append(Refused(wanted.line, str(error), tuple(wanted.cells)))
             continue
+        if not numbers.is_free(then.upstream_id, core, standing.subscription):
+            then = replace(then, upstream_id=before.upstream_id)
         made.count(change(before, then))
         if one is None:
             one = made.planned[core] = Planned(wanted, standing, then)
         one.take(wanted.row, then)
     return made
+
+
+class _Numbers:
+    """Upstream's numbers: each stays with the subscription that has it."""
+
+    def __init__(self, bearers: Mapping[int, int]) -> None:
+        self._bearers, self._given = bearers, dict[int, str]()
+
+    def is_free(self, number: int | None, core: str, subscription: int | None) -> bool:
+        """Whether the address may have it; if so, nobody else may."""
+        if number is None or self._bearers.get(number, subscription) != subscription:
+            return number is None
+        return self._given.setdefault(number, core) == core
+
+
+def bearers(lines: Iterable[Wanted]) -> dict[int, int]:
+    """The subscriptions, of any newsletter, that have upstream's numbers which the lines name."""
+    numbers = {wanted.row.upstream_id for wanted in lines if wanted.row.upstream_id}
+    return dict(find_rows(Subscription, ["id"], key="upstream_id", values=numbers)) if numbers else {}
 
 
 def standings(subscribable: Subscribable, cores: Iterable[str], *, lock: bool = False) -> dict[str, Standing]:
@@ -104,12 +127,12 @@ def standings(subscribable: Subscribable, cores: Iterable[str], *, lock: bool = 
     return {core: _standing(core, core in suppressed, there, rows) for core in suppressed | there.keys()}
 
 
-Row = tuple[int, str, str, str]
+Row = tuple[int, str, str, str, int | None]
 
 
 def _subscriptions(subscribable: Subscribable, destinations: Iterable[int], *, lock: bool) -> dict[int, Row]:
     """By destination; locked in pk order."""
-    columns = ("id", "status", "display_name", "language")
+    columns = ("id", "status", "display_name", "language", "upstream_id")
     found: Iterable[tuple[Any, ...]] = find_rows(
         Subscription, columns, key="destination", values=destinations, subscribable=subscribable.pk
     )
@@ -117,7 +140,7 @@ def _subscriptions(subscribable: Subscribable, destinations: Iterable[int], *, l
         rows = Subscription.objects.filter(pk__any_of=frozenset(row[1] for row in found)).order_by("pk")
         locked = rows.select_for_update(of=("self",), no_key=True)
         found = locked.values_list("destination_id", *columns)
-    return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
+    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in found}
 
 
 def _standing(core: str, is_suppressed: bool, there: Mapping[str, int], rows: Mapping[int, Row]) -> Standing:
@@ -125,5 +148,5 @@ def _standing(core: str, is_suppressed: bool, there: Mapping[str, int], rows: Ma
     row = rows.get(destination) if destination is not None else None
     if row is None:
         return Standing(Known(suppressed=is_suppressed), destination)
-    pk, status, name, language = row
-    return Standing(Known(status, name, language, is_suppressed), destination, pk)
+    pk, status, name, language, upstream_id = row
+    return Standing(Known(status, name, language, is_suppressed, upstream_id), destination, pk)

@@ -11,19 +11,28 @@ from subscriptions.rules.list_rows import Change, Proof
 from subscriptions.rules.origin import How
 from subscriptions.services.bulk import end
 from subscriptions.services.consenting import LONGEST_WORDS
-from subscriptions.services.list_planning import Plan, Planned, plan, standings
+from subscriptions.services.list_planning import Plan, Planned, bearers, plan, standings
 from subscriptions.services.list_reading import Terms, Wanted
 
 IMPORTED = "imported as suppressed"
 CONFIRMED, UNSUBSCRIBED = Subscription.Status.CONFIRMED.value, Subscription.Status.UNSUBSCRIBED.value
-CHANGED = ("display_name", "language", "status", "confirmed_at", "left_at", "confirm_nonce", "asked_name")
+CHANGED = (
+    "display_name",
+    "language",
+    "status",
+    "confirmed_at",
+    "left_at",
+    "confirm_nonce",
+    "asked_name",
+    "upstream_id",
+)
 LONGEST_HOW = Consent._meta.get_field("how").max_length or 10
 
 
 def store(subscribable: Subscribable, lines: Sequence[Wanted], *, terms: Terms, now: datetime) -> Plan:
     """Within the caller's transaction. Returns what was done."""
     known = standings(subscribable, (wanted.parsed.core for wanted in lines), lock=True)
-    made = plan(lines, known)
+    made = plan(lines, known, bearers(lines))
     _suppress(subscribable.channel, made, now)
     fresh = made.doing(Change.ADD)
     # A reader who signs up at this very moment is there already, and stays as they are.
@@ -59,6 +68,7 @@ def _add(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: da
         "confirmed_at": [_confirmed_at(one, now) for one in fresh],
         "left_at": [one.left or now if one.then.status == UNSUBSCRIBED else None for one in fresh],
         "token": tokens,
+        "upstream_id": [one.then.upstream_id for one in fresh],
     }
     added = insert_rows(Subscription, columns)
     made = find_rows(
@@ -118,7 +128,7 @@ def _moves_to(one: Planned, status: str) -> bool:
 
 
 def _rewrite(row: Subscription, one: Planned, now: datetime) -> None:
-    row.display_name, row.language = one.then.name, one.then.language
+    row.display_name, row.language, row.upstream_id = one.then.name, one.then.language, one.then.upstream_id
     if _moves_to(one, UNSUBSCRIBED):
         row.left_at = one.left or now
     elif _moves_to(one, CONFIRMED):

@@ -11,7 +11,7 @@ from django.db import transaction
 from common.ahead import ahead
 from subscriptions.models import Subscribable
 from subscriptions.services.csv_lines import read_head, records
-from subscriptions.services.list_planning import Plan, plan, standings
+from subscriptions.services.list_planning import Plan, bearers, plan, standings
 from subscriptions.services.list_reading import Batch, Terms, Wanted, batches, heading_of, kind_of_list
 from subscriptions.services.list_report import ImportReport, Refused
 from subscriptions.services.list_storing import store
@@ -75,7 +75,8 @@ def take(subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetim
 
 def would_do(subscribable: Subscribable, batch: Batch) -> Plan:
     """What storing a batch would do now."""
-    return plan(batch.wanted, standings(subscribable, (each.parsed.core for each in batch.wanted)))
+    known = standings(subscribable, (each.parsed.core for each in batch.wanted))
+    return plan(batch.wanted, known, bearers(batch.wanted))
 
 
 def add_up(report: ImportReport, batch: Batch, done: Plan) -> None:

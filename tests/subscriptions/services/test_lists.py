@@ -278,6 +278,26 @@ def test_each_keeps_how_they_agreed_by_the_lines_words_or_by_those_of_the_list()
     assert (two.words, two.how, two.at) == ("Taken over from Mailchimp.", "list", NOW)
 
 
+def test_old_numbers_come_along_and_each_stays_with_whom_it_has() -> None:
+    newsletter = SubscribableFactory()
+    known = SubscriptionFactory(subscribable=newsletter, destination__core="a@example.org")
+    take(
+        "email,status,upstream_id\na@example.org,confirmed,5\n"
+        "b@example.org,confirmed,6\nc@example.org,confirmed,6\na@example.org,confirmed,7\n",
+        newsletter,
+    )
+    numbers = dict(newsletter.subscriptions.values_list("destination__core", "upstream_id"))
+    assert numbers == {"a@example.org": 5, "b@example.org": 6, "c@example.org": None}
+    take(exported(newsletter), again := SubscribableFactory())
+    assert set(again.subscriptions.values_list("upstream_id", flat=True)) == {None}
+    known.refresh_from_db()
+    assert known.upstream_id == 5
+    text = exported(newsletter)
+    newsletter.subscriptions.all().delete()
+    take(text, newsletter)
+    assert dict(newsletter.subscriptions.values_list("destination__core", "upstream_id")) == numbers
+
+
 def test_a_second_time_keeps_no_second_proof() -> None:
     newsletter = SubscribableFactory()
     for _ in range(2):
