@@ -79,9 +79,13 @@ def issue(newsletter: Subscribable, number: int) -> Issue:
 
 
 def publish_settled(issue: Issue) -> int:
-    """Publishes it; then what autovacuum does within a minute is done at once. Returns how many."""
+    """Publishes it; then what autovacuum and the checkpointer do within minutes is done at once: a database
+    that has just been made has no old segments of its log to use again, and making each takes 60 ms.
+    Returns how many."""
     count = publish(issue_id=issue.pk, now=timezone.now())
     vacuum(Delivery)
+    with connection.cursor() as cursor:
+        cursor.execute("CHECKPOINT")
     return count
 
 

@@ -18,7 +18,7 @@ from delivery.services.dkim_keys import make_key
 from delivery.services.sending import send_due
 from subscriptions.models import Subscribable
 
-COUNT = 20_000
+COUNT = 40_000
 ROUNDS = 3
 SIGNATURES = 3_000
 SIGNING_DOMAIN = "signed.example"
@@ -40,7 +40,7 @@ def letters() -> list[dict[str, object]]:
         warm_up(port, size)
         beside_source, beside_rsa = [], []
         for number in range(1, ROUNDS + 1):
-            source = smtp_source(port, size=size, count=2 * COUNT)
+            source = smtp_source(port, size=size, count=COUNT)
             beside_source.append((sent(plain, number), source))
             bare = signatures(key)
             beside_rsa.append((sent(signed, number), bare))

@@ -1,6 +1,5 @@
 """Recording acceptances: one statement for all that have gathered, whatever the servers said."""
 
-import json
 import logging
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,29 +8,13 @@ from typing import NamedTuple
 from django.db import connection, transaction
 from django.db.models import F
 
-from common.text import without_controls
 from delivery.models import Attempt, Delivery
+from delivery.services.accepted_rows import AcceptedRow, parameters, remote_id_of, statement
 from delivery.services.claimed import Job
 
 log = logging.getLogger(__name__)
 
 SENT, STORED = Delivery.State.SENT.value, Delivery.State.STORED.value
-# All rows in one parameter: a statement that grows with them would be parsed anew every time.
-_ROWS = {
-    "postgresql": "SELECT * FROM json_to_recordset(%s) "
-    "AS rows (id bigint, token uuid, at timestamptz, remote_id text, state text)",
-    "sqlite": "SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.token') AS token, "
-    "json_extract(value, '$.at') AS at, json_extract(value, '$.remote_id') AS remote_id, "
-    "json_extract(value, '$.state') AS state FROM json_each(%s)",
-}
-# (No WITH: SQLite's driver counts the rows of what begins with UPDATE only.)
-_UPDATE = """
-UPDATE delivery_delivery AS delivery SET
-    state = accepted.state, sent_at = accepted.at, remote_id = accepted.remote_id,
-    last_error = '', begun_at = NULL, attempts = attempts + 1, lease_token = NULL, lease_until = NULL
-FROM ({rows}) AS accepted
-WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
-"""
 
 
 class Acceptance(NamedTuple):
@@ -55,7 +38,7 @@ def record_accepted(accepted: Sequence[Acceptance]) -> None:
 
 
 def acceptance(job: Job, at: datetime, remote_id: str, *, stored: bool) -> Acceptance:
-    return Acceptance(job, at, without_controls(remote_id)[:255], stored)
+    return Acceptance(job, at, remote_id_of(remote_id), stored)
 
 
 def _update(accepted: Sequence[Acceptance]) -> int:
@@ -65,17 +48,17 @@ def _update(accepted: Sequence[Acceptance]) -> int:
         if one.at not in written:
             written[one.at] = str(connection.ops.adapt_datetimefield_value(one.at))
     rows = [
-        {
-            "id": one.job.row.pk,
-            "token": one.job.token.hex,
-            "at": written[one.at],
-            "remote_id": one.remote_id,
-            "state": STORED if one.stored else SENT,
-        }
+        AcceptedRow(
+            one.job.row.pk,
+            one.job.token.hex,
+            written[one.at],
+            one.remote_id,
+            STORED if one.stored else SENT,
+        )
         for one in accepted
     ]
     with connection.cursor() as cursor:
-        cursor.execute(_UPDATE.format(rows=_ROWS[connection.vendor]), [json.dumps(rows)])
+        cursor.execute(statement(connection.vendor), parameters(connection.vendor, rows))
         return int(cursor.rowcount)
 
 

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from queue import SimpleQueue
 from typing import Any
 
 from delivery.channels.base import AsyncSession, Outcome, Sent, Temporary
@@ -11,6 +12,9 @@ from delivery.services.loop_process import LoopProcess
 from delivery.services.parcels import Done, Task
 
 log = logging.getLogger(__name__)
+
+# What is told of those that are recorded already.
+ACCEPTED = Sent("")
 
 
 class FarCarrier:
@@ -30,6 +34,9 @@ class FarCarrier:
         self._width, self._stopped, self.opened = width, False, 0
         self._there: dict[int, Task] = {}
         self._closed = threading.Event()
+        self._todo: SimpleQueue[Sequence[Task]] = SimpleQueue()
+        # (Composing computes, and handing over may wait for the process: claiming goes on meanwhile.)
+        threading.Thread(target=self._compose_all, name="compose", daemon=True).start()
         process.listen(lane_id, self._heard)
         process.say("lane", lane_id, open_session, width)
 
@@ -54,26 +61,40 @@ class FarCarrier:
         self._stopped = stopped
 
     def put(self, tasks: Sequence[Task]) -> None:
-        made = [(task, mail) for task in tasks if (mail := self._message(task)) is not None]
-        if made:
-            self._there.update((task.pk, task) for task, _ in made)
-            self._process.put(self._lane_id, made)
+        self._there.update((task.pk, task) for task in tasks)
+        if tasks:
+            self._todo.put(tasks)
         if not self._process.is_alive:
             self.give_up()
+
+    def _compose_all(self) -> None:
+        while tasks := self._todo.get():
+            made = [(task, mail) for task in tasks if (mail := self._message(task)) is not None]
+            try:
+                self._process.put(self._lane_id, made)
+            except Exception as error:  # they must come back, whatever it is
+                log.exception("messages cannot be handed over", extra={"lane": self._lane_id})
+                self._refuse([task for task, _ in made], error)
 
     def _message(self, task: Task) -> Any:
         try:
             return task.message()
         except Exception as error:  # one recipient waits, the others go on
             log.exception("a message cannot be made", extra={"delivery": task.pk})
-            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
-            # (The process never had it, and needs no word when it is settled.)
-            task.is_carried = False
-            self._done.put([task])
+            self._refuse([task], error)
             return None
 
+    def _refuse(self, tasks: Sequence[Task], error: Exception) -> None:
+        """(The process never had them, and needs no word when they are settled.)"""
+        refused = [task for task in tasks if self._there.pop(task.pk, None) is not None]
+        for task in refused:
+            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
+            task.is_carried = False
+        self._done.put(refused)
+
     def settle(self, tasks: Sequence[Task]) -> None:
-        self._process.say("settled", self._lane_id, [task.pk for task in tasks])
+        if tasks:
+            self._process.say("settled", self._lane_id, [task.pk for task in tasks])
 
     def leave(self) -> None:
         """(Said when they are joined.)"""
@@ -82,6 +103,7 @@ class FarCarrier:
         self._process.say("leave", self._lane_id, seconds)
         while self._process.is_alive and not self._closed.wait(0.5):
             pass
+        self._todo.put(())
 
     def give_up(self) -> None:
         """The process is gone: nothing that it had will come back from there."""
@@ -89,18 +111,27 @@ class FarCarrier:
         for task in there:
             task.is_carried = False
         self.stopped = True
+        self._todo.put(())
         self._done.put(there)
 
     def _heard(self, word: str, *rest: Any) -> None:
-        if word == "closed":
-            self._closed.set()
-        else:
-            self._ended(*rest)
+        getattr(self, f"_on_{word}")(*rest)
 
-    def _ended(self, rows: Sequence[tuple[int, Any, bool]], at: datetime, opened: int, stopped: bool) -> None:
+    def _on_closed(self) -> None:
+        self._closed.set()
+
+    def _on_recorded(self, pks: Sequence[int], opened: int, stopped: bool) -> None:
+        self.opened, self._stopped = opened, stopped
+        tasks = [self._there.pop(pk) for pk in pks]
+        for task in tasks:
+            task.outcome, task.begun = ACCEPTED, True
+            task.is_recorded, task.is_carried = True, False
+        self._done.put(tasks)
+
+    def _on_ended(self, rows: Sequence[tuple[int, Any, bool, datetime]], opened: int, stopped: bool) -> None:
         self.opened, self._stopped = opened, stopped
         tasks = []
-        for pk, told, begun in rows:
+        for pk, told, begun, at in rows:
             task = self._there.pop(pk)
             task.outcome, task.at, task.begun = _outcome(told), at, begun
             tasks.append(task)

@@ -1,4 +1,4 @@
-"""The loop process: `python -m delivery.services.loop_main FD`. It sends, and knows no database.
+"""The loop process: `python -m delivery.services.loop_main FD`. It sends, and knows no Django.
 
 It has the connections of all lanes that have much to do, so that claiming and recording, which compute,
 never keep the network waiting. It lives no longer than the worker that began it: when their pair of sockets
@@ -24,6 +24,10 @@ from delivery.dkim.keys import Key, from_pem
 from delivery.services.frames import Frames, frame
 from delivery.services.loop import prepare
 from delivery.services.pipelines import FRESH, Pipelines
+from delivery.services.recorder import Recorder
+
+# Seconds.
+TELL_AFTER = 0.02
 
 
 @dataclass(eq=False, slots=True)
@@ -33,6 +37,9 @@ class Sending:
     pk: int
     priority: int
     mail: Any
+    lane: int
+    # The lease's, where an acceptance may be recorded here.
+    token: str
     outcome: Outcome | None = None
     at: datetime | None = None
     begun: bool = False
@@ -40,6 +47,15 @@ class Sending:
 
     def message(self) -> Any:
         return self.mail
+
+    @property
+    def remote_id(self) -> str:
+        assert isinstance(self.outcome, Sent)  # noqa: S101 - for the type checker
+        return self.outcome.remote_id
+
+    @property
+    def is_recordable(self) -> bool:
+        return bool(self.token) and isinstance(self.outcome, Sent) and self.outcome.stored is None
 
 
 class Main(asyncio.Protocol):
@@ -51,6 +67,9 @@ class Main(asyncio.Protocol):
         self._lanes: dict[int, Pipelines[Sending]] = {}
         self._unsettled: dict[int, Sending] = {}
         self._keys: dict[int, Key] = {}
+        self._recorder: Recorder[Sending] | None = None
+        # By lane: what the worker has not been told of yet.
+        self._recorded: dict[int, list[int]] = {}
         self._lost: frozenset[int] = frozenset()
         self._renewed_at = 0.0
         self._is_finishing = False
@@ -69,6 +88,10 @@ class Main(asyncio.Protocol):
         """A new pass has begun."""
         self._is_finishing, self._lost = False, frozenset()
 
+    def on_database(self, place: dict[str, Any]) -> None:
+        """Where acceptances are recorded."""
+        self._recorder = Recorder(place, self._end)
+
     def on_lane(self, lane: int, open_session: Any, width: int) -> None:
         def ended(tasks: Sequence[Sending]) -> None:
             self._tell(lane, tasks)
@@ -83,15 +106,24 @@ class Main(asyncio.Protocol):
         self._keys[number] = Key(domain, selector, from_pem(pem))
 
     def on_put(self, lane: int, mails: Sequence[tuple[Any, ...]]) -> None:
-        tasks = [self._sending(*mail) for mail in mails]
+        tasks = [self._sending(lane, *mail) for mail in mails]
         self._unsettled.update((task.pk, task) for task in tasks)
         self._lanes[lane].take(tasks)
 
     def _sending(
-        self, pk: int, priority: int, sender: str, to: str, data: bytes, dots: bool, keys: Sequence[int]
+        self,
+        lane: int,
+        pk: int,
+        priority: int,
+        token: str,
+        sender: str,
+        to: str,
+        data: bytes,
+        dots: bool,
+        keys: Sequence[int],
     ) -> Sending:
         signing = tuple(self._keys[number] for number in keys)
-        return Sending(pk, priority, MailMessage(sender, to, "", data, signing, dots))
+        return Sending(pk, priority, MailMessage(sender, to, "", data, signing, dots), lane, token)
 
     def on_settled(self, lane: int, pks: Sequence[int]) -> None:
         self._lanes[lane].release([self._unsettled.pop(pk) for pk in pks])
@@ -114,8 +146,11 @@ class Main(asyncio.Protocol):
         closing.add_done_callback(lambda _: self._closed(lane))
 
     def _closed(self, lane: int) -> None:
+        self._tell_recorded()
         self._lanes.pop(lane)
         self._say("closed", lane)
+        if not self._lanes and self._recorder is not None:
+            self._closing = asyncio.get_running_loop().create_task(self._recorder.close())
 
     def _may_begin(self, task: Sending) -> bool:
         fresh = time.monotonic() - self._renewed_at < FRESH
@@ -123,8 +158,39 @@ class Main(asyncio.Protocol):
 
     def _tell(self, lane: int, tasks: Sequence[Sending]) -> None:
         # (One time for all that ended together: they did within a millisecond.)
-        ended = [(task.pk, _told(task.outcome), task.begun) for task in tasks]
-        self._say("ended", lane, ended, _utcnow(), self._lanes[lane].opened, self._lanes[lane].stopped)
+        now = _utcnow()
+        for task in tasks:
+            task.at = now
+        recordable = [task for task in tasks if task.is_recordable] if self._recorder else []
+        if self._recorder and recordable:
+            self._recorder.take(recordable)
+        if len(recordable) < len(tasks):
+            self._say_ended(lane, [task for task in tasks if task not in recordable])
+
+    def _end(self, tasks: Sequence[Sending], is_durable: bool) -> None:
+        """The recorder is through with these."""
+        for lane in {task.lane for task in tasks}:
+            ended = [task for task in tasks if task.lane == lane]
+            if is_durable:
+                self._release(lane, [task.pk for task in ended])
+            else:
+                self._say_ended(lane, ended)
+
+    def _release(self, lane: int, pks: list[int]) -> None:
+        """(The worker only counts them: it is told now and then.)"""
+        self.on_settled(lane, pks)
+        if not self._recorded:
+            asyncio.get_running_loop().call_later(TELL_AFTER, self._tell_recorded)
+        self._recorded.setdefault(lane, []).extend(pks)
+
+    def _tell_recorded(self) -> None:
+        told, self._recorded = self._recorded, {}
+        for lane, pks in told.items():
+            self._say("recorded", lane, pks, self._lanes[lane].opened, self._lanes[lane].stopped)
+
+    def _say_ended(self, lane: int, tasks: Sequence[Sending]) -> None:
+        rows = [(task.pk, _told(task.outcome), task.begun, task.at) for task in tasks]
+        self._say("ended", lane, rows, self._lanes[lane].opened, self._lanes[lane].stopped)
 
     def _say(self, *words: Any) -> None:
         self._transport.write(frame(*words))

@@ -31,6 +31,8 @@ class Task:
     begun: bool = False
     # Whether a carrier has it, and must be told when its outcome is durable.
     is_carried: bool = False
+    # Whether its outcome is durable already.
+    is_recorded: bool = False
     settled: threading.Event | None = None
     released: "asyncio.Future[None] | None" = field(default=None, repr=False)
 

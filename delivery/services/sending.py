@@ -149,7 +149,7 @@ class SendPass:
         tasks = gathered(self.done, wait)
         if not tasks:
             return
-        settle(tasks, clock=self.clock)
+        settle([task for task in tasks if not task.is_recorded], clock=self.clock)
         carried: dict[int, list[Task]] = {}
         for task in tasks:
             if task.outcome is not None:

@@ -29,6 +29,8 @@ def gathered(done: Done, seconds: float) -> list[Task]:
 
 def settle(tasks: Sequence[Task], *, clock: Callable[[], datetime]) -> None:
     """Records outcomes, then gives back what was not begun; waits for the database as long as it takes."""
+    if not tasks:
+        return
     # (Nearly always: one statement, which is a transaction of its own.)
     if all(_is_plain(task) for task in tasks) and durably(lambda: _record_plain(tasks, clock)):
         return

@@ -12,7 +12,8 @@ from delivery.channels.email.wire import Connection, Reply, Timeouts, connect
 
 MESSAGES_PER_CONNECTION = 100
 PATIENT = Timeouts()
-# (What nearly always comes, and needs no judging.)
+_ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
+_GO_ON = (250, 250, 354)
 _WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
 _SERVER_GOES = 421
 
@@ -96,11 +97,15 @@ class Pipeline:
         self, connection: Connection, message: MailMessage, size: int
     ) -> tuple[Outcome | None, Stage]:
         """MAIL, RCPT and DATA: the first refusal and its stage; None when the server wants the message."""
-        commands = _commands(connection, message, size)
+        said = _commands(connection, message, size)
         pipelines = "pipelining" in connection.features
         if pipelines:
-            connection.wire.say(b"".join(commands.values()))
-            await connection.wire.arrival(len(commands), self.timeouts.reply)
+            connection.wire.say(b"".join(said))
+            await connection.wire.arrival(len(said), self.timeouts.reply)
+            # (What nearly always comes, and needs no judging.)
+            if connection.wire.took(_GO_ON):
+                return None, Stage.DATA
+        commands = dict(zip(_ENVELOPE, said, strict=True))
         for stage, command in commands.items():
             if not pipelines:
                 connection.wire.say(command)
@@ -176,16 +181,13 @@ def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Perm
     return None
 
 
-def _commands(connection: Connection, message: MailMessage, size: int) -> dict[Stage, bytes]:
+def _commands(connection: Connection, message: MailMessage, size: int) -> tuple[bytes, bytes, bytes]:
     options = f" SIZE={size}" if "size" in connection.features else ""
     # (Without it the message would not have come so far.)
     if "smtputf8" in connection.features and message.needs_utf8:
         options += " SMTPUTF8 BODY=8BITMIME"
-    return {
-        Stage.MAIL: f"MAIL FROM:<{message.sender}>{options}\r\n".encode(),
-        Stage.RCPT: f"RCPT TO:<{message.recipient}>\r\n".encode(),
-        Stage.DATA: b"DATA\r\n",
-    }
+    mail = f"MAIL FROM:<{message.sender}>{options}\r\n"
+    return mail.encode(), f"RCPT TO:<{message.recipient}>\r\n".encode(), b"DATA\r\n"
 
 
 def _answer(connection: Connection, stage: Stage, reply: Reply) -> Outcome | None:

@@ -4,8 +4,10 @@ import asyncio
 import base64
 import ssl
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter, ne
 from typing import NamedTuple, cast
 
 from delivery.channels.email.answers import words
@@ -35,6 +37,7 @@ class Reply(NamedTuple):
     text: bytes
 
 
+code_of = itemgetter(0)
 # (Three of four replies are the same for every message.)
 _USUAL = {
     line: Reply(int(line[:3]), line[4:])
@@ -124,6 +127,13 @@ class Wire(asyncio.Protocol):
         if not self._replies:
             raise Lost(self._lost, sent_all=self._all_has_left)
         return self._replies.popleft()
+
+    def took(self, codes: Sequence[int]) -> bool:
+        """Takes the next replies, if they have these codes and no others are there."""
+        if len(self._replies) != len(codes) or any(map(ne, codes, map(code_of, self._replies))):
+            return False
+        self._replies.clear()
+        return True
 
     async def arrival(self, number: int, seconds: float) -> None:
         """Waits until so many replies are there to be had, or one that is a refusal, or the connection is

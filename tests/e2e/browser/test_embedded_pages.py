@@ -60,7 +60,7 @@ def test_old_links_and_forms(page: Any, site: str, settings: Any) -> None:
     look_at(page, "v0-uncheckable")
     page.goto(site + form)
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
-    assert page.get_by_role("heading", name="Check your mail").is_visible()
+    page.get_by_role("heading", name="Check your mail").wait_for()
 
 
 def test_an_old_link_leads_all_the_way(page: Any, site: str, settings: Any) -> None:

@@ -78,7 +78,7 @@ def test_from_the_directory_to_the_welcome(page: Any, site: str, valley: Any) ->
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Subscribe to Notes from the valley").click()
     assert "We have written to ada@gmail.com" in text(page)
-    assert page.get_by_role("link", name="Open Gmail").is_visible()
+    page.get_by_role("link", name="Open Gmail").wait_for()
     look_at(page, "check-your-mail")
 
     page.goto(confirm_url())
