@@ -118,12 +118,12 @@ class Main(asyncio.Protocol):
         token: str,
         sender: str,
         to: str,
-        data: bytes,
+        pieces: Sequence[bytes],
         dots: bool,
         keys: Sequence[int],
     ) -> Sending:
         signing = tuple(self._keys[number] for number in keys)
-        return Sending(pk, priority, MailMessage(sender, to, "", data, signing, dots), lane, token)
+        return Sending(pk, priority, MailMessage(sender, to, "", pieces, signing, dots), lane, token)
 
     def on_settled(self, lane: int, pks: Sequence[int]) -> None:
         self._lanes[lane].release([self._unsettled.pop(pk) for pk in pks])

@@ -75,7 +75,7 @@ class LoopProcess:
                 self._token(task),
                 mail.sender,
                 mail.recipient,
-                mail.data,
+                mail.pieces,
                 mail.has_dots,
                 [self._known(key) for key in mail.signing_keys],
             )

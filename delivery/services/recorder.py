@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 import psycopg
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
 from delivery.services.accepted_rows import AcceptedRow, parameters, remote_id_of, statement
 
@@ -48,7 +49,9 @@ class Recorder(Generic[T]):
     """
 
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[T], bool], None]) -> None:
-        self._place, self._on_end = place, on_end
+        # (To parse and plan it for every group takes a third of the database's time for it.)
+        self._place = {**place, "autocommit": True, "prepare_threshold": 0}
+        self._on_end = on_end
         self._waiting: list[T] = []
         self._work: asyncio.Task[None] | None = None
         self._connection: psycopg.AsyncConnection[Any] | None = None
@@ -81,6 +84,9 @@ class Recorder(Generic[T]):
                 cursor = await connection.execute(STATEMENT, parameters(VENDOR, _rows(tasks)))
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             log.info("acceptances are left to the worker: %s", error)
+            if isinstance(error, (DuplicatePreparedStatement, InvalidSqlStatementName)):
+                # A pooler gives each statement to another connection.
+                self._place["prepare_threshold"] = None
             self._resting_until = now + REST
             await self.close()
             return False
@@ -88,9 +94,7 @@ class Recorder(Generic[T]):
 
     async def _connected(self) -> psycopg.AsyncConnection[Any]:
         if self._connection is None:
-            self._connection = await psycopg.AsyncConnection.connect(
-                **self._place, autocommit=True, prepare_threshold=None
-            )
+            self._connection = await psycopg.AsyncConnection.connect(**self._place)
         return self._connection
 
 

@@ -1,5 +1,6 @@
 """A message as octets, ready for the wire but for its date. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -11,15 +12,16 @@ from delivery.dkim.signing import sign
 
 @dataclass(slots=True)
 class MailMessage:
-    """`sender` and `recipient` are the envelope. `data` has CRLF line ends and no Date yet.
+    """`sender` and `recipient` are the envelope. Its octets have CRLF line ends and no Date yet.
 
-    `has_dots`: whether a line may begin with one.
+    They are in pieces, most of them the same for all messages of a letter: so they are handed to another
+    process once. `has_dots`: whether a line may begin with one.
     """
 
     sender: str
     recipient: str
     subject: str
-    data: bytes
+    pieces: Sequence[bytes]
     signing_keys: tuple[Key, ...] = field(default=(), repr=False)
     has_dots: bool = True
 
@@ -27,12 +29,25 @@ class MailMessage:
     def needs_utf8(self) -> bool:
         """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII,
         in the envelope or in the header (a From, where the envelope has a return address of ours)."""
-        head = self.data[: self.data.find(b"\r\n\r\n")]
-        return not (self.sender.isascii() and self.recipient.isascii() and head.isascii())
+        return not (self.sender.isascii() and self.recipient.isascii() and self._has_ascii_head)
+
+    @property
+    def _has_ascii_head(self) -> bool:
+        for piece in self.pieces:
+            end = piece.find(b"\r\n\r\n")
+            if not (piece if end < 0 else piece[:end]).isascii():
+                return False
+            if end >= 0:
+                break
+        return True
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self.pieces)
 
     def dated(self, now: datetime) -> bytes:
         """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
-        dated = _date(int(now.timestamp())) + self.data
+        dated = b"".join((_date(int(now.timestamp())), *self.pieces))
         return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 
 

@@ -65,10 +65,10 @@ class WireLetter:
         if self._is_bulk and recipient.unsubscribe_url:
             own += self._leaving(recipient)
         filled, has_dots = self._body.filled(values)
-        data = b"".join((self._head, own.encode(), *filled))
+        pieces = (self._head, own.encode(), *filled)
         envelope = self._return_path(recipient.delivery_id)
         sender = headers.checked(envelope) if envelope else self._sender.email
-        return MailMessage(sender, address, subject, data, letter.signing_keys, has_dots)
+        return MailMessage(sender, address, subject, pieces, letter.signing_keys, has_dots)
 
     def _prefilled(self) -> tuple[str, str, str]:
         letter = self.letter

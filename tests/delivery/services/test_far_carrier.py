@@ -61,7 +61,7 @@ def task(number: int, *, keys: tuple[Key, ...] = ()) -> Task:
     data = f"From: a@sender.example\r\nSubject: {number}\r\n\r\nHello.\r\n".encode()
 
     def compose(recipient: Recipient) -> MailMessage:
-        return MailMessage("a@sender.example", f"r{number}@example.test", "", data, keys)
+        return MailMessage("a@sender.example", f"r{number}@example.test", "", (data,), keys)
 
     return Task(
         Job(row, uuid4(), None, datetime.now(UTC)),

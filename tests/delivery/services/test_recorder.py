@@ -1,15 +1,20 @@
 """Acceptances are recorded in the loop process; where that cannot be, the worker records them."""
 
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from queue import SimpleQueue
+
 import pytest
 from django.db import connection
 
 from delivery.models import Delivery, Lane
-from delivery.services import claimer, loop_process, settling
+from delivery.services import claimer, loop_process, recorder, settling
 from delivery.services.accepting import Acceptance, record_accepted
 from delivery.services.sending import send_due
 from tests.delivery.services.background import sending, wait_until
-from tests.delivery.services.ledger import a_lane, queued, states
-from tests.factories import IssueFactory
+from tests.delivery.services.ledger import a_lane, claimed, queued, states
+from tests.factories import NOW, IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [
@@ -112,3 +117,41 @@ def _cut() -> set[int]:
         for pid in found:
             cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
     return found
+
+
+@dataclass
+class Ended:
+    """A message as the recorder sees it."""
+
+    pk: int
+    token: str
+    at: datetime | None = NOW
+    remote_id: str = "250 Ok"
+
+
+def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorder, "REST", 0.0)
+    queued(3, issue=IssueFactory(), lane=a_lane())
+    tasks = [Ended(job.pk, job.token.hex) for job in claimed()]
+    assert asyncio.run(_recorded_with_a_pooler(tasks)) == [True, False, True]
+    assert states() == {"sent": 2, "sending": 1}
+
+
+async def _recorded_with_a_pooler(tasks: list[Ended]) -> list[bool]:
+    """Whether each could be recorded; after the first one, the statement is somewhere else."""
+    ends: SimpleQueue[bool] = SimpleQueue()
+    made: recorder.Recorder[Ended] = recorder.Recorder(
+        loop_process.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable)
+    )
+    told = []
+    for task in tasks:
+        made.take([task])
+        while ends.empty():
+            await asyncio.sleep(0.01)
+        told.append(ends.get())
+        if made._connection is not None and len(told) == 1:
+            await made._connection.execute('DEALLOCATE "_pg3_0"')
+    await made.close()
+    return told
