@@ -9,6 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import connections, models
 
+from common.statements import rows_of
+
 Row = TypeVar("Row", bound=models.Model)
 # Stands where the value will.
 PLACE = "the value that is looked up"
@@ -37,10 +39,9 @@ class Prepared(Generic[Row]):
         if not hasattr(self._made, "question"):
             self._made.question = _question(self._rows(PLACE))
         question: _Question = self._made.question
-        with connections[question.using].cursor() as cursor:
-            cursor.execute(question.sql, [value if each == PLACE else each for each in question.params])
-            found = cursor.fetchone()
-        row: Row | None = _row(question, found) if found else None
+        values = [value if each == PLACE else each for each in question.params]
+        found = rows_of(connections[question.using], question.sql, values)
+        row: Row | None = _row(question, found[0]) if found else None
         return row
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.db import connections, models, router
 
+from common.statements import rows_of
+
 
 def save_new(rows: Sequence[models.Model]) -> None:
     """Inserts new rows of one model by one statement, and gives them their keys. No signals.
@@ -18,11 +20,9 @@ def save_new(rows: Sequence[models.Model]) -> None:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     statement = _insert(model, fields, len(rows), connection.ops.quote_name)
     values = [_prepared(field, row, connection) for row in rows for field in fields]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        for row, (key,) in zip(rows, cursor.fetchall(), strict=True):
-            row.pk = key
-            row._state.adding, row._state.db = False, connection.alias
+    for row, (key,) in zip(rows, rows_of(connection, statement, values), strict=True):
+        row.pk = key
+        row._state.adding, row._state.db = False, connection.alias
 
 
 def _insert(model: type[models.Model], fields: Sequence[Any], count: int, quote: Callable[[str], str]) -> str:

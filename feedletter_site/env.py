@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -131,7 +131,10 @@ SQLITE_OPTIONS = {
 
 
 def database(name: str, default: str, base: Path) -> dict[str, Any]:
-    """Django's DATABASES entry from sqlite:///path or postgres://user:password@host:port/name."""
+    """Django's DATABASES entry from sqlite:///path or postgres://user:password@host:port/name.
+
+    After a question mark: sslmode and sslrootcert, as libpq has them, and prepare=off.
+    """
     parts = urlsplit(text(name, default))
     if parts.scheme == "sqlite" and parts.path.strip("/"):
         path = base / parts.path[1:]
@@ -142,8 +145,12 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
             "OPTIONS": dict(SQLITE_OPTIONS),
             "CONN_MAX_AGE": 60,
         }
-    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    is_postgres = parts.scheme in {"postgres", "postgresql"} and parts.path.strip("/")
+    if not is_postgres or not options.keys() <= {"sslmode", "sslrootcert", "prepare"}:
         raise wrong(name, "sqlite:///path or postgres://user:password@host:5432/name")
+    # A pooler that hands a connection on after each transaction knows no prepared statements.
+    prepare_threshold = None if options.pop("prepare", "") == "off" else 0
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path[1:]),
@@ -153,6 +160,7 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {**options, "prepare_threshold": prepare_threshold},
     }
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import connection
 
 from common.events import Event
+from common.statements import rows_of
 from delivery.models import Webhook, WebhookCall
 from delivery.rules.webhooks import GIVE_UP_AFTER
 from delivery.services.event_payloads import Told, body_of, told
@@ -43,9 +44,7 @@ def is_anybody_listening(kind: str) -> bool:
 
 def _is_there_any() -> bool:
     """In plain SQL: every sign-up asks, and most installations have no webhook."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1")  # noqa: S608
-        return cursor.fetchone() is not None
+    return bool(rows_of(connection, f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1", ()))  # noqa: S608
 
 
 def _wishes(kind: str) -> list[Wish]:

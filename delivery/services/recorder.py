@@ -49,8 +49,10 @@ class Recorder(Generic[T]):
     """
 
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[T], bool], None]) -> None:
-        # (To parse and plan it for every group takes a third of the database's time for it.)
-        self._place = {**place, "autocommit": True, "prepare_threshold": 0}
+        # (To parse and plan it for every group takes a third of the database's time for it. The plan stays,
+        # so it must not be one for a table that was small.)
+        options = f"{place.get('options', '')} -c enable_seqscan=off".strip()
+        self._place = {"prepare_threshold": None, **place, "autocommit": True, "options": options}
         self._on_end = on_end
         self._waiting: list[T] = []
         self._work: asyncio.Task[None] | None = None

@@ -9,6 +9,7 @@ from django.db import connection
 from common.events import Event, Kind, emit
 from common.kinds import ParsedDestination
 from common.saving import save_new
+from common.statements import rows_of
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.rules.origin import Origin
 from subscriptions.rules.sign_up import Answer, Standing, answer, noted, remembered
@@ -76,9 +77,7 @@ def _destination(asked: Asked) -> Destination | None:
 
 def _known(kind: str, core: str) -> tuple[bool, int | None]:
     """Whether an address is suppressed or disabled, and its key. (Plain SQL: every sign-up asks.)"""
-    with connection.cursor() as cursor:
-        cursor.execute(KNOWN, [kind, core, kind, core])
-        is_suppressed, pk, is_disabled = cursor.fetchone()
+    ((is_suppressed, pk, is_disabled),) = rows_of(connection, KNOWN, [kind, core, kind, core])
     return bool(is_suppressed or is_disabled), pk
 
 

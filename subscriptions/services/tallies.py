@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from common.statements import rows_of
 from subscriptions.models import Tally
 
 TABLE = Tally._meta.db_table
@@ -37,9 +38,8 @@ def found(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
         for count, since in wanted.items()
         for value in (count.key, _stored(count.began_at), count.shard, count.key, _stored(since))
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join([each] * len(wanted)), values)
-        return {str(key): (int(before), int(used)) for key, before, used in cursor.fetchall()}
+    rows = rows_of(connection, " UNION ALL ".join([each] * len(wanted)), values)
+    return {str(key): (int(before), int(used)) for key, before, used in rows}
 
 
 def add_one(counts: Sequence[Count]) -> dict[str, int]:
@@ -57,9 +57,7 @@ def add_one(counts: Sequence[Count]) -> dict[str, int]:
     values: list[Value] = [
         value for count in counts for value in (count.scope, count.key, _stored(count.began_at), count.shard)
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return {str(key): int(count) for key, count in cursor.fetchall()}
+    return {str(key): int(count) for key, count in rows_of(connection, statement, values)}
 
 
 def _stored(moment: datetime) -> str | datetime:

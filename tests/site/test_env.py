@@ -49,6 +49,7 @@ def test_flags_are_read_in_any_of_the_usual_words(
         (lambda name: env.checked(name, "1", "a number", int), "one"),
         (lambda name: env.database(name, "", BASE), "mysql://user:hunter2@db/name"),
         (lambda name: env.database(name, "", BASE), "postgres://db"),
+        (lambda name: env.database(name, "", BASE), "postgres://db/letters?prepared=off"),
     ],
 )
 def test_a_wrong_value_names_the_variable_and_never_itself(
@@ -73,6 +74,15 @@ def test_a_postgres_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch
         "5433",
         "letters",
     ]
+
+
+def test_a_postgres_url_may_say_how_to_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://db.example/letters?sslmode=require&prepare=off")
+    found = env.database("DATABASE_URL", "", BASE)
+    assert (found["NAME"], found["OPTIONS"]) == (
+        "letters",
+        {"sslmode": "require", "prepare_threshold": None},
+    )
 
 
 def test_a_sqlite_path_is_relative_to_the_project_or_absolute(
