@@ -152,7 +152,7 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     # A pooler that hands a connection on after each transaction knows no prepared statements.
     prepare_threshold = None if options.pop("prepare", "") == "off" else 0
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "common.postgresql",
         "NAME": unquote(parts.path[1:]),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

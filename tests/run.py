@@ -74,7 +74,8 @@ def run_suite(url: str, environment: dict[str, str], arguments: list[str]) -> tu
         "pytest",
         "-q",
         "-n",
-        "2",
+        # (Slow tests wait more than they compute.)
+        "3" if REQUIRED else "2",
         "--dist",
         "worksteal",
         *(["--slow"] if REQUIRED else []),

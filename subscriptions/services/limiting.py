@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from secrets import randbelow
+from random import getrandbits
 
 from django.conf import settings
 from django.db.models import Sum
@@ -30,7 +30,7 @@ ORDER = ("address", "ip", "domain", "newsletter")
 # What readers who have nothing to do with each other count in common. Each row is locked until its sign-up is
 # on disk: with one row, sign-ups came to one per write. (So many at the same moment may exceed such a limit.)
 SHARED = frozenset({"domain", "newsletter"})
-SHARDS = 16
+SHARD_BITS = 4
 # The limit of one address that is of this machine or network: our own proxy's, most likely.
 PROXY = "proxy"
 TURNED_AWAY = "turned away"
@@ -102,7 +102,7 @@ def _values(core: str, ip: str, subscribables: Iterable[Subscribable]) -> list[t
 
 def _draw(limit: Limit, value: str, now: datetime) -> Draw:
     key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
-    shard = randbelow(SHARDS) if limit.scope in SHARED else 0
+    shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
     return Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard))
 
 

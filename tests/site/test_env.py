@@ -67,7 +67,7 @@ def test_a_postgres_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch
     found = env.database("DATABASE_URL", "", BASE)
     names = ("ENGINE", "USER", "PASSWORD", "HOST", "PORT", "NAME")
     assert [found[name] for name in names] == [
-        "django.db.backends.postgresql",
+        "common.postgresql",
         "us@er",
         "p/w",
         "db.example",
