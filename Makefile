@@ -29,7 +29,7 @@ lint: $(DEV)
 bench: $(DEV)
 	$(PY) -m bench
 
-# Workers, PostgreSQL and the mail server die while letters go out (20 minutes).
+# Workers, PostgreSQL and the mail server die while letters go out (16 minutes).
 chaos: $(DEV)
 	$(PY) -m tests.load.chaos
 

@@ -139,14 +139,15 @@ class Claimer:
         try:
             for group in _groups(tasks):
                 ready = [task for task in group if not self._is_finishing() and self._is_made(task)]
+                # (Before the carrier has them: from then on it says itself what became of each.)
+                left = left[len(group) :]
+                self._done.put([task for task in group if task not in ready])
                 for task in ready:
                     task.is_carried = True
                 if ready:
                     open_lane.carrier.put(ready)
-                self._done.put([task for task in group if not task.is_carried])
-                left = left[len(group) :]
         except BaseException:
-            self._done.put([task for task in left if not task.is_carried])
+            self._done.put(left)
             raise
 
     def _is_made(self, task: Task) -> bool:

@@ -71,10 +71,12 @@ class Recorder(Generic[T]):
             await connection.close()
 
     async def _record_all(self) -> None:
-        while self._waiting:
-            tasks, self._waiting = self._waiting, []
-            self._on_end(tasks, await self._record(tasks))
-        self._work = None
+        try:
+            while self._waiting:
+                tasks, self._waiting = self._waiting, []
+                self._on_end(tasks, await self._record(tasks))
+        finally:
+            self._work = None
 
     async def _record(self, tasks: Sequence[T]) -> bool:
         now = asyncio.get_running_loop().time()
