@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.test import TestCase, TransactionTestCase
+from hypothesis import settings as hypothesis_settings
 
 from tests import services
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
+
+# A busy machine is no defect: what is fast is measured in bench/.
+hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.load_profile("untimed")
 
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 

@@ -167,7 +167,7 @@ LIVE = re.compile(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(st.sampled_from([*PIECES, " "]), max_size=40).map("".join) | st.text(max_size=80))
 @example('<a title="javascript:x onload=">t</a>')
 @example('<noscript><p title="</noscript><img src=x onerror=alert(1)>">')

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.utils.datastructures import MultiValueDict
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
@@ -102,7 +102,6 @@ def test_what_is_as_described_is_taken_as_it_is() -> None:
     }
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -233,7 +233,7 @@ def mangled(draw: st.DrawFn) -> bytes:
     return raw
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(mangled() | st.binary(max_size=400))
 def test_nothing_but_unreadable_is_ever_raised(raw: bytes) -> None:
     assert len(digest(raw)) == 64

@@ -40,7 +40,7 @@ def test_a_form_feed_is_no_white_space() -> None:
 
 
 @given(bodies)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_bodies_come_out_as_from_dkimpy(body: bytes) -> None:
     # As SMTP carries it: dkimpy leaves what stands on a last line without an end.
     body += b"\r\n" if body else b""
@@ -48,14 +48,13 @@ def test_bodies_come_out_as_from_dkimpy(body: bytes) -> None:
 
 
 @given(values.map(b"".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_fields_come_out_as_from_dkimpy(value: bytes) -> None:
     ((name, theirs),) = Relaxed.canonicalize_headers([(b"Subject \t", value)])
     assert relaxed_fields(b"Subject \t:" + value) == [(name, theirs.removesuffix(b"\r\n"))]
 
 
 @given(bodies)
-@settings(deadline=None)
 def test_relaxing_twice_changes_nothing(body: bytes) -> None:
     assert relaxed_body(relaxed_body(body)) == relaxed_body(body)
 

@@ -179,7 +179,7 @@ def test_nothing_is_fetched_by_a_letter_but_the_posts_images() -> None:
     assert not {"link", "img", "script", "iframe", "object"} & tags(html)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.text(max_size=400),
     st.lists(st.sampled_from(["<p>", "</p>", "<b>", "<", "&", "</div>", "<img alt='", ">"])),

@@ -353,7 +353,7 @@ TEMPLATES = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(html=TEMPLATES, text=TEMPLATES)
 def test_whatever_is_written_is_a_letter_or_a_sentence(html: str, text: str) -> None:
     try:

@@ -316,7 +316,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.one_of(st.binary(max_size=300), st.lists(PIECES, max_size=30).map(lambda them: "".join(them).encode()))
 )

@@ -45,7 +45,6 @@ urls = st.one_of(
 )
 
 few = settings(
-    deadline=None,
     derandomize=False,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],

@@ -310,5 +310,5 @@ class FeedStory(RuleBasedStateMachine):
                 assert row.final == (due or at_first_sight)
 
 
-FeedStory.TestCase.settings = settings(max_examples=400, stateful_step_count=50, deadline=None)
+FeedStory.TestCase.settings = settings(max_examples=400, stateful_step_count=50)
 TestFeedStory = FeedStory.TestCase

@@ -3,13 +3,9 @@
 from datetime import UTC, datetime, time
 from zoneinfo import ZoneInfo, available_timezones
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
-
-# No deadline: on a busy machine one slow example says nothing about the rule.
-unhurried = settings(deadline=None)
 
 # Half the draws are the awkward ones: half-hour daylight saving, changes at midnight, a date left out.
 AWKWARD = [

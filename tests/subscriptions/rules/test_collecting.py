@@ -150,7 +150,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_whatever_is_edited_no_period_is_issued_twice_and_none_sealed_takes_more(
     story: list[tuple[str, int]],
 ) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.completion import CollectionFacts, FeedFacts, is_complete, why_open
-from tests.subscriptions.rules.strategies import unhurried
 
 NEW_YORK = ZoneInfo("America/New_York")
 OPENED = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
@@ -105,7 +104,6 @@ feed_lists = st.lists(st.sampled_from([READ, BEHIND, NEVER_READ, UNSETTLED, STOP
 offsets = st.integers(-12_000, 12_000).map(lambda minutes: END + timedelta(minutes=minutes))
 
 
-@unhurried
 @given(collection=facts, feeds=feed_lists, now=offsets, later=st.integers(0, 10_000))
 def test_what_is_complete_stays_complete_and_ends_within_the_grace(
     collection: CollectionFacts, feeds: list[FeedFacts], now: datetime, later: int
@@ -118,7 +116,6 @@ def test_what_is_complete_stays_complete_and_ends_within_the_grace(
         assert complete
 
 
-@unhurried
 @given(collection=facts, feeds=feed_lists, now=offsets)
 def test_what_is_open_says_so_in_one_or_two_sentences(
     collection: CollectionFacts, feeds: list[FeedFacts], now: datetime

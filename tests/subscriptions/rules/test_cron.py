@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from subscriptions.rules.cron import check_cron
 from subscriptions.rules.periods import Period, next_ends, period_for
 from subscriptions.rules.schedule import Schedule
-from tests.subscriptions.rules.strategies import unhurried
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -69,7 +68,6 @@ def test_lines_that_are_wrong_or_never_fire_are_refused_with_the_reason(line: st
         check_cron(line)
 
 
-@unhurried
 @given(
     line=st.one_of(
         st.text(max_size=30),

@@ -17,7 +17,7 @@ from subscriptions.rules.limits import (
     parse_limits,
     slice_of,
 )
-from tests.subscriptions.rules.strategies import moments, unhurried
+from tests.subscriptions.rules.strategies import moments
 
 HOUR, DAY = PERIODS["hour"], PERIODS["day"]
 limits = st.builds(Limit, st.just("ip"), st.integers(0, 12), st.sampled_from([HOUR, DAY]))
@@ -51,7 +51,6 @@ def test_all_that_is_younger_than_the_period_counts(limit: Limit, moment: dateti
     assert counts_from(limit, moment) <= slice_of(limit, moment - limit.period + timedelta(microseconds=1))
 
 
-@unhurried
 @given(limits, st.lists(st.integers(0, 3 * 86400), max_size=150))
 def test_no_period_wherever_it_begins_holds_more(limit: Limit, seconds: list[int]) -> None:
     begin = datetime(2026, 3, 2, tzinfo=UTC)

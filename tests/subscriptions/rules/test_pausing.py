@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.pausing import LENGTHS, BadDate, bounds, day_after, pause_end
-from tests.subscriptions.rules.strategies import moments, unhurried, zones
+from tests.subscriptions.rules.strategies import moments, zones
 
 NEW_YORK = ZoneInfo("America/New_York")
 # Still the 31st of January over there.
@@ -44,7 +44,6 @@ def test_another_length_is_refused() -> None:
         day_after("decade", now=NOW, zone=NEW_YORK)
 
 
-@unhurried
 @given(st.sampled_from(LENGTHS), moments, zones)
 def test_every_length_ends_later_than_now_and_within_the_bounds(
     length: str, now: datetime, zone: ZoneInfo

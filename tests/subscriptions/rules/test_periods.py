@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.periods import Period, next_ends, period_for
 from subscriptions.rules.schedule import Schedule
-from tests.subscriptions.rules.strategies import moments, schedules, unhurried, zones
+from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 NEW_YORK = ZoneInfo("America/New_York")
 LORD_HOWE = ZoneInfo("Australia/Lord_Howe")
@@ -21,7 +21,6 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@unhurried
 @given(moment=moments, schedule=schedules, zone=zones)
 def test_a_moment_is_in_its_period_and_the_neighbours_touch_it(
     moment: datetime, schedule: Schedule, zone: ZoneInfo
@@ -37,7 +36,6 @@ def test_a_moment_is_in_its_period_and_the_neighbours_touch_it(
     assert period_for(period.start - MICROSECOND, schedule, zone).end == period.start
 
 
-@unhurried
 @given(schedule=schedules, zone=zones, moment=moments, share=st.floats(0, 1, exclude_max=True))
 def test_every_moment_of_a_period_has_that_period(
     schedule: Schedule, zone: ZoneInfo, moment: datetime, share: float
@@ -48,7 +46,6 @@ def test_every_moment_of_a_period_has_that_period(
         assert period_for(inside, schedule, zone) == period
 
 
-@unhurried
 @given(schedule=schedules, zone=zones, moment=moments)
 def test_the_answer_does_not_depend_on_the_zone_the_moment_is_written_in(
     schedule: Schedule, zone: ZoneInfo, moment: datetime
@@ -148,7 +145,6 @@ def test_what_posts_cut_has_no_periods(arrangement: str) -> None:
         period_for(utc("2026-01-01 00:00"), schedule, NEW_YORK)
 
 
-@unhurried
 @given(moment=moments, schedule=schedules, zone=zones, count=st.integers(0, 6))
 def test_next_ends_come_after_the_moment_and_rise(
     moment: datetime, schedule: Schedule, zone: ZoneInfo, count: int

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.sign_up import Answer, Standing, answer, may_write, tidy_name
-from tests.subscriptions.rules.strategies import unhurried
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -43,7 +42,6 @@ def test_five_mails_in_a_day() -> None:
     assert may_write(earlier=five, now=NOW + timedelta(hours=19))
 
 
-@unhurried
 @given(st.lists(st.integers(min_value=0, max_value=3 * 86400), max_size=200))
 def test_however_often_it_is_asked_the_limits_hold(seconds: list[int]) -> None:
     written: list[datetime] = []
@@ -55,7 +53,6 @@ def test_however_often_it_is_asked_the_limits_hold(seconds: list[int]) -> None:
         assert not any(moment < other < moment + timedelta(minutes=5) for other in written)
 
 
-@unhurried
 @given(st.text())
 def test_a_name_is_one_short_line_without_controls(name: str) -> None:
     tidy = tidy_name(name)

@@ -18,7 +18,7 @@ from subscriptions.rules.switching import (
     is_olds,
     is_rarer,
 )
-from tests.subscriptions.rules.strategies import moments, schedules, unhurried, zones
+from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 UTC_ZONE = ZoneInfo("UTC")
 # A Wednesday; the week's letter goes on Monday at six.
@@ -48,7 +48,6 @@ def test_rhythms_have_an_order() -> None:
         ]
 
 
-@unhurried
 @given(st.builds(Rhythm, schedules, zones), st.builds(Rhythm, schedules, zones), moments)
 def test_of_two_at_most_one_comes_less_often(one: Rhythm, other: Rhythm, now: datetime) -> None:
     assert not (is_rarer(one, other, now) and is_rarer(other, one, now))
@@ -73,7 +72,6 @@ def test_between_two_of_each_post_a_switch_takes_effect_with_the_next_minute() -
     assert bound(EACH) == Bound(at=datetime(2026, 3, 4, 12, 1, tzinfo=UTC))
 
 
-@unhurried
 @given(st.builds(Rhythm, schedules, zones), moments)
 def test_a_switch_never_lies_in_the_past(rhythm: Rhythm, now: datetime) -> None:
     at = bound_of(rhythm, now=now, open_ends=(), counter=1, held=0).at

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule, check_zone
-from tests.subscriptions.rules.strategies import schedules, unhurried
+from tests.subscriptions.rules.strategies import schedules
 
 
-@unhurried
 @given(name=st.sampled_from(sorted(available_timezones())))
 def test_every_zone_of_the_database_is_taken(name: str) -> None:
     assert check_zone(name).key == name
@@ -42,7 +41,6 @@ def test_a_long_zone_name_is_cut_in_the_answer() -> None:
     assert len(str(caught.value)) < 300
 
 
-@unhurried
 @given(schedule=schedules)
 def test_a_right_schedule_gives_its_zone(schedule: Schedule) -> None:
     assert check_schedule(schedule, "Asia/Kolkata").key == "Asia/Kolkata"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from subscriptions.rules.wall_clock import first_instant, wall
-from tests.subscriptions.rules.strategies import EARLIEST, readings, unhurried, zones
+from tests.subscriptions.rules.strategies import EARLIEST, readings, zones
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,6 @@ def test_a_gap_ends_in_its_first_instant_and_a_doubled_time_is_its_first(
     assert found.tzinfo is UTC
 
 
-@unhurried
 @given(zone=zones, reading=readings)
 def test_the_clock_first_shows_the_reading_or_later_at_that_instant(
     zone: ZoneInfo, reading: datetime

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.within_type_ids import resend_wti, within_type_id_for
-from tests.subscriptions.rules.strategies import moments, schedules, unhurried, zones
+from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 
 def test_each_is_named_by_its_item_every_n_by_its_counter_a_period_by_its_start() -> None:
@@ -32,7 +32,6 @@ def test_nothing_to_name_it_by_is_an_error(arrangement: str) -> None:
         within_type_id_for(arrangement)
 
 
-@unhurried
 @given(moment=moments, schedule=schedules, zone=zones)
 def test_neighbouring_periods_have_different_names(
     moment: datetime, schedule: Schedule, zone: ZoneInfo
@@ -60,7 +59,6 @@ def test_sending_again_on_purpose_takes_the_next_number(wti: str, taken: set[str
     assert resend_wti(wti, taken) == expected
 
 
-@unhurried
 @given(taken=st.sets(st.from_regex(r"\A[0-9]{1,2}(\+[0-9]{1,2})?\Z")), wti=st.integers(0, 99).map(str))
 def test_the_name_for_sending_again_is_free(taken: set[str], wti: str) -> None:
     assert resend_wti(wti, taken) not in taken | {wti}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -259,7 +259,6 @@ def test_utf16_comes_through_whatever_the_pieces(text: str, size: int) -> None:
 class StoredLinesTest(TestCase):
     """Lines of a stored file, from wherever one goes on."""
 
-    @settings(deadline=None)
     @given(st.binary(max_size=300), st.integers(1, 40), st.integers(0, 10))
     def test_the_lines_are_those_of_the_file_from_every_place(
         self, text: bytes, size: int, skip: int

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import describe
 from subscriptions.views.rhythm import in_words
-from tests.subscriptions.rules.strategies import schedules, unhurried, zones
+from tests.subscriptions.rules.strategies import schedules, zones
 
 
-@unhurried
 @given(schedules | st.sampled_from([Schedule("each"), Schedule("every_n")]), st.integers(1, 40), zones)
 def test_in_english_readers_read_what_admins_do(schedule: Schedule, n: int, zone: ZoneInfo) -> None:
     words = describe(schedule, n, zone)
