@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from subscriptions import links
 from subscriptions.models import Subscription
@@ -22,19 +23,15 @@ def reader(site: str) -> Subscription:
     return made
 
 
-def text(page: Any) -> str:
-    return str(page.locator("main").inner_text())
-
-
 def test_another_pace_and_a_pause(page: Any, reader: Subscription) -> None:
     page.goto(links.manage_url(reader))
     look_at(page, "manage")
     page.get_by_role("button", name="Get this instead").click()
-    assert "Until then The Daily goes on" in text(page)
+    expect(page.locator("main")).to_contain_text("Until then The Daily goes on")
     look_at(page, "manage-switching")
     page.get_by_role("button", name="Keep The Daily").click()
     page.get_by_role("button", name="For two weeks").click()
-    assert "Paused until" in text(page)
+    expect(page.locator("main")).to_contain_text("Paused until")
     look_at(page, "manage-paused")
     page.get_by_role("button", name="Get letters again now").click()
     page.get_by_label("Until another day").fill("2020-01-01")
@@ -48,7 +45,7 @@ def test_leaving_and_coming_back(page: Any, reader: Subscription) -> None:
     page.get_by_role("button", name="Leave The Daily").click()
     reader.refresh_from_db()
     assert reader.status == "unsubscribed"
-    assert "You have left" in text(page)
+    expect(page.locator("main")).to_contain_text("You have left")
     look_at(page, "left")
     page.goto(links.manage_url(reader))
     look_at(page, "manage-left")
