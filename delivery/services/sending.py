@@ -44,8 +44,8 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 class SendPass:
-    """One pass. The thread that runs it records and renews; another one claims meanwhile (Claimer); the
-    connections (Carrier) only send."""
+    """One pass. The thread that runs it renews, and records what the loop process does not; another one
+    claims meanwhile (Claimer); the connections (Carrier) send."""
 
     def __init__(self, clock: Callable[[], datetime], budget: timedelta | None) -> None:
         self.clock = clock

@@ -75,11 +75,9 @@ class Plan:
         return [one for one in self.planned.values() if one.change is done]
 
 
-def plan(
-    lines: Iterable[Wanted], standings: Mapping[str, Standing], bearers: Mapping[int, int] | None = None
-) -> Plan:
-    """Each line upon what the lines before it leave; `bearers` as of the function of that name."""
-    made, numbers = Plan(), _Numbers(bearers or {})
+def plan(lines: Iterable[Wanted], standings: Mapping[str, Standing], held: Mapping[int, int]) -> Plan:
+    """Each line upon what the lines before it leave; `held` says whose upstream's numbers are (`bearers`)."""
+    made, numbers = Plan(), _Numbers(held)
     for wanted in lines:
         core = wanted.parsed.core
         one = made.planned.get(core)
@@ -102,13 +100,15 @@ def plan(
 class _Numbers:
     """Upstream's numbers: each stays with the subscription that has it."""
 
-    def __init__(self, bearers: Mapping[int, int]) -> None:
-        self._bearers, self._given = bearers, dict[int, str]()
+    def __init__(self, held: Mapping[int, int]) -> None:
+        self._held, self._given = held, dict[int, str]()
 
     def is_free(self, number: int | None, core: str, subscription: int | None) -> bool:
         """Whether the address may have it; if so, nobody else may."""
-        if number is None or self._bearers.get(number, subscription) != subscription:
-            return number is None
+        if number is None:
+            return True
+        if self._held.get(number, subscription) != subscription:
+            return False
         return self._given.setdefault(number, core) == core
 
 
