@@ -62,9 +62,7 @@ def test_the_loop_process_records_what_a_healthy_lane_sent(
     assert by_worker == []
 
 
-def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(
-    smtp: SmtpServer, by_worker: list[Acceptance]
-) -> None:
+def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp: SmtpServer) -> None:
     queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4, failures=1))
     assert send_due().sent == LETTERS
     all_are_sent(smtp)
