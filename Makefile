@@ -29,7 +29,7 @@ lint: $(DEV)
 bench: $(DEV)
 	$(PY) -m bench
 
-# Workers, PostgreSQL and the mail server die while letters go out (16 minutes).
+# Workers and servers die, freeze, go away or have the wrong time while letters go out (half an hour).
 chaos: $(DEV)
 	$(PY) -m tests.load.chaos
 

@@ -11,7 +11,7 @@ from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # Takes minutes: only when it is named.
-BY_NAME = ("million", "lists")
+BY_NAME = ("million", "lists", "ledger", "distance")
 
 
 def main(arguments: list[str]) -> int:
@@ -83,6 +83,14 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.lists import lists
 
         return lists()
+    if name == "distance":
+        from bench.distance import distance
+
+        return distance()
+    if name == "ledger":
+        from bench.ledger import ledger
+
+        return ledger()
     if name == "subscribe":
         from bench.subscribe import subscribe
 

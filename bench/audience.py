@@ -3,14 +3,15 @@
 import secrets
 
 from django.db import connection
+from django.db.models import Model
 from django.utils import timezone
 
 from delivery.channels import channel
-from delivery.channels.base import Recipient
+from delivery.issues.publish import publish
+from delivery.letter import Recipient
+from delivery.letters.build import issue_letter
 from delivery.models import Delivery, Issue, Lane
-from delivery.rendering.holes import Holes
-from delivery.services.letters import issue_letter
-from delivery.services.publishing import publish
+from delivery.rendering.placeholders import Placeholders
 from subscriptions.links import manage_url, unsubscribe_url
 from subscriptions.models import Destination, Subscribable, Subscription
 
@@ -22,7 +23,14 @@ PARAGRAPHS = 17
 
 
 def newsletter(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
-    """With subscribers of its own, in `DOMAINS` domains, each with a name; rows made by SQL, in seconds."""
+    """With subscribers of its own, in `DOMAINS` domains, each with a name; as it is after a while."""
+    made = rows_of(name, readers=readers, domain=domain)
+    vacuum(Destination, Subscription)
+    return made
+
+
+def rows_of(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
+    """The newsletter and its subscribers, made by SQL, in seconds."""
     made = Subscribable.objects.create(
         name=name, title=f"The {name} letter", from_email=f"Bench <b@{domain}>"
     )
@@ -47,7 +55,6 @@ def newsletter(name: str, *, readers: int, domain: str = "example.org") -> Subsc
             """,
             [made.pk, f"{name}-reader%"],
         )
-    vacuum(Destination, Subscription)
     return made
 
 
@@ -61,7 +68,7 @@ def lane(*, connections: int = CONNECTIONS) -> Lane:
 
 def issue(newsletter: Subscribable, number: int) -> Issue:
     """Personalised in both parts: the reader's name and both links."""
-    holes = Holes({})
+    holes = Placeholders({})
     greeting = f"Good morning, {holes.token('toNicknameOrEmail')}"
     leave, manage = holes.token("removeLink"), holes.token("manageLink")
     paragraphs, lines = f"<p>{SENTENCE}</p>\n" * PARAGRAPHS, f"{SENTENCE}\n" * PARAGRAPHS
@@ -89,7 +96,7 @@ def publish_settled(issue: Issue) -> int:
     return count
 
 
-def vacuum(*models: "type[Delivery] | type[Destination] | type[Subscription]") -> None:
+def vacuum(*models: type[Model]) -> None:
     with connection.cursor() as cursor:
         for model in models:
             cursor.execute(f"VACUUM ANALYZE {model._meta.db_table}")

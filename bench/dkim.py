@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import median
 
-from delivery.channels.base import Letter, Recipient
-from delivery.channels.email.message import compose
+from delivery.channels.email.letter_form import compose
 from delivery.dkim.keys import RSA, Key, generate
 from delivery.dkim.signing import sign
+from delivery.letter import Letter, Recipient
 
 ROUNDS = 9
 EACH = 500

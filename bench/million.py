@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from bench import audience
 from bench.smtp import sink
+from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
-from delivery.services.publishing import publish
 from subscriptions.models import Subscribable
 
 MANY = 1_000_000

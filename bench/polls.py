@@ -12,9 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from bench.feed_farm import ETAG, HOSTS, farm, next_round, url_of
+from feeds.addresses import host_of_url
 from feeds.models import Feed, Item
-from feeds.services.adding import host_of_url
-from feeds.services.polling import poll_due
+from feeds.polling.poll import poll_due
 
 FEEDS = 5_000
 STORED = 10

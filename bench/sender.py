@@ -26,8 +26,8 @@ def main(seconds: float, port: int) -> None:
     app.loader.import_default_modules()
     settings.EMAIL_URL = f"smtp://127.0.0.1:{port}"
     settings.BOUNCE_DOMAIN = "bounces.example.org"
-    from delivery.services.loop_process import LoopProcess, keep_loop_process
-    from delivery.services.sending import send_due
+    from delivery.engine.child_client import LoopProcess, keep_loop_process
+    from delivery.engine.send_pass import send_due
 
     # A worker has it from one pass to the next while there is much to send.
     beside = LoopProcess()

@@ -48,7 +48,7 @@ def sign_up(path: str, *, first: int) -> Ask:
 
     def ask(connection: http.client.HTTPConnection, number: int) -> None:
         number += first + COUNT
-        reader = f"2001:db8:{number // 65536:x}:{number % 65536:x}::1"
+        reader = f"2001:db8:{number % 65536:x}:{number // 65536:x}::1"
         body = urlencode({"email": f"reader{number}@mail{number % DOMAINS}.example", "name": "Ada"})
         headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-For": reader}
         connection.request("POST", path, body, headers)

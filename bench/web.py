@@ -35,7 +35,8 @@ def site(**environment: str) -> Iterator[int]:
     port = free_port()
     command = [
         *(sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--log-level", "error"),
-        *("-k", "gthread", "-w", str(WORKERS), "--threads", str(THREADS), "feedletter_site.wsgi"),
+        *("-k", "common.web_worker.BufferingWorker", "-w", str(WORKERS)),
+        *("--threads", str(THREADS), "feedletter_site.wsgi"),
     ]
     process = subprocess.Popen(command, cwd=Path(__file__).parent.parent, env={**os.environ, **environment})
     try:

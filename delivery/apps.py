@@ -9,25 +9,26 @@ class DeliveryConfig(AppConfig):
     def ready(self) -> None:
         from anymail.signals import tracking
 
-        from common import events, lookups
+        from common.db import lookups
+        from common.ports import events
+        from common.ports.panels import install_later
+        from delivery.bounces.esp_events import on_tracking
         from delivery.channels import register_all
-        from delivery.channels.email.checks import check_email
-        from delivery.panels import install
-        from delivery.services.checking import refuse_wrong_sender, refuse_wrong_template
-        from delivery.services.held_data import install as install_held_data
-        from delivery.services.needed_addresses import needed
-        from delivery.services.noting_events import note
-        from delivery.services.webhook_events import on_tracking
-        from delivery.views.showing import install as install_looks
-        from subscriptions.services.defining import checks_of_later_apps
-        from subscriptions.services.expiring import kept_by
+        from delivery.checks import check_email
+        from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
+        from delivery.privacy.personal_data import install as install_held_data
+        from delivery.privacy.personal_data import needed
+        from delivery.views.branding import install as install_looks
+        from delivery.webhooks.outbox import enqueue
+        from subscriptions.newsletters.define import checks_of_later_apps
+        from subscriptions.subscribers.expire import kept_by
 
         lookups.register()
         register_all()
         register(check_email)
         tracking.connect(on_tracking, dispatch_uid="delivery")
-        events.listen(note)
-        install()
+        events.listen(enqueue)
+        install_later("delivery.panels")
         install_held_data()
         install_looks()
         checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender))

@@ -8,21 +8,21 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import link_to, list_link, listed, paragraph, table, when
+from common.admin.html import link_to, list_link, listed, paragraph, table, when
 from common.clock import utcnow
-from common.panels import Action, CannotAct, Panel, add_action, add_panel
+from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.growth import of_newsletter
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.admin.preview import preview
 from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
+from delivery.letters.samples import NothingToShow, sample
+from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
-from delivery.services.samples import NothingToShow, sample
-from delivery.services.testing import send_test_issue
 from feeds.models import Item
-from subscriptions.forms_admin import template_sources
+from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
 
 TESTS_AT_ONCE = 10
@@ -32,7 +32,7 @@ BOUNCES_SHOWN = 10
 
 
 def install() -> None:
-    """Called once, when the app is ready."""
+    """Called once, before the first admin page."""
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15))

@@ -2,45 +2,45 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from common.clock import utcnow
-from common.passes import PASS_BUDGET, single_pass
-from delivery.services import reaping
-from delivery.services.alerting import tell_admins
-from delivery.services.calling_webhooks import call_due
-from delivery.services.collecting_bounces import read_bounces
-from delivery.services.completing import complete_due
-from delivery.services.draft_alerts import tell_of_drafts
-from delivery.services.pause_alerts import tell_of_pauses
-from delivery.services.pausing import settle_pauses
-from delivery.services.pruning import prune as forget
-from delivery.services.restoring import finish_go
-from delivery.services.sending import send_due
-from delivery.services.stopping import stop
+from common.passes import PASS_BUDGET, skip_if_running
+from common.shutdown import stop
+from delivery.alerts.drafts import tell_of_drafts
+from delivery.alerts.feeds import tell_admins
+from delivery.alerts.pauses import tell_of_pauses
+from delivery.bounces.collect import read_bounces
+from delivery.engine import leases
+from delivery.engine.restore_hold import finish_go
+from delivery.engine.send_pass import send_due
+from delivery.issues.complete import complete_due
+from delivery.issues.pause import finish_pauses
+from delivery.privacy.retention import prune as forget
+from delivery.webhooks.dispatch import call_due
 
 worker_shutting_down.connect(stop)
 
 
 @shared_task(name="delivery.complete")
-@single_pass
+@skip_if_running
 def complete() -> None:
     complete_due(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.send")
-@single_pass
+@skip_if_running
 def send() -> None:
     send_due(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.reap")
-@single_pass
+@skip_if_running
 def reap() -> None:
-    reaping.reap(now=utcnow())
-    settle_pauses(now=utcnow(), budget=PASS_BUDGET)
+    leases.reap(now=utcnow())
+    finish_pauses(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.alert")
-@single_pass
+@skip_if_running
 def alert() -> None:
     tell_admins(now=utcnow())
     tell_of_drafts(now=utcnow())
@@ -48,18 +48,18 @@ def alert() -> None:
 
 
 @shared_task(name="delivery.webhooks")
-@single_pass
+@skip_if_running
 def webhooks() -> None:
     call_due(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.bounces")
-@single_pass
+@skip_if_running
 def bounces() -> None:
     read_bounces(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.prune")
-@single_pass
+@skip_if_running
 def prune() -> None:
     forget(now=utcnow(), budget=PASS_BUDGET)

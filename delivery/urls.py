@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from delivery.views import archive, look, mailbox, rss
+from delivery.views import archive, branding, mailbox, rss
 from delivery.views.newsletter import newsletter
 
 app_name = "delivery"
@@ -11,7 +11,7 @@ urlpatterns = [
     path("s/<str:name>/", newsletter, name="newsletter"),
     path("s/<str:name>/archive/", archive.archive, name="archive"),
     path("s/<str:name>/archive/<int:pk>/", archive.issue, name="issue"),
-    path("s/<str:name>/look.css", look.look_css, name="look"),
+    path("s/<str:name>/look.css", branding.look_css, name="look"),
     path("s/<str:name>/feed.xml", rss.feed, name="feed"),
     path("mailbox/", mailbox.mailbox, name="mailbox"),
     path("mailbox/<int:pk>/", mailbox.message, name="message"),

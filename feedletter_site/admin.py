@@ -18,7 +18,7 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
-from common.admin_html import moment_of
+from common.admin.html import moment_of
 from feedletter_site.api.admin import ApiTokenAdmin
 
 __all__ = ["ApiTokenAdmin"]

@@ -1,3 +1,4 @@
+from celery.signals import beat_init, worker_ready, worker_shutdown
 from django.apps import AppConfig, apps
 from django.db.models.signals import post_migrate
 
@@ -7,8 +8,19 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        from feedletter_site import checks, hook_checks  # noqa: F401 - registers the checks
-        from feedletter_site.schedule import after_migrate
+        from common import counters, passes
+        from feedletter_site.logs import mask_keys
+        from feedletter_site.monitoring import vitals
+        from feedletter_site.services import password_limits
+        from feedletter_site.ticks.schedule import after_migrate
 
+        mask_keys()
+        password_limits.watch()
+
+        passes.when_passed(vitals.VITALS.ran)
+        counters.write_with(vitals.write_counts)
+        worker_ready.connect(vitals.begin_worker)
+        beat_init.connect(vitals.begin_beat)
+        worker_shutdown.connect(vitals.end_worker)
         # (It needs the tables of django_celery_beat, which are there when this app's may not be yet.)
         post_migrate.connect(after_migrate, sender=apps.get_app_config("django_celery_beat"))

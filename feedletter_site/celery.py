@@ -4,16 +4,24 @@ import os
 from typing import Any
 
 from celery import Celery
+from celery.signals import celeryd_init, setup_logging, worker_shutting_down
+
+from feedletter_site.ending import end_in_time
+from feedletter_site.logs import log_as_we_do
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
 
 app = Celery("feedletter")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+worker_shutting_down.connect(end_in_time)
+celeryd_init.connect(log_as_we_do)
+setup_logging.connect(log_as_we_do)
 
 
 @app.on_after_configure.connect
-def put_beat_into_the_worker(sender: Celery, **_: Any) -> None:
+def put_steps_into_the_worker(sender: Celery, **_: Any) -> None:
     """With the broker in memory, the plain worker command is all one needs."""
+    sender.steps["worker"].add("feedletter_site.ticks.bootsteps:OwnTicksThread")
     if str(sender.conf.broker_url).startswith("memory:"):
-        sender.steps["worker"].add("feedletter_site.bootsteps:BeatThread")
+        sender.steps["worker"].add("feedletter_site.ticks.bootsteps:BeatThread")

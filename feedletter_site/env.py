@@ -18,6 +18,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # ASCII (an IDN as xn--…), and short enough for what stands before it in an address.
 _DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
 
+# Of each variable that was read: its text, and where that came from. For `show_settings`.
+read: dict[str, tuple[str, str]] = {}
+
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"", "0", "false", "no", "off"}
 
@@ -28,16 +31,26 @@ def wrong(name: str, expected: str) -> ImproperlyConfigured:
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable, or the content of the file that NAME_FILE names, or the default."""
-    if name in os.environ:
-        return os.environ[name].strip()
+    """The variable, or the content of the file that NAME_FILE names, or the default.
+
+    (An empty variable beside a file says nothing: docker compose cannot take one away.)
+    """
+    read[name] = value, _ = _text(name, default)
+    return value
+
+
+def _text(name: str, default: str) -> tuple[str, str]:
     path = os.environ.get(f"{name}_FILE")
+    if os.environ.get(name) or (name in os.environ and not path):
+        return os.environ[name].strip(), "environment"
     if not path:
-        return default
+        return default, "default"
     try:
-        return Path(path).read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8").strip(), f"{name}_FILE"
     except OSError as error:
-        raise wrong(f"{name}_FILE", f"a readable file ({error.strerror})") from error
+        raise wrong(f"{name}_FILE", f"a readable file ({error.strerror})") from None
+    except ValueError:
+        raise wrong(f"{name}_FILE", "a file of UTF-8 text") from None
 
 
 def flag(name: str, default: bool = False) -> bool:
@@ -63,8 +76,9 @@ def checked(name: str, default: str, expected: str, check: Callable[[str], Any])
     value = text(name, default)
     try:
         check(value)
-    except (ValueError, KeyError, OSError) as error:
-        raise wrong(name, expected) from error
+    except (ValueError, KeyError, OSError):
+        # (`from None`, here and below: such an error shows a part of the value.)
+        raise wrong(name, expected) from None
     return value
 
 
@@ -83,8 +97,8 @@ def pair(value: str) -> None:
 def name_servers(name: str) -> list[tuple[str, int]]:
     try:
         return [name_server(part) for part in listing(name)]
-    except ValueError as error:
-        raise wrong(name, "addresses such as 9.9.9.9 or 127.0.0.1:5353, separated by commas") from error
+    except ValueError:
+        raise wrong(name, "addresses such as 9.9.9.9 or 127.0.0.1:5353, separated by commas") from None
 
 
 def name_server(value: str) -> tuple[str, int]:
@@ -103,21 +117,54 @@ def name_server(value: str) -> tuple[str, int]:
 def networks(name: str) -> list[Network]:
     try:
         return [ipaddress.ip_network(part, strict=False) for part in listing(name)]
-    except ValueError as error:
-        raise wrong(name, "networks such as 10.0.0.0/8, separated by commas") from error
+    except ValueError:
+        raise wrong(name, "networks such as 10.0.0.0/8, separated by commas") from None
 
 
 def site_url(name: str, default: str) -> str:
+    """An address of a host, on which every path is ours."""
     value = text(name, default).rstrip("/")
+    try:
+        parts = urlsplit(value)
+        whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or set(value) & set(" \\?#@") or parts.path:
+        raise wrong(name, "an address such as https://letters.example.org, without a path")
+    return value
+
+
+# A name, one with all below it (.example.org), an address in brackets, or whatever.
+_HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
+
+
+def hosts(name: str) -> list[str]:
+    """Names of hosts, without scheme, port and path."""
+    values = listing(name)
+    if not all(_HOST.fullmatch(value) for value in values):
+        raise wrong(name, "names of hosts such as letters.example.org, separated by commas, without https://")
+    return values
+
+
+def broker(value: str) -> None:
+    """Raises ValueError for what is neither empty nor the address of a broker."""
     parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
-        raise wrong(name, "an address such as https://letters.example.org")
+    if parts.scheme not in {"", "redis", "rediss", "amqp", "amqps", "memory"} or (value and not parts.scheme):
+        raise ValueError
+    if parts.port == 0:
+        raise ValueError
+
+
+def said(name: str, default: str, check: Callable[[str], Any]) -> str:
+    """The value, after `check` took it, which says what is wrong by itself."""
+    value = text(name, default)
+    check(value)
     return value
 
 
 def bind(name: str, default: str) -> tuple[str, int]:
     host, _, port = text(name, default).rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise wrong(name, "host:port, such as 127.0.0.1:8000")
     return host, int(port)
 
@@ -130,15 +177,40 @@ SQLITE_OPTIONS = {
 }
 
 
+# For a server that is gone without a word, noticed within half a minute. Seconds; the last: milliseconds.
+POSTGRES_NETWORK = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+# The server's own bounds (milliseconds, 0 for none): a statement, and how long a process may hold locks while
+# it does nothing. The second ends what a frozen process holds well before its leases end.
+POSTGRES_BOUNDS = {
+    "statement_timeout": 300_000,
+    "idle_in_transaction_session_timeout": 20_000,
+    "lock_timeout": 0,
+}
+TIMEOUTS = POSTGRES_NETWORK | POSTGRES_BOUNDS
+DATABASE = "sqlite:///path or postgres://user:password@host:5432/name"
+MOST_MILLISECONDS = 2_147_483_647
+
+
 def database(name: str, default: str, base: Path) -> dict[str, Any]:
     """Django's DATABASES entry from sqlite:///path or postgres://user:password@host:port/name.
 
-    After a question mark: sslmode and sslrootcert, as libpq has them, and prepare=off.
+    After a question mark: sslmode, sslrootcert, TIMEOUTS as libpq and PostgreSQL have them, and prepare=off.
     """
-    parts = urlsplit(text(name, default))
+    try:
+        parts = urlsplit(text(name, default))
+        port = parts.port
+    except ValueError:
+        raise wrong(name, f"{DATABASE}; in a password write / as %2F, @ as %40 and # as %23") from None
     if parts.scheme == "sqlite" and parts.path.strip("/"):
         path = base / parts.path[1:]
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(name, path.parent)
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": str(path),
@@ -147,27 +219,59 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
         }
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     is_postgres = parts.scheme in {"postgres", "postgresql"} and parts.path.strip("/")
-    if not is_postgres or not options.keys() <= {"sslmode", "sslrootcert", "prepare"}:
-        raise wrong(name, "sqlite:///path or postgres://user:password@host:5432/name")
-    # A pooler that hands a connection on after each transaction knows no prepared statements.
-    prepare_threshold = None if options.pop("prepare", "") == "off" else 0
+    if not is_postgres or not options.keys() <= {"sslmode", "sslrootcert", "prepare"} | TIMEOUTS.keys():
+        raise wrong(name, DATABASE)
+    # A pooler that hands a connection on after each transaction knows no prepared statements, and refuses
+    # bounds that are given when connecting.
+    has_pooler = options.pop("prepare", "") == "off"
+    given = timeouts(name, options)
+    network = POSTGRES_NETWORK | {key: given[key] for key in given.keys() & POSTGRES_NETWORK.keys()}
+    bounds = {} if has_pooler else POSTGRES_BOUNDS
+    bounds = bounds | {key: given[key] for key in given.keys() & POSTGRES_BOUNDS.keys()}
+    if bounds:
+        options["options"] = " ".join(f"-c {key}={value}" for key, value in bounds.items())
     return {
         "ENGINE": "common.postgresql",
         "NAME": unquote(parts.path[1:]),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
+        "PORT": str(port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**options, "prepare_threshold": prepare_threshold},
+        "OPTIONS": {**options, **network, "prepare_threshold": None if has_pooler else 0},
     }
+
+
+def make_folder(name: str, folder: Path) -> None:
+    """The folder that a setting names, made when it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise wrong(name, f"a folder that can be made ({error.strerror})") from None
+
+
+def timeouts(name: str, options: dict[str, str]) -> dict[str, int]:
+    """Takes those of TIMEOUTS out of the options."""
+    found = {key: options.pop(key) for key in list(options) if key in TIMEOUTS}
+    for key, value in found.items():
+        if not value.isdecimal() or not value.isascii() or int(value) > MOST_MILLISECONDS:
+            raise wrong(name, f"{key} as a whole number, 0 for none")
+    return {key: int(value) for key, value in found.items()}
 
 
 def positive(value: str) -> int:
     """A whole number from 1 to 1,000. Raises ValueError."""
     number = int(value)
     if not 1 <= number <= 1000:
+        raise ValueError(value)
+    return number
+
+
+def hours(value: str) -> int:
+    """A whole number from 1 to 8,760. Raises ValueError."""
+    number = int(value)
+    if not 1 <= number <= 8760:
         raise ValueError(value)
     return number
 

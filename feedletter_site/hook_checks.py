@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 
-from common.hooks import HookRefused
+from common.ports.hooks import HookRefused
 from subscriptions.models import Subscribable
-from subscriptions.services.hooking import hooks_of
+from subscriptions.newsletters.own_code import hooks_of
 
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 

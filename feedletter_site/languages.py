@@ -11,7 +11,7 @@ ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "
 
 
 class LanguageMiddleware:
-    """Speaks what the browser asks for, unless a page knows its reader better (subscriptions.views.speaking).
+    """Speaks what the browser asks for, unless a page knows its reader better (subscriptions.views.pages).
 
     No cookie and no address chooses: a link in a letter is the same for everybody.
     """

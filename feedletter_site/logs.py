@@ -1,10 +1,95 @@
-"""One JSON object a line, for whatever collects the logs."""
+"""One JSON object a line, for whatever collects the logs; no key of a link in any of them."""
 
 import json
 import logging
+import os
+import re
+import time
 from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.utils import InterfaceError, OperationalError
+from django.utils.log import configure_logging
 
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+# What stands after these in an address is a key: whoever has it acts for a reader, a hub or the first admin.
+_KEY = re.compile(
+    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub)/+)[^/\s?#&\"'<>\\]+|(\binvitation=)[^\s&#\"'<>\\]+",
+    re.IGNORECASE,
+)
+
+
+def without_keys(text: str) -> str:
+    """The text with "..." for each key of a link in it."""
+    return _KEY.sub(lambda match: f"{match[1] or match[2]}...", text)
+
+
+class MaskedRecord(logging.LogRecord):
+    """What any logger of any library says, without keys: Django alone logs the path of each 4xx answer."""
+
+    def getMessage(self) -> str:
+        return without_keys(super().getMessage())
+
+
+def mask_keys() -> None:
+    """Called once, at the start of each process."""
+    logging.setLogRecordFactory(MaskedRecord)
+
+
+class MaskingFormatter(logging.Formatter):
+    """Tracebacks, too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_keys(super().format(record))
+
+
+class OneLine(logging.Filter):
+    """What is said at every look while something is away: once in a while, and without the traceback."""
+
+    EVERY_SECONDS = 30.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_at: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = record.exc_text = None
+        now, template = time.monotonic(), str(record.msg)
+        if now - self._said_at.get(template, float("-inf")) < self.EVERY_SECONDS:
+            return False
+        self._said_at[template] = now
+        return True
+
+
+class OutageInOneLine(OneLine):
+    """Of the errors only those of a database that is away; any other stays as it is."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return super().filter(record) if isinstance(error, (OperationalError, InterfaceError)) else True
+
+
+def log_as_we_do(**_: Any) -> None:
+    """Receives Celery's celeryd_init and setup_logging: Celery leaves logging to the settings.
+
+    (A worker warns of some things, such as being root, before Django is set up.)
+    """
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+    logging.captureWarnings(True)
+    if settings.LOG_FORMAT == "json":
+        # What a worker says when it is told to end is printed by itself, from within the signal's handler.
+        from celery.apps import worker
+
+        setattr(worker, "safe_say", say)  # noqa: B010 - Celery has no types
+
+
+def say(message: str, file: Any = None) -> None:
+    """Celery's safe_say, as an object on one line."""
+    record = logging.LogRecord("celery.worker", logging.INFO, "", 0, message.strip(), None, None)
+    os.write(2, f"{JsonFormatter().format(record)}\n".encode())
 
 
 class JsonFormatter(logging.Formatter):
@@ -20,4 +105,4 @@ class JsonFormatter(logging.Formatter):
         entry.update({key: value for key, value in vars(record).items() if key not in STANDARD})
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, default=str, ensure_ascii=False)
+        return without_keys(json.dumps(entry, default=str, ensure_ascii=False))

@@ -1,21 +1,63 @@
-"""What a trusted proxy says about the client, and what nobody else may say."""
+"""What a trusted proxy says about the client, and what nobody else may say; how much anyone may send."""
 
 import ipaddress
+import logging
 from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import DisallowedHost
+from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFileUploadHandler
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
 
+from common.api.problems import MEDIA_TYPE
+from common.body_limits import FORM, limit_of
+from common.net.addresses import read_address
+from common.text import one_line, shortened
 from feedletter_site.env import Network
+
+log = logging.getLogger(__name__)
+
+LONGEST_HOST = 100
+ADMIN_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' https: http: data:",
+        "media-src https: http:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "frame-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+# In request.META: whether X-Forwarded-For was there, which no view sees.
+CAME_FORWARDED = "feedletter.came_forwarded"
+# What staff may send to any page: a template or a theme is longer than a reader's form.
+STAFF = 2 * 1024 * 1024
+REFUSED = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than what this address takes.",
+    HTTPStatus.LENGTH_REQUIRED: "Say how long the body is (Content-Length).",
+}
 
 
 def client_address(remote: str, forwarded_for: str, trusted: list[Network]) -> str:
-    """The nearest address that is not a trusted proxy, reading X-Forwarded-For from the right."""
+    """The nearest address that is not a trusted proxy, reading X-Forwarded-For from the right.
+
+    Some proxies add the port. What is no address ("unknown") says nothing: the last that is one stands.
+    """
     address = remote
-    for hop in reversed([part.strip() for part in forwarded_for.split(",") if part.strip()]):
-        if not is_trusted(address, trusted):
+    for hop in reversed([part for part in forwarded_for.split(",") if part.strip()]):
+        known = read_address(hop)
+        if known is None or not is_trusted(address, trusted):
             break
-        address = hop
+        address = str(known)
     return address
 
 
@@ -26,6 +68,23 @@ def is_trusted(address: str, trusted: list[Network]) -> bool:
         return False
 
 
+class HeadMiddleware:
+    """Answers HEAD without a body (RFC 9110 §9.3.2). Else gunicorn warns of each that it has to drop."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if request.method == "HEAD":
+            if isinstance(response, StreamingHttpResponse):
+                response.streaming_content = ()
+            elif isinstance(response, HttpResponse):
+                # (The length is that of the body which GET has.)
+                response.content = b""
+        return response
+
+
 class ProxyMiddleware:
     """Applies X-Forwarded-For and -Proto from TRUSTED_PROXIES; drops them from anyone else."""
 
@@ -33,6 +92,7 @@ class ProxyMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.META[CAME_FORWARDED] = "HTTP_X_FORWARDED_FOR" in request.META
         forwarded_for = request.META.pop("HTTP_X_FORWARDED_FOR", "")
         proto = request.META.pop("HTTP_X_FORWARDED_PROTO", "")
         remote = request.META.get("REMOTE_ADDR", "")
@@ -41,3 +101,88 @@ class ProxyMiddleware:
             if proto in {"http", "https"}:
                 request.META["wsgi.url_scheme"] = proto
         return self.get_response(request)
+
+
+class AdminPolicyMiddleware:
+    """What the admin's pages may load and run: our own files, and no script that stands in a page (CSP 3).
+
+    Letters and posts of strangers are shown there. Alpine, which Unfold is made with, needs eval.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if request.path_info.startswith(("/admin/", "/setup/")):
+            response.headers.setdefault("Content-Security-Policy", ADMIN_POLICY)
+        return response
+
+
+class HostMiddleware:
+    """A host that is not ours gets a sentence, and the log a line: Django would write a traceback."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        try:
+            request.get_host()
+        except DisallowedHost:
+            host = shortened(one_line(request.META.get("HTTP_HOST", "")), LONGEST_HOST)
+            log.warning("A request for the host %r was refused: it is not in ALLOWED_HOSTS.", host)
+            words = "This host is not served here. (ALLOWED_HOSTS names those that are.)\n"
+            response = HttpResponse(words, status=HTTPStatus.BAD_REQUEST, content_type="text/plain")
+            response._has_been_logged = True  # type: ignore[attr-defined]
+            return response
+        return self.get_response(request)
+
+
+class BodyLimitMiddleware:
+    """Refuses a body that is larger than its view takes, before any of it is read (RFC 9110, 15.5.14).
+
+    Files are written to the disk for staff only, and by those views only that ask for one: what comes to any
+    other view is thrown away (FILE_UPLOAD_HANDLERS is empty).
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, *_: Any) -> HttpResponse | None:
+        limit = limit_of(view)
+        if limit.largest is None:
+            return None
+        if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
+            return refusal(request, HTTPStatus.LENGTH_REQUIRED)
+        length = content_length(request)
+        if length <= FORM and not limit.files:
+            # (Who asks is looked up only where it matters.)
+            return None
+        largest = FORM if limit.files else limit.largest
+        if request.user.is_staff:
+            largest = max(limit.largest, STAFF)
+            if limit.files:
+                request.upload_handlers = [
+                    MemoryFileUploadHandler(request),
+                    TemporaryFileUploadHandler(request),
+                ]
+        return refusal(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) if length > largest else None
+
+
+def content_length(request: HttpRequest) -> int:
+    """As Django reads it: what is no number counts as nothing, and nothing is read then."""
+    try:
+        return int(request.META.get("CONTENT_LENGTH") or 0)
+    except ValueError:
+        return 0
+
+
+def refusal(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
+    """A page for people, a problem for programs."""
+    if not request.path.startswith("/api/"):
+        return render(request, "413.html", status=status)
+    body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": REFUSED[status]}
+    return JsonResponse(body, status=status, content_type=MEDIA_TYPE)

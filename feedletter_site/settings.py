@@ -5,10 +5,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.core.management.utils import get_random_secret_key
-from django.templatetags.static import static
-from django.urls import reverse_lazy
 
-from feedletter_site import env
+from delivery.bounces.account import parse_bounce_url
+from delivery.channels.email.account_url import parse_email_url
+from delivery.channels.email.address import parse_sender
+from feedletter_site import admin_look, env
 from subscriptions.rules.limits import parse_limits
 
 VERSION = "0.1.0.dev0"  # as in pyproject.toml
@@ -20,7 +21,7 @@ CELERY_BROKER_URL = env.checked(
     "CELERY_BROKER_URL",
     "",
     "empty, redis://host:6379/0 or amqp://host",
-    lambda url: {"": 0, "redis": 0, "rediss": 0, "amqp": 0, "amqps": 0, "memory": 0}[urlsplit(url).scheme],
+    env.broker,
 )
 # Embedded: one small box, no server to install. The broker lives in the memory of the one worker.
 EMBEDDED = not CELERY_BROKER_URL or CELERY_BROKER_URL.startswith("memory:")
@@ -35,13 +36,16 @@ def _secret_key() -> str:
             "SECRET_KEY", "50 or more random characters (only the embedded default makes its own)"
         )
     path = DATA_DIR / "secret_key"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text(get_random_secret_key(), encoding="ascii")
-        fresh.replace(path)
-    return path.read_text(encoding="ascii").strip()
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(".new")
+            fresh.touch(mode=0o600)
+            fresh.write_text(get_random_secret_key(), encoding="ascii")
+            fresh.replace(path)
+        return path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise env.wrong("DATA_DIR", f"a folder for our files ({error.strerror}: {path})") from None
 
 
 SECRET_KEY = _secret_key()
@@ -50,7 +54,7 @@ DEBUG = env.flag("DEBUG")
 BIND = env.bind("BIND", "127.0.0.1:8000")
 SITE_URL = env.site_url("SITE_URL", "http://127.0.0.1:8000")
 SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
-ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS") or [SITE_HOST, "127.0.0.1", "localhost", "[::1]"]
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS") or [SITE_HOST, "127.0.0.1", "localhost", "[::1]"]
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 ALLOW_PRIVATE_NETWORKS = env.networks("ALLOW_PRIVATE_NETWORKS")
 METRICS_TOKEN = env.text("METRICS_TOKEN")
@@ -60,7 +64,7 @@ POLL_THREADS = int(env.checked("POLL_THREADS", "8", "a whole number, 1 or more",
 POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number, 1 or more", env.positive))
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
-CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours", int))
+CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
 # The secret (`feedletter.secret.salt`) with which the Scala feedletter proved its links, to honour them here.
 UPSTREAM_SALT = env.text("UPSTREAM_SALT")
 # How many mails sign-ups may cause (docs/operating.md); what is not named has its usual limit.
@@ -71,17 +75,20 @@ SIGN_UP_LIMITS = env.checked(
 HOOK_MODULES = env.listing("HOOK_MODULES")
 
 # Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
-EMAIL_URL = env.text("EMAIL_URL", "mailbox:" if EMBEDDED else "")
+EMAIL_URL = env.said("EMAIL_URL", "mailbox:" if EMBEDDED else "", lambda url: url and parse_email_url(url))
 BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
-BOUNCE_URL = env.text("BOUNCE_URL")
+BOUNCE_URL = env.said("BOUNCE_URL", "", parse_bounce_url)
 # Whom the mail check asks instead of the system's name servers.
 DNS_SERVERS = env.name_servers("DNS_SERVERS")
 ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SITE_HOST}>")
+DEFAULT_FROM_EMAIL = env.checked(
+    "DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SITE_HOST}>", "Name <letters@example.org>", parse_sender
+)
 
 INSTALLED_APPS = [
     "unfold",
-    "django.contrib.admin",
+    # (Its pages are loaded with the addresses, in feedletter_site.urls: a worker needs none.)
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -98,7 +105,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "feedletter_site.middleware.HeadMiddleware",
     "feedletter_site.middleware.ProxyMiddleware",
+    "feedletter_site.middleware.HostMiddleware",
+    "feedletter_site.middleware.BodyLimitMiddleware",
+    "feedletter_site.middleware.AdminPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "feedletter_site.languages.LanguageMiddleware",
@@ -165,7 +176,8 @@ STORAGES = {
 
 # Rate limits must hold across processes; without Redis there is one web process.
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL}
+    # (Another number whenever what is kept there changes its form: the release before runs beside this one.)
+    "default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": CELERY_BROKER_URL, "VERSION": 2}
     if CELERY_BROKER_URL.startswith("redis")
     else {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -175,12 +187,16 @@ CACHES = {
 
 LOGIN_REDIRECT_URL = "/admin/"
 
+# Nobody's file is written to the disk but where one is asked for (feedletter_site.middleware).
+FILE_UPLOAD_HANDLERS: list[str] = []
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https:")
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
+# RFC 6797: who was here by https once comes by https. (Sent where the request itself came by it.)
+SECURE_HSTS_SECONDS = 365 * 86_400 if SITE_URL.startswith("https:") else 0
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -213,11 +229,15 @@ SPECTACULAR_SETTINGS = {
 }
 
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
+# (A tick that ended with its worker is not missed: the next one comes, and the database is the queue.)
+CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_WORKER_CONSUMER = "feedletter_site.ticks.steady_consumer:SteadyConsumer"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BEAT_SCHEDULER = "feedletter_site.ticks.scheduler:Scheduler"
 CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 CELERY_TIMEZONE = "UTC"
 CELERY_TASK_DEFAULT_QUEUE = "default"
@@ -234,6 +254,7 @@ CELERY_TASK_ROUTES = {
     )
 } | {
     # Seldom and short, beside the stage they serve.
+    "feeds.pushes": {"queue": "poll"},
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
     "subscriptions.expire": {"queue": "assign"},
@@ -242,17 +263,30 @@ CELERY_TASK_ROUTES = {
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
 }
+if CELERY_BROKER_URL.startswith("redis"):
+    # (Without them a Redis whose host is gone without a word would stop beat for ever.)
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, float] = {
+        "socket_connect_timeout": 5,
+        "socket_timeout": 5,
+        "socket_keepalive": True,
+    }
 if EMBEDDED:
     CELERY_BROKER_URL = "memory://localhost"
-    # kombu's in-memory transport looks once a second unless told otherwise.
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
+    CELERY_BROKER_TRANSPORT = "feedletter_site.ticks.memory:Transport"
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "json": {"()": "feedletter_site.logs.JsonFormatter"},
-        "console": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"},
+        "console": {
+            "()": "feedletter_site.logs.MaskingFormatter",
+            "format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s",
+        },
+    },
+    "filters": {
+        "one line": {"()": "feedletter_site.logs.OneLine"},
+        "outage in one line": {"()": "feedletter_site.logs.OutageInOneLine"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": "INFO" if not DEBUG else "DEBUG"},
@@ -261,101 +295,13 @@ LOGGING = {
         "celery": {"level": "WARNING"},
         "urllib3": {"level": "WARNING"},
         "django_celery_beat": {"level": "WARNING"},
+        # (So does every pass fail meanwhile.)
+        "celery.app.trace": {"filters": ["outage in one line"]},
+        # (Beat looks at its schedule every second, and tells of a database that is away as often.)
+        "django_celery_beat.schedulers": {"filters": ["one line"]},
         # Tells of every detector it tries, with a traceback for mail that it cannot read.
         "flufl.bounce": {"level": "CRITICAL"},
     },
 }
 
-
-def _page(title: str, icon: str, name: str) -> dict[str, object]:
-    """A line of the admin's menu, for those who may see that page."""
-    app, _, model = name.removesuffix("_changelist").rpartition("_")
-    seen = f"{app}.view_{model}"
-    return {
-        "title": title,
-        "icon": icon,
-        "link": reverse_lazy(f"admin:{name}"),
-        "permission": lambda request: not app or request.user.has_perm(seen),
-    }
-
-
-UNFOLD = {
-    "SITE_TITLE": "Feedletter",
-    "SITE_HEADER": "Feedletter",
-    "SITE_SYMBOL": "mail",
-    "SITE_URL": "/",
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("feedletter/favicon.svg")}
-    ],
-    "SHOW_HISTORY": True,
-    "DASHBOARD_CALLBACK": "feedletter_site.dashboard.dashboard",
-    "STYLES": [lambda request: static("feedletter/admin.css")],
-    # The blue of letters and pages; white on 600 and 600 on white have a contrast above 6.
-    "COLORS": {
-        "primary": {
-            "50": "oklch(97.5% .012 240)",
-            "100": "oklch(95% .022 240)",
-            "200": "oklch(90% .045 240)",
-            "300": "oklch(83% .075 240)",
-            "400": "oklch(74% .1 240)",
-            "500": "oklch(60% .11 241)",
-            "600": "oklch(47% .105 242)",
-            "700": "oklch(41% .095 242)",
-            "800": "oklch(36% .08 242)",
-            "900": "oklch(31% .065 242)",
-            "950": "oklch(24% .05 242)",
-        }
-    },
-    "SIDEBAR": {
-        "navigation": [
-            {"items": [_page("Overview", "home", "index")]},
-            {
-                "title": "Feeds",
-                "items": [
-                    _page("Feeds", "rss_feed", "feeds_feed_changelist"),
-                    _page("Posts", "article", "feeds_item_changelist"),
-                    _page("Tags", "sell", "feeds_tag_changelist"),
-                ],
-            },
-            {
-                "title": "Newsletters",
-                "items": [
-                    _page("Newsletters and bridges", "mail", "subscriptions_subscribable_changelist"),
-                    _page("Subscribers", "group", "subscriptions_subscription_changelist"),
-                    _page("Imports", "upload_file", "subscriptions_listimport_changelist"),
-                    _page("Collections", "inbox", "subscriptions_assignable_changelist"),
-                    _page("Addresses", "alternate_email", "subscriptions_destination_changelist"),
-                    _page("Not to be written to", "block", "subscriptions_suppression_changelist"),
-                ],
-            },
-            {
-                "title": "Delivery",
-                "items": [
-                    _page("Issues", "newspaper", "delivery_issue_changelist"),
-                    _page("Deliveries", "outgoing_mail", "delivery_delivery_changelist"),
-                    _page("Bounces", "undo", "delivery_bounce_changelist"),
-                    _page("Lanes", "alt_route", "delivery_lane_changelist"),
-                    _page("Webhooks", "webhook", "delivery_webhook_changelist"),
-                    _page("Mail accounts", "outbox", "delivery_account_changelist"),
-                    _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
-                    {
-                        **_page("Mail check", "fact_check", "delivery_lane_changelist"),
-                        "link": reverse_lazy("mail_check"),
-                    },
-                ],
-            },
-            {
-                "title": "People and machinery",
-                "collapsible": True,
-                "items": [
-                    _page("Users", "person", "auth_user_changelist"),
-                    _page("Groups", "groups", "auth_group_changelist"),
-                    _page("API tokens", "key", "feedletter_site_apitoken_changelist"),
-                    _page("Stages", "schedule", "django_celery_beat_periodictask_changelist"),
-                    _page("Intervals", "timer", "django_celery_beat_intervalschedule_changelist"),
-                    _page("Crontabs", "calendar_month", "django_celery_beat_crontabschedule_changelist"),
-                ],
-            },
-        ],
-    },
-}
+UNFOLD = admin_look.UNFOLD

@@ -24,7 +24,7 @@ DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProcessPlan:
     """`commands` by name, run in `folder`; `alive` is touched while all run; TERM, `grace` seconds, KILL."""
 
     commands: dict[str, list[str]]
@@ -70,7 +70,7 @@ def die_with_parent() -> None:
 class Supervisor:
     """Runs until TERM or INT; a second one kills at once."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ProcessPlan) -> None:
         self.plan = plan
         self.children = [Child(name, command) for name, command in plan.commands.items()]
         self.signals = 0
@@ -127,16 +127,16 @@ class Supervisor:
         print(line, file=sys.stderr, flush=True)  # noqa: T201 - there is no logging without settings
 
 
-def command(plan: Plan) -> list[str]:
+def command(plan: ProcessPlan) -> list[str]:
     """The supervisor as a program. Isolated (-I): only the standard library is there, and needed."""
     return [sys.executable, "-I", __file__, json.dumps(asdict(plan))]
 
 
-def become(plan: Plan) -> None:
+def become(plan: ProcessPlan) -> None:
     """Replaces this process by the supervisor. Does not return."""
     sys.stdout.flush()
     os.execv(sys.executable, command(plan))  # noqa: S606 - our own interpreter and our own file
 
 
 if __name__ == "__main__":
-    sys.exit(Supervisor(Plan(**json.loads(sys.argv[1]))).run())
+    sys.exit(Supervisor(ProcessPlan(**json.loads(sys.argv[1]))).run())

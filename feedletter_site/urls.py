@@ -6,11 +6,17 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from common.ports import panels
 from delivery.admin.doctor import mail_check
 from delivery.views.esp_webhook import esp_tracking
-from feedletter_site.health import healthz, readyz
-from feedletter_site.metrics import metrics
+from feedletter_site.monitoring.health import healthz, readyz
+from feedletter_site.monitoring.metrics import metrics
 from feedletter_site.setup import setup
+
+handler500 = "feedletter_site.errors.server_error"
+
+admin.autodiscover()
+panels.install()
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),

@@ -3,11 +3,17 @@
 import gc
 import os
 
+from django.core.signals import request_finished
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
 
 application = get_wsgi_application()
+
+from feedletter_site.monitoring.vitals import VITALS, after_request  # noqa: E402 - models come with the application
+
+VITALS.begin()
+request_finished.connect(after_request)
 # What is loaded now stays: to look for garbage in it, time and again, took a fourteenth of a sign-up.
 gc.collect()
 gc.freeze()

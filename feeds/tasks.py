@@ -1,25 +1,32 @@
 from celery import shared_task
 
 from common.clock import utcnow
-from common.passes import PASS_BUDGET, single_pass
-from feeds.services.history import prune_polls
-from feeds.services.hubs import keep_hubs
-from feeds.services.polling import poll_due
+from common.passes import PASS_BUDGET, skip_if_running
+from feeds.hubs.maintain import keep_hubs
+from feeds.hubs.pushes import read_pushes
+from feeds.items.history import prune_polls
+from feeds.polling.poll import poll_due
 
 
 @shared_task(name="feeds.poll")
-@single_pass
+@skip_if_running
 def poll() -> None:
     poll_due(budget=PASS_BUDGET)
 
 
+@shared_task(name="feeds.pushes")
+@skip_if_running
+def pushes() -> None:
+    read_pushes(budget=PASS_BUDGET)
+
+
 @shared_task(name="feeds.hubs")
-@single_pass
+@skip_if_running
 def hubs() -> None:
     keep_hubs(budget=PASS_BUDGET)
 
 
 @shared_task(name="feeds.prune")
-@single_pass
+@skip_if_running
 def prune() -> None:
     prune_polls(now=utcnow(), budget=PASS_BUDGET)

@@ -3,11 +3,11 @@
 from zoneinfo import ZoneInfo
 
 from common.clock import utcnow
+from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
+from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.completion import why_open
 from subscriptions.rules.words import describe, moment_words
-from subscriptions.services.schedules import schedule_of
-from subscriptions.services.waiting import collection_facts, feed_facts
 
 
 def waits_for(assignable: Assignable) -> str:

@@ -6,10 +6,13 @@ class SubscriptionsConfig(AppConfig):
     verbose_name = "Newsletters"
 
     def ready(self) -> None:
-        from subscriptions import panels_sign_up
-        from subscriptions.panels import install
-        from subscriptions.services.held_data import install as install_held_data
+        from common.ports.panels import install_later
+        from feeds.credentials import shown_by
+        from subscriptions.newsletters.define import open_newsletters
+        from subscriptions.privacy.personal_data import install as install_held_data
 
-        install()
-        panels_sign_up.install()
+        install_later("subscriptions.panels")
+        install_later("subscriptions.panels_sign_up")
         install_held_data()
+        # Commands warn, too, and they load no admin pages.
+        shown_by.append(open_newsletters)

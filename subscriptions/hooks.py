@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from common.html import clean
+from common.html.clean import clean
 from common.text import one_line, without_controls
 from feeds.parsing.entry import Entry, Media
 

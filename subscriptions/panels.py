@@ -4,23 +4,21 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import add_url, button, link_to, table, when
+from common.admin.html import add_url, button, link_to, table, when
 from common.clock import utcnow
-from common.panels import Action, Panel, add_action, add_panel
+from common.ports.panels import Action, Panel, add_action, add_panel
 from common.text import counted
+from feeds.credentials import exposure
 from feeds.models import Feed, Item
-from feeds.services.credentials import exposure, shown_by
 from subscriptions.admin_words import rhythm, waits_for
+from subscriptions.collections.drop import drop_feed
+from subscriptions.collections.exclude import exclude_items
 from subscriptions.models import Stuck, Subscribable
-from subscriptions.services.defining import open_newsletters
-from subscriptions.services.dropping import drop_feed
-from subscriptions.services.excluding import exclude_items
 
 
 def install() -> None:
-    """Called once, when the app is ready."""
+    """Called once, before the first admin page."""
     add_panel("feeds.Feed", Panel("Newsletters", newsletters, order=20))
-    shown_by.append(open_newsletters)
     add_panel("feeds.Item", Panel("Collections", collections, order=20))
     add_action("feeds.Item", Action("exclude", "Do not send", exclude, fits=_may_be_sent))
     add_action("feeds.Feed", Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"))

@@ -3,12 +3,12 @@
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import table, when
+from common.admin.html import table, when
 from common.clock import utcnow
-from common.panels import Panel, add_panel
+from common.ports.panels import Panel, add_panel
 from common.text import counted
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.services.limiting import refusals
+from subscriptions.subscribers.rate_limits import refusals
 
 MOST = 50
 WHY = {
@@ -22,7 +22,7 @@ WHY = {
 
 
 def install() -> None:
-    """Called once, when the app is ready."""
+    """Called once, before the first admin page."""
     add_panel("subscriptions.Subscription", Panel("Consent", consents, order=30))
     add_panel("subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15))
 

@@ -1,24 +1,24 @@
 from celery import shared_task
 
 from common.clock import utcnow
-from common.passes import PASS_BUDGET, single_pass
-from subscriptions.services.assigning import assign_final
-from subscriptions.services.erasing import sweep_erased
-from subscriptions.services.expiring import expire as expire_unconfirmed
-from subscriptions.services.expiring import forget_tallies
-from subscriptions.services.list_imports import forget_old
-from subscriptions.services.list_working import work_off
-from subscriptions.services.signing_in import forget_links
+from common.passes import PASS_BUDGET, skip_if_running
+from subscriptions.collections.assign import assign_final
+from subscriptions.lists.uploads import forget_old
+from subscriptions.lists.worker import work_off
+from subscriptions.privacy.erase import sweep_erased
+from subscriptions.subscribers.expire import expire as expire_unconfirmed
+from subscriptions.subscribers.expire import forget_tallies
+from subscriptions.subscribers.sign_in import forget_links
 
 
 @shared_task(name="subscriptions.assign")
-@single_pass
+@skip_if_running
 def assign() -> None:
     assign_final(budget=PASS_BUDGET)
 
 
 @shared_task(name="subscriptions.forget")
-@single_pass
+@skip_if_running
 def forget() -> None:
     forget_links(now=utcnow())
     sweep_erased(now=utcnow())
@@ -26,13 +26,13 @@ def forget() -> None:
 
 
 @shared_task(name="subscriptions.expire")
-@single_pass
+@skip_if_running
 def expire() -> None:
     expire_unconfirmed(now=utcnow())
     forget_tallies(now=utcnow())
 
 
 @shared_task(name="subscriptions.lists")
-@single_pass
+@skip_if_running
 def lists() -> None:
     work_off(budget=PASS_BUDGET)

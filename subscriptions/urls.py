@@ -3,7 +3,6 @@
 from django.urls import path
 
 from subscriptions.views import upstream_links
-from subscriptions.views.challenge import challenge
 from subscriptions.views.confirm import confirm
 from subscriptions.views.embedding import embed, subscribe
 from subscriptions.views.leave import unsubscribe
@@ -11,6 +10,7 @@ from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
 from subscriptions.views.newsletters import newsletters
 from subscriptions.views.sign_in import sign_in, sign_in_link
+from subscriptions.views.sign_up import challenge
 from subscriptions.views.upstream_create import create
 
 app_name = "subscriptions"

@@ -1,6 +1,7 @@
 """What every test may count on: a database of its own, loopback only, services where there are any."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
@@ -9,9 +10,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import connections, transaction
 from django.test import TestCase, TransactionTestCase
 from hypothesis import settings as hypothesis_settings
 
+from feedletter_site.monitoring.vitals import VITALS
+from feedletter_site.ticks.schedule import ensure_schedule
 from tests import services
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
@@ -20,6 +26,12 @@ from tests.servers.dns_server import DnsServer
 hypothesis_settings.register_profile("untimed", deadline=None)
 hypothesis_settings.load_profile("untimed")
 
+# Rooms whose tests ask the database nothing of its own: on SQLite alone. What they open, test_admin_pages,
+# test_large_tables, the APIs' tests and all use cases' tests ask PostgreSQL, too.
+ONE_DATABASE_SERVES = re.compile(
+    r"tests/(\w+/(admin|commands|views)/|delivery/servers/test_server_breaks\.py"
+    r"|site/test_(url_table|api_tokens|log_keys|languages|body_limits)\.py)"
+)
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -48,6 +60,8 @@ def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
 
 def touches_database(item: pytest.Item) -> bool:
     if item.get_closest_marker("postgres") or item.get_closest_marker("browser"):
+        return False
+    if ONE_DATABASE_SERVES.search(item.path.as_posix()):
         return False
     if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
         return True
@@ -86,6 +100,45 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory, worke
     else:
         name = f"test_{database['NAME']}" + ("" if worker_id == "master" else f"_{worker_id}")
     database["TEST"]["NAME"] = str(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> None:
+    """A good hash takes a quarter of a second for each user of a test."""
+    django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_flush() -> Iterator[None]:
+    """Tests with transactions empty the tables that hold rows, a tenth of what Django's flush takes.
+
+    Content types and permissions stay: Django's flush would make them anew after each test.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", delete_rows)
+        yield
+
+
+def delete_rows(case: Any) -> None:
+    """What a TransactionTestCase does at its end."""
+    kept = {ContentType._meta.db_table, Permission._meta.db_table}
+    for alias in case._databases_names(include_mirrors=False):
+        connection = connections[alias]
+        tables = sorted(set(connection.introspection.django_table_names()) - kept)
+        # Foreign keys are looked at when the transaction ends, so that the order does not matter.
+        with transaction.atomic(using=alias), connection.cursor() as cursor:
+            cursor.execute(
+                " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables)
+            )
+            for (name,) in cursor.fetchall():
+                cursor.execute(f"DELETE FROM {name}")
+            ensure_schedule()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_signs_of_life() -> None:
+    """Whatever ends in this process would write them down, in tests that have no database, too."""
+    VITALS.write = lambda *, now=False: None  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session", autouse=True)

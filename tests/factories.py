@@ -8,9 +8,9 @@ import factory as factory_boy
 from factory.django import DjangoModelFactory
 
 from delivery.models import Attempt, Bounce, Delivery, Issue, IssueItem, Lane, MailboxMessage
+from feeds.addresses import host_of_url
 from feeds.models import Feed, FeedDocument, Item, Poll
 from feeds.parsing.entry import Entry
-from feeds.services.adding import host_of_url
 from subscriptions.models import (
     Assignable,
     Assignment,

@@ -78,7 +78,7 @@ def run_suite(url: str, environment: dict[str, str], arguments: list[str]) -> tu
         "3" if REQUIRED else "2",
         "--dist",
         "worksteal",
-        *(["--slow"] if REQUIRED else []),
+        *(["--slow", "--durations=30"] if REQUIRED else []),
         *arguments,
     ]
     print(f"== {url.split(':')[0]}: {' '.join(command[1:])}", flush=True)

@@ -14,7 +14,7 @@ NO_JSON = "The body is not JSON: {}"
 UNKNOWN = "There is no such field."
 
 
-class TooLarge(APIException):
+class BodyTooLarge(APIException):
     status_code = 413
     default_detail = "The body is too large. A mebibyte is the most."
 
@@ -27,7 +27,7 @@ class JsonParser(BaseParser):
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         body = stream.read(LARGEST_BODY + 1)
         if len(body) > LARGEST_BODY:
-            raise TooLarge
+            raise BodyTooLarge
         try:
             value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
             texts = list(_texts(value))

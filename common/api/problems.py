@@ -15,7 +15,7 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from common.kinds import InvalidDestination
+from common.ports.channels import InvalidDestination
 
 log = logging.getLogger("django.request")
 
@@ -34,7 +34,7 @@ class Conflict(exceptions.APIException):
     default_code = "conflict"
 
 
-class Refused(exceptions.ValidationError):
+class InvalidRequest(exceptions.ValidationError):
     """Well-formed, and yet not possible: a service said so, naming the field."""
 
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
@@ -77,7 +77,7 @@ def translated(exc: Exception, view: Any) -> Exception:
     if isinstance(exc, DjangoValidationError):
         return _refused(exc)
     if isinstance(exc, InvalidDestination):
-        return Refused([str(exc)])
+        return InvalidRequest([str(exc)])
     if isinstance(exc, getattr(view, "refusals", ())):
         return Conflict(str(exc))
     return exc
@@ -90,7 +90,7 @@ def _refused(exc: DjangoValidationError) -> exceptions.APIException:
         conflict = exceptions.ValidationError(detail)
         conflict.status_code = status.HTTP_409_CONFLICT
         return conflict
-    return Refused(detail)
+    return InvalidRequest(detail)
 
 
 def _each(exc: DjangoValidationError) -> list[DjangoValidationError]:

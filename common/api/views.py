@@ -12,10 +12,11 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from common.api.bodies import Fields, Parameters, read_parameters
+from common.api.bodies import LARGEST_BODY, Fields, Parameters, read_parameters
 from common.api.pagination import ByKey, ListParameters
 from common.api.problems import WrongParameters
-from common.panels import CannotAct
+from common.body_limits import takes_body
+from common.ports.panels import CannotAct
 
 
 class ApiView(APIView):
@@ -29,6 +30,10 @@ class ApiView(APIView):
     # (View sets have their own.)
     action: str = ""
     asked: dict[str, Any]
+
+    @classmethod
+    def as_view(cls, *args: Any, **kwargs: Any) -> Any:
+        return takes_body(LARGEST_BODY)(super().as_view(*args, **kwargs))
 
     def perform_authentication(self, request: Request) -> None:
         try:

@@ -1,15 +1,66 @@
-"""Django's PostgreSQL backend, but for how it notices that a kept connection is gone."""
+"""Django's PostgreSQL backend, but for how it notices that a connection, or the right time, is gone."""
 
 import select
 from typing import Any
 
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import IsolationLevel
+from django.db.backends.postgresql.schema import DatabaseSchemaEditor
+from psycopg import OperationalError
+
+from common import clock
+from common.leaving import leaving
+from common.postgresql.patience import PATIENCE, Away, PatientConnection
 
 NOW = 0
+UNBOUNDED = ("statement_timeout", "idle_in_transaction_session_timeout")
+
+
+class SchemaEditor(DatabaseSchemaEditor):
+    """A migration may take as long as it takes."""
+
+    def __enter__(self) -> Any:
+        for name in UNBOUNDED:
+            self.connection.cursor().execute(f"SET {name} = 0")
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        if not self.connection.needs_rollback:
+            for name in UNBOUNDED:
+                self.connection.cursor().execute(f"RESET {name}")
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """CONN_HEALTH_CHECKS without a question to the server at every request."""
+    """CONN_HEALTH_CHECKS without a question to the server at every request, and connections with patience."""
+
+    SchemaEditorClass = SchemaEditor
+
+    def connect(self) -> None:
+        super().connect()
+        self._measure_clock()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> PatientConnection:
+        """(Neither Django's pool nor another isolation level: DATABASE_URL offers none.)"""
+        self.isolation_level = IsolationLevel.READ_COMMITTED
+        if leaving.is_set():
+            conn_params = {**conn_params, "connect_timeout": PATIENCE}
+        try:
+            connection = PatientConnection.connect(**conn_params)
+        except OperationalError:
+            Away.is_so = True
+            raise
+        Away.is_so = False
+        connection.place = {
+            name: value for name, value in conn_params.items() if isinstance(value, (str, int))
+        }
+        return connection
+
+    def _measure_clock(self) -> None:
+        """One question for each new connection: a minute later there is another."""
+        before = clock.uptime()
+        row = self.connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+        clock.set_by(row[0], at=(before + clock.uptime()) / 2)
 
     def is_usable(self) -> bool:
         """A server that went has closed the connection, and then there is something to read: only then it

@@ -9,13 +9,11 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminPasswordWidget
 
-from common.admin import ServiceAdmin
-from common.admin_html import facts, link_to, listed, moment_of, when
-from common.panels import Action, CannotAct, Panel
+from common.admin.html import facts, link_to, listed, moment_of, when
+from common.admin.model_admin import ServiceAdmin
+from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
-from delivery.channels.email.login import CannotLogIn
-from delivery.models import Account, Lane
-from delivery.services.accounts import (
+from delivery.accounts.accounts import (
     EMAIL,
     add_account,
     alter_account,
@@ -25,6 +23,8 @@ from delivery.services.accounts import (
     try_login,
     why_needed,
 )
+from delivery.channels.email.session import CannotLogIn
+from delivery.models import Account, Lane
 
 URL_HELP = (
     "As EMAIL_URL: smtps://user:password@host:465, smtp+starttls://user:password@host:587, or a mail"

@@ -7,13 +7,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import facts, link_to, moment_of, when
+from common.admin.html import facts, link_to, moment_of, when
+from common.admin.model_admin import ReadOnlyAdmin
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from common.text import counted, shortened
+from delivery.bounces.record import release
 from delivery.models import Bounce
-from delivery.services.bouncing import release
 
 # Two lines on a phone.
 SHOWN = 64

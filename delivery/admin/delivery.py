@@ -3,21 +3,27 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.contrib.admin import SimpleListFilter
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import facts, link_to, moment_of, table, when
+from common.admin.html import facts, link_to, moment_of, table, when
+from common.admin.lists import FewChoices, LargeList
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.channels import all_kinds
+from common.ports.panels import Action, Panel
 from common.text import counted
 from delivery.admin.delivery_words import waits_for
+from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
 from delivery.models import Delivery
-from delivery.services.retrying import RETRYABLE, NotRetryable, retry_delivery
+from delivery.models.delivery import WAITING
+from subscriptions.models import Destination
 
 RETRIED_AT_ONCE = 1000
+# Of a search: more of them begin alike only when little was typed.
+MOST_ADDRESSES = 200
 LABELS = {
     "queued": "info",
     "sending": "info",
@@ -74,25 +80,84 @@ def retry(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(queued, 'delivery', 'deliveries')} queued again.{more}" if queued or more else ""
 
 
+class KindFilter(SimpleListFilter):
+    """By what a mail is. (What is no issue says so: there is an index of those.)"""
+
+    title = "kind"
+    parameter_name = "kind__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Delivery.Kind.choices]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        match self.value():
+            case None:
+                return queryset
+            case Delivery.Kind.ISSUE.value:
+                return queryset.filter(kind=Delivery.Kind.ISSUE)
+            case kind:
+                return queryset.filter(kind=kind, issue=None)
+
+
+class LaneFilter(FewChoices):
+    """By the lane in which they wait, or are held. (What has left it is told by its newsletter.)"""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "waits in the lane"
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any] | None":
+        chosen: QuerySet[Any] | None = super().queryset(request, queryset)
+        return (
+            chosen.filter(state__in=(*WAITING, "held")) if chosen is not None and self.lookup_val else chosen
+        )
+
+
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin):
+class DeliveryAdmin(LargeList):
     list_display = ("destination", "what", "shown_state", "sent", "last_error")
-    list_filter = ("state", "held_for", "kind", "lane", "issue__subscribable")
-    search_fields = ("destination__core", "domain", "remote_id")
+    list_filter = (
+        "state",
+        "held_for",
+        KindFilter,
+        ("lane", LaneFilter),
+        ("issue__subscribable", FewChoices),
+    )
+    search_fields = ("destination__core",)
+    search_help_text = (
+        "An address, or how it begins. A domain, or the mail server’s id: among the newest 20,000 deliveries."
+    )
     list_select_related = ("destination", "issue")
     own_panels = (Panel("How it stands", about, order=10), Panel("What did not work", attempts, order=20))
     own_actions = (Action("retry", "Try again now", retry, fits=lambda row: row.state in RETRYABLE),)
-    list_per_page = 50
     sent = moment_of("sent_at", "sent")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Delivery]":
         every: QuerySet[Delivery] = super().get_queryset(request)
         return every.defer("issue__html", "issue__text")
 
-    @display(description="what", ordering="issue")
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Delivery]", search_term: str
+    ) -> "tuple[QuerySet[Delivery], bool]":
+        """Addresses by their beginning, which the index of destinations finds; the rest among the newest."""
+        words = search_term.strip().lower().lstrip("@")
+        if not words:
+            return queryset, False
+        kinds = [kind.key for kind in all_kinds()]
+        found = Destination.objects.filter(kind__in=kinds, core__startswith=words)
+        keys = list(found.order_by("kind", "core").values_list("pk", flat=True)[: MOST_ADDRESSES + 1])
+        if len(keys) > MOST_ADDRESSES:
+            messages.info(request, f"More than {MOST_ADDRESSES} addresses begin like that: type more of it.")
+        if keys:
+            return queryset.filter(destination__in=keys[:MOST_ADDRESSES]), False
+        if "@" in words:
+            return queryset.none(), False
+        return self.newest(queryset).filter(Q(domain=words) | Q(remote_id__icontains=words)), False
+
+    @display(description="what")
     def what(self, delivery: Delivery) -> str:
         return str(delivery.issue or delivery.get_kind_display())
 
-    @display(description="state", label=LABELS, ordering="state")
+    @display(description="state", label=LABELS)
     def shown_state(self, delivery: Delivery) -> tuple[str, str]:
         return delivery.state, delivery.get_state_display()

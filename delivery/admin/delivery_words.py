@@ -5,9 +5,9 @@ from collections.abc import Callable
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import link_to
+from common.admin.html import link_to
+from delivery.issues.pause import is_paused
 from delivery.models import Delivery, LaneDomain
-from delivery.services.moving import is_paused
 
 FOR_YOU = (
     "For you: nobody knows whether it arrived. Ask the recipient, or try again now; it may arrive twice then."

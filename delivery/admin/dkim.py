@@ -11,17 +11,17 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin import ServiceAdmin
-from common.admin_html import facts, moment_of, when
+from common.admin.html import facts, moment_of, when
+from common.admin.model_admin import ServiceAdmin
 from common.clock import utcnow
-from common.kinds import InvalidDestination
-from common.panels import Action, CannotAct, Panel
+from common.ports.channels import InvalidDestination
+from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
+from delivery.accounts.dkim_keys import activate_key, delete_retired, make_key, retire_key
 from delivery.admin.doctor import TONES
 from delivery.channels.email.address import parse_address
+from delivery.doctor.check import look_up
 from delivery.models import DkimKey
-from delivery.services.dkim_keys import activate_key, delete_retired, make_key, retire_key
-from delivery.services.dkim_publication import look_up
 
 STANDING = {
     "active": "It signs the letters from this domain, and from those below it that have no key of their own.",

@@ -13,10 +13,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin_html import button
+from common.admin.html import button
 from common.clock import utcnow
+from delivery.doctor.check import DoctorReport, check_mail
 from delivery.doctor.findings import Verdict
-from delivery.services.checking_mail import Report, check_mail
 from subscriptions.models import Subscribable
 
 PERMISSION = "delivery.view_lane"
@@ -58,7 +58,7 @@ def mail_check(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/delivery/mail_check.html", context)
 
 
-def grouped(report: Report) -> list[tuple[str, list[dict[str, Any]]]]:
+def grouped(report: DoctorReport) -> list[tuple[str, list[dict[str, Any]]]]:
     """The findings by what they are about, with their colours and words."""
     return [
         (

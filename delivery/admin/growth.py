@@ -10,13 +10,13 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from common.admin.flows import Flow, flow_plot
 from common.clock import utcnow
-from common.flows import Flow, flow_plot
 from common.text import counted
 from delivery.models import Bounce
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.growth import Stretch, by_day, by_week, first_monday, totals
-from subscriptions.services.growth import growth, per_day
+from subscriptions.rules.growth import GrowthStretch, by_day, by_week, first_monday, totals
+from subscriptions.subscribers.growth import growth, per_day
 
 DAYS, WEEKS = 84, 53
 LOST = (Bounce.Kind.HARD, Bounce.Kind.COMPLAINT)
@@ -33,7 +33,7 @@ class Plot:
     drawn: SafeString
     first: str
     last: str
-    rows: list[tuple[str, Stretch]]
+    rows: list[tuple[str, GrowthStretch]]
 
 
 def of_newsletter(subscribable: Subscribable) -> SafeString | str:
@@ -87,17 +87,17 @@ def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[da
     return found
 
 
-def _plot(name: str, title: str, stretches: Sequence[Stretch], label: Callable[[date], str]) -> Plot:
+def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Plot:
     said = said_of(totals(list(stretches)))
     flows = [_flow(each, f"{label(each.start)}: {said_of(each)}") for each in stretches]
-    rows = [(label(each.start), each) for each in reversed(stretches) if each != Stretch(each.start)]
+    rows = [(label(each.start), each) for each in reversed(stretches) if each != GrowthStretch(each.start)]
     plot = flow_plot(flows, name=name, title=title, description=said)
     return Plot(title, said, plot, label(stretches[0].start), label(stretches[-1].start), rows)
 
 
-def _flow(each: Stretch, words: str) -> Flow:
+def _flow(each: GrowthStretch, words: str) -> Flow:
     return Flow(each.confirmed, max(each.new - each.confirmed, 0), each.left, each.bounced, words)
 
 
-def said_of(each: Stretch) -> str:
+def said_of(each: GrowthStretch) -> str:
     return f"{each.new:,} new, {each.confirmed:,} confirmed, {each.left:,} left, {each.bounced:,} bounced"

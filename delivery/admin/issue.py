@@ -12,14 +12,14 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin, count_of
-from common.admin_html import list_link, moment_of
-from common.panels import Panel
+from common.admin.html import list_link, moment_of
+from common.admin.model_admin import ReadOnlyAdmin, count_of
+from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.issue_actions import ACTIONS
+from delivery.issues import progress
 from delivery.models import Delivery, Issue, IssueItem
 from delivery.rules.progress import STATES, arrived, total
-from delivery.services import progress
 
 LABELS = {"draft": "info", "sending": "info", "sent": "success", "paused": "warning", "cancelled": "warning"}
 PAGE = 50

@@ -10,25 +10,19 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget
 
-from common.admin_html import when
+from common.admin.html import when
 from common.clock import utcnow
-from common.panels import Action, CannotAct
+from common.ports.panels import Action, CannotAct
 from common.text import counted
 from delivery.admin.issue_panels import recipients
+from delivery.issues import progress
+from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
+from delivery.issues.pause import AT_ONCE, cancel_issue, pause_issue, resume_issue
+from delivery.issues.publish import late_subscribers, send_late
+from delivery.issues.retry import NotRetryable, failed_domains, failed_of, retry_failed
+from delivery.letters.send_test import send_test_of_issue
 from delivery.models import Issue
 from delivery.rules.progress import waiting
-from delivery.services import progress
-from delivery.services.approving import (
-    approve_issue,
-    discard_issue,
-    release_at,
-    restore_issue,
-    stop_release,
-)
-from delivery.services.late import late_subscribers, send_late
-from delivery.services.pausing import AT_ONCE, cancel_issue, pause_issue, resume_issue
-from delivery.services.retrying import NotRetryable, failed_domains, failed_of, retry_failed
-from delivery.services.testing import send_test_of_issue
 
 TESTS_AT_ONCE = 10
 REST = " A large issue takes a little while: the rest follows by itself."

@@ -9,13 +9,13 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin_html import ago, link_to, list_link, list_url, table, when
+from common.admin.html import ago, link_to, list_link, list_url, table, when
+from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
-from common.sparkline import Bar, sparkline
 from common.text import counted
+from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
-from delivery.rules.progress import Stretch, arrived, ended, time_left, total, waiting
-from delivery.services import progress
+from delivery.rules.progress import SentStretch, arrived, ended, time_left, total, waiting
 
 EVERY_SECONDS = 3
 # Letters that only wait for a further try change seldom.
@@ -131,7 +131,7 @@ def drawn(issue: Issue) -> SafeString | str:
     )
 
 
-def chart_words(bars: list[Stretch]) -> str:
+def chart_words(bars: list[SentStretch]) -> str:
     number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
     return f"{number}, at most {most:,} {per(bars[0].minutes)}."
 
@@ -144,7 +144,7 @@ def per(minutes: int) -> str:
     return f"in {minutes // 60} hours" if minutes % 60 == 0 else f"in {minutes} minutes"
 
 
-def _end(first: Stretch, last: Stretch) -> str:
+def _end(first: SentStretch, last: SentStretch) -> str:
     start, end = timezone.localtime(first.start), timezone.localtime(last.start)
     return f"{end:%H:%M}" if start.date() == end.date() else when(end)
 

@@ -5,16 +5,16 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import facts, link_to, listed, paragraph, table, web_link, when
+from common.admin.html import facts, link_to, listed, paragraph, table, web_link, when
 from common.text import counted
 from delivery.admin.preview import as_it_went_out
+from delivery.alerts.drafts import goes_out
+from delivery.bounces.domain_refusals import why
+from delivery.issues.pause import is_paused
+from delivery.issues.progress import sent_late
+from delivery.issues.publish import late_subscribers, recipients_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Issue
-from delivery.services.draft_alerts import goes_out
-from delivery.services.late import late_subscribers
-from delivery.services.moving import is_paused
-from delivery.services.progress import sent_late
-from delivery.services.publishing import recipients_of
 
 SHOWN = 50
 STATE_WORDS = {
@@ -63,7 +63,7 @@ def about(issue: Issue) -> SafeString:
     if issue.published_at is not None:
         rows.append(("Published", when(issue.published_at)))
     if issue.paused_at is not None:
-        rows.append(("Paused", when(issue.paused_at)))
+        rows.append(("Paused", f"{when(issue.paused_at)}. {why(issue.paused_reason)}".strip()))
     if issue.cancelled_at is not None and issue.published_at is not None:
         rows.append(("Cancelled", f"{when(issue.cancelled_at)}: the rest of it goes to nobody."))
     if issue.period_start and issue.period_end:

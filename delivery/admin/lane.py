@@ -10,26 +10,27 @@ from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
-from common.admin import ServiceAdmin, count_of
-from common.admin_html import moment_of
+from common.admin.html import moment_of
+from common.admin.model_admin import ServiceAdmin, count_of
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from common.text import counted
-from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm
+from delivery.accounts.accounts import EMAIL
+from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
 from delivery.admin.lane_panels import connections, how_it_goes, of_domains, used, warm_up
-from delivery.models import Delivery, Lane, LaneDomain
-from delivery.services.accounts import EMAIL
-from delivery.services.domains import pause_domain, resume_domain
-from delivery.services.lane_limits import (
+from delivery.lanes.settings import (
     OF_DOMAINS,
     OF_LANES,
     alter_domain,
     alter_lane,
     drop_domain,
+    pause_domain,
     pause_lanes,
+    resume_domain,
     resume_lanes,
 )
-from delivery.services.lane_standing import in_words, state
+from delivery.lanes.status import in_words, state
+from delivery.models import Delivery, Lane, LaneDomain
 
 BY_HAND = "Paused by hand."
 LABELS = {"open": "success", "resting": "warning", "paused": "danger"}
@@ -44,7 +45,7 @@ def pause(request: HttpRequest, keys: list[int]) -> str:
 
 
 def resume(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(resume_lanes(lane_ids=keys), 'lane')} may send again."
+    return f"{counted(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} may send again."
 
 
 def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
@@ -62,8 +63,8 @@ def has_domains(lane: Lane) -> bool:
     return lane.kind == EMAIL
 
 
-def has_paused_domain(lane: Lane) -> bool:
-    return lane.domains.filter(paused=True).exists()
+def has_stopped_domain(lane: Lane) -> bool:
+    return stopped_domains([lane.pk]).exists()
 
 
 class DomainInline(StackedInline):  # type: ignore[misc]
@@ -101,7 +102,9 @@ class LaneAdmin(ServiceAdmin):
         Action("pause", "Pause", pause, fits=lambda lane: not lane.paused),
         Action("resume", "Resume", resume, fits=lambda lane: lane.paused or lane.free_at),
         Action("pause_domain", "Pause a domain", pause_one, form=PauseDomainForm, fits=has_domains),
-        Action("resume_domain", "Resume a domain", resume_one, form=ResumeDomainForm, fits=has_paused_domain),
+        Action(
+            "resume_domain", "Resume a domain", resume_one, form=ResumeDomainForm, fits=has_stopped_domain
+        ),
     )
     rests = moment_of("free_at", "rests until")
 

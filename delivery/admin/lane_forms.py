@@ -4,10 +4,12 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from common.clock import utcnow
+from delivery.lanes.settings import checked_domain
 from delivery.models import Lane, LaneDomain
-from delivery.services.lane_limits import checked_domain
 
 HELP = {
     "rate": "For example 10, or 0.5 for one every two seconds. Empty: no limit.",
@@ -92,11 +94,17 @@ class PauseDomainForm(forms.Form):
         return checked_domain_of_form(self.cleaned_data["domain"])
 
 
+def stopped_domains(lane_ids: list[int]) -> "QuerySet[LaneDomain]":
+    """Those that are paused, or rest because they refuse our letters."""
+    stopped = Q(paused=True) | Q(refused_since__isnull=False, free_at__gt=utcnow())
+    return LaneDomain.objects.filter(stopped, lane__in=lane_ids)
+
+
 class ResumeDomainForm(forms.Form):
     domain = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        paused = LaneDomain.objects.filter(lane__in=keys, paused=True).values_list("domain", flat=True)
-        self.fields["domain"].choices = [(name, name) for name in sorted(set(paused))]  # type: ignore[attr-defined]
-        self.intro = "What was held for it is queued again, within the lane's limits."
+        stopped = stopped_domains(keys).values_list("domain", flat=True)
+        self.fields["domain"].choices = [(name, name) for name in sorted(set(stopped))]  # type: ignore[attr-defined]
+        self.intro = "What was held for it, or waits for its rest to end, goes on within the lane's limits."

@@ -7,22 +7,16 @@ from django.conf import settings
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin_html import facts, link_to, list_link, paragraph, table, when
+from common.admin.html import facts, link_to, list_link, paragraph, table, when
+from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
-from common.sparkline import Bar, sparkline
 from common.text import counted
+from delivery.accounts.accounts import server_of
+from delivery.lanes.status import DomainStanding, coming_days, domains, holders, in_words, last_day, standing
 from delivery.models import Account, Delivery, Lane
-from delivery.models.account import DEFAULT
-from delivery.services.accounts import server_of
-from delivery.services.lane_standing import (
-    DomainStanding,
-    coming_days,
-    domains,
-    holders,
-    in_words,
-    last_day,
-    standing,
-)
+from delivery.rules.accounts import DEFAULT
+from delivery.rules.holdups import advice
+from delivery.rules.server_words import meaning
 
 HALF_HOURS = 48
 DAYS = 14
@@ -43,11 +37,23 @@ def how_it_goes(lane: Lane) -> SafeString:
         rows.insert(0, ("Server", _server(lane)))
     if lane.paused:
         rows.append(("Paused", lane.paused_reason or "Not said why."))
+    if lane.width < lane.concurrency:
+        rows.append(("Connections", _server_takes(lane)))
     if lane.free_at:
         rows.append(("Rests until", when(lane.free_at)))
     if lane.last_error:
         rows.append(("What was wrong last", lane.last_error))
+    if lane.refused_since and (todo := advice(meaning(lane.last_error))):
+        rows.append(("What to do", todo))
     return facts(rows)
+
+
+def _server_takes(lane: Lane) -> str:
+    return (
+        f"{lane.width} of {lane.concurrency}. The server refused one more on {when(lane.server_takes_since)}:"
+        f" {lane.server_said} From time to time a few more are tried. If it never takes more, set the"
+        " connections to what it takes."
+    )
 
 
 def _server(lane: Lane) -> SafeString | str:
@@ -165,5 +171,6 @@ def _domain_state(shown: DomainStanding) -> str:
     if row.paused:
         return f"Paused. {row.paused_reason}".strip()
     if row.free_at is not None and row.free_at > utcnow():
-        return f"Rests until {when(row.free_at)}. {row.last_error}".strip()
+        todo = advice(meaning(row.last_error)) if row.refused_since else ""
+        return f"Rests until {when(row.free_at)}. {row.last_error} {todo}".strip()
     return "Open"

@@ -8,12 +8,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin_html import list_link, paragraph, when
+from common.admin.html import list_link, paragraph, when
 from common.clock import utcnow
-from common.panels import Action
+from common.ports.panels import Action
 from common.text import counted
+from delivery.issues.pause import AT_ONCE, pause_newsletter, resume_newsletter
 from delivery.models import Delivery
-from delivery.services.pausing import AT_ONCE, pause_newsletter, resume_newsletter
 from subscriptions.models import Subscribable
 
 BY_HAND = "Paused by hand."

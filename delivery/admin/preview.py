@@ -4,14 +4,14 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from common.clock import utcnow
-from delivery.channels.base import Letter
+from delivery.letter import Letter
+from delivery.letters.build import issue_letter, sample_letter
+from delivery.letters.preview import ada
+from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, Issue
-from delivery.rendering.fields import values_for
+from delivery.rendering.errors import LetterError
 from delivery.rendering.fill import fill_header, fill_html
-from delivery.rendering.rendered import LetterError
-from delivery.services.letters import issue_letter, sample_letter
-from delivery.services.previewing import ada
-from delivery.services.samples import NothingToShow
+from delivery.rendering.placeholders import values_for
 from subscriptions.models import Subscribable
 
 

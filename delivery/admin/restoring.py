@@ -9,14 +9,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import link_to, list_url, when
-from common.admin_refusals import report
+from common.admin.html import link_to, list_url, when
+from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.refusals import report
 from common.clock import utcnow
 from common.text import counted
+from delivery.engine.restore_hold import HeldIssue, go, held_issues, is_open
+from delivery.issues.pause import cancel_issue
 from delivery.models import Issue, Restore
-from delivery.services.pausing import cancel_issue
-from delivery.services.restoring import HeldIssue, go, held_issues, is_open
 from feeds.models import Feed, Item
 
 PERMISSION = "delivery.change_delivery"

@@ -10,17 +10,17 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import list_url, moment_of, object_url
+from common.admin.html import list_url, moment_of, object_url
+from common.admin.model_admin import ReadOnlyAdmin
 from common.clock import utcnow
 from delivery.admin.template_desk import Desk
 from delivery.admin.template_panels import page_of
+from delivery.customisation import current
+from delivery.letters.preview import Preview
+from delivery.letters.send_test import send_test_letter
+from delivery.letters.templates import TemplateRefused, known_template, save_template, use_again, use_default
 from delivery.models import LetterTemplate
-from delivery.rendering.rendered import UnknownTemplate
-from delivery.services.own_templates import current
-from delivery.services.previewing import Preview
-from delivery.services.templates import TemplateRefused, known_template, save_template, use_again, use_default
-from delivery.services.testing import send_test_letter
+from delivery.rendering.errors import UnknownTemplate
 from delivery.views.preview import as_json
 from subscriptions.models import Subscribable
 
@@ -175,7 +175,8 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         except UnknownTemplate as error:
             raise Http404(str(error)) from error
         data = request.POST if request.method == "POST" else request.GET
-        return Desk(found, known, data, current(found, known.name))
+        sees = any(request.user.has_perm(f"subscriptions.{word}_subscription") for word in ("view", "change"))
+        return Desk(found, known, data, current(found, known.name), sees_readers=sees)
 
     def may_edit(self, request: HttpRequest) -> bool:
         return self._has(request, "change")

@@ -9,14 +9,14 @@ from common.clock import utcnow
 from delivery.admin.template_panels import page_of
 from delivery.admin.template_versions import compared, versions
 from delivery.admin.template_words import groups
-from delivery.channels.base import Recipient
+from delivery.customisation import source_of
+from delivery.letter import Recipient
+from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
+from delivery.letters.templates import KnownTemplate, known_templates
 from delivery.models import LetterTemplate
-from delivery.rendering.broken import BrokenTemplate
 from delivery.rendering.engine import usual_source
-from delivery.rendering.sources import MOST_SUBJECT, Source
-from delivery.services.own_templates import source_of
-from delivery.services.previewing import Preview, UnknownReader, find_reader, preview
-from delivery.services.templates import Known, known_templates
+from delivery.rendering.errors import BrokenTemplate
+from delivery.rendering.facts import MOST_SUBJECT, TemplateSource
 from delivery.views.preview import frames
 from subscriptions.models import Subscribable
 
@@ -25,18 +25,25 @@ class Desk:
     """`row` is the version in use, if there is one; `data` is what the browser sent."""
 
     def __init__(
-        self, newsletter: Subscribable, known: Known, data: Mapping[str, Any], row: LetterTemplate | None
+        self,
+        newsletter: Subscribable,
+        known: KnownTemplate,
+        data: Mapping[str, Any],
+        row: LetterTemplate | None,
+        *,
+        sees_readers: bool,
     ) -> None:
         self.newsletter, self.known, self.row = newsletter, known, row
         self.is_draft = "html" in data
-        self.draft = Source(**{part: str(data.get(part, "")) for part in ("html", "text", "subject")})
+        self.draft = TemplateSource(**{part: str(data.get(part, "")) for part in ("html", "text", "subject")})
         self.address = str(data.get("as", "")).strip()
+        self.sees_readers = sees_readers
         self.note = str(data.get("note", ""))
         self.compared_with = str(data.get("version", ""))
         self.reader_problem = ""
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> TemplateSource | None:
         """What to show: the draft, or what the newsletter has; none for our file."""
         if self.is_draft:
             return self.draft
@@ -58,6 +65,9 @@ class Desk:
 
     def _reader(self) -> Recipient | None:
         if not self.address:
+            return None
+        if not self.sees_readers:
+            self.reader_problem = "You may not see subscribers. Shown for Ada instead."
             return None
         try:
             return find_reader(self.newsletter, self.address)
@@ -103,7 +113,7 @@ class Desk:
             for one in known_templates()
         ]
 
-    def _comparison(self, source: Source, usual: Source) -> dict[str, Any] | None:
+    def _comparison(self, source: TemplateSource, usual: TemplateSource) -> dict[str, Any] | None:
         if self.compared_with == "default":
             return {"title": "the default", "version": "", "parts": compared(usual, source)}
         number = int(self.compared_with) if self.compared_with.isdecimal() else 0
@@ -117,7 +127,7 @@ class Desk:
         }
 
 
-def _line_of(source: Source, problem: BrokenTemplate | None) -> str:
+def _line_of(source: TemplateSource, problem: BrokenTemplate | None) -> str:
     """The text of the line that a problem is about."""
     if problem is None or not problem.line or not problem.part:
         return ""

@@ -4,11 +4,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import LINK, listed, table, when
+from common.admin.html import LINK, listed, table, when
 from common.clock import utcnow
+from delivery.letters.preview import preview
+from delivery.letters.templates import KnownTemplate, known_templates
 from delivery.models import LetterTemplate
-from delivery.services.previewing import preview
-from delivery.services.templates import Known, known_templates
 from subscriptions.models import Subscribable
 
 
@@ -30,7 +30,7 @@ def page_of(subscribable: Subscribable, name: str, *, edit: bool = False) -> str
     return reverse(f"admin:delivery_lettertemplate_{view}", args=[subscribable.name, folder, template])
 
 
-def _row(subscribable: Subscribable, known: Known, own: LetterTemplate | None) -> tuple[object, ...]:
+def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate | None) -> tuple[object, ...]:
     title = format_html('{}<span class="fl-note">{}</span>', known.title, known.about)
     links = listed(
         (

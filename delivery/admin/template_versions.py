@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delivery.models import LetterTemplate
-from delivery.rendering.sources import Source
+from delivery.rendering.facts import TemplateSource
 
 MOST_LINES = 3_000
 KINDS = {"+": "new", "-": "old", "@": "place"}
@@ -25,7 +25,7 @@ def versions(subscribable_id: int, name: str) -> list[LetterTemplate]:
     return list(rows.defer("html", "text")[:100])
 
 
-def compared(before: Source, after: Source) -> list[tuple[str, list[Line]]]:
+def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[Line]]]:
     """What differs, by part; a part without a difference is left out."""
     parts = ((part, getattr(before, part), getattr(after, part)) for part in ("subject", "html", "text"))
     return [(part, list(_lines(old, new))) for part, old, new in parts if old != new]

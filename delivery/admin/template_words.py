@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from delivery.rendering import library
-from delivery.rendering.fields import field_names
+from delivery.rendering.placeholders import field_names
 from subscriptions.models import Subscribable
 
 Row = tuple[str, str]

@@ -9,13 +9,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from common.admin import ServiceAdmin
-from common.admin_html import add_url, button, facts, link_to, object_url
-from common.panels import Action, Panel
+from common.admin.html import add_url, button, facts, link_to, object_url
+from common.admin.model_admin import ServiceAdmin
+from common.ports.panels import Action, Panel
 from delivery.admin.preview import preview
+from delivery.customisation import FIELDS, back_to_usual, set_theme
 from delivery.models import Theme
 from delivery.rendering.colours import DEFAULT, PAPER
-from delivery.services.theming import FIELDS, back_to_usual, set_theme
 from subscriptions.models import Subscribable
 
 LINKS = "Addresses become links, and so does [words](https://…)."

@@ -15,19 +15,19 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin import ServiceAdmin
-from common.admin_html import facts, link_to, list_link, moment_of, table, when
+from common.admin.html import facts, link_to, list_link, moment_of, table, when
+from common.admin.model_admin import ServiceAdmin
 from common.clock import utcnow
-from common.events import Kind
-from common.panels import Action, Panel
+from common.ports.events import EventKind
+from common.ports.panels import Action, Panel
 from common.text import counted, shortened
 from delivery.admin.webhook_words import WHAT, explained, outcome, said, standing
 from delivery.models import Webhook, WebhookCall
-from delivery.services.webhooks import (
+from delivery.webhooks.manage import (
     add_webhook,
     alter_webhook,
     drop_webhooks,
-    hurry_webhooks,
+    make_webhooks_due,
     pause_webhooks,
     resume_webhooks,
     rotate_secret,
@@ -39,7 +39,7 @@ SHOWN = 10
 TESTED_AT_ONCE = 3
 LABELS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
 KEEP_IT = "Keep it: it is shown this once."
-EVENTS = tuple((kind.value, WHAT[kind]) for kind in Kind)
+EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
 
 
 def how_it_goes(webhook: Webhook) -> SafeString:
@@ -91,7 +91,7 @@ def resume(request: HttpRequest, keys: list[int]) -> str:
 
 
 def hurry(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(hurry_webhooks(keys, now=utcnow()), 'call')} tried again now."
+    return f"{counted(make_webhooks_due(keys, now=utcnow()), 'call')} tried again now."
 
 
 def rotate(request: HttpRequest, keys: list[int]) -> str:
@@ -131,7 +131,7 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
     events = forms.MultipleChoiceField(
         label="Call it when",
         choices=EVENTS,
-        initial=[kind.value for kind in Kind],
+        initial=[kind.value for kind in EventKind],
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     newsletters = forms.ModelMultipleChoiceField(
@@ -205,7 +205,7 @@ class WebhookAdmin(ServiceAdmin):
 
     @display(description="told of")
     def told_of(self, webhook: Webhook) -> str:
-        return "everything" if len(webhook.events) == len(Kind) else ", ".join(webhook.events)
+        return "everything" if len(webhook.events) == len(EventKind) else ", ".join(webhook.events)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Webhook]":
         every: QuerySet[Webhook] = super().get_queryset(request)

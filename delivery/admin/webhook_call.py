@@ -10,14 +10,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import facts, link_to, moment_of, when
+from common.admin.html import facts, link_to, moment_of, when
+from common.admin.model_admin import ReadOnlyAdmin
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from common.text import counted
 from delivery.admin.webhook_words import WHAT, next_step, outcome, said
 from delivery.models import WebhookCall
-from delivery.services.webhooks import retry_calls
+from delivery.webhooks.manage import retry_calls
 
 LABELS = {"queued": "info", "sending": "info", "sent": "success", "failed": "danger"}
 

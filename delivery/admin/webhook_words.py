@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from common.admin_html import when
-from common.events import Kind
+from common.admin.html import when
+from common.ports.events import EventKind
 from common.text import counted, shortened
 from delivery.models import Webhook, WebhookCall
-from delivery.services.claiming_calls import TEST
+from delivery.webhooks.calls import TEST
 
 WHAT: Mapping[str, str] = MappingProxyType(
     {
-        Kind.CREATED: "Somebody asks to subscribe",
-        Kind.CONFIRMED: "A subscription is confirmed",
-        Kind.LEFT: "A subscriber leaves",
-        Kind.BOUNCED: "A letter bounces, or its reader complains",
-        Kind.PUBLISHED: "An issue is published",
-        Kind.FAILING: "A feed has been failing for a day, or is gone",
-        Kind.RECOVERED: "A feed that failed can be read again",
+        EventKind.CREATED: "Somebody asks to subscribe",
+        EventKind.CONFIRMED: "A subscription is confirmed",
+        EventKind.LEFT: "A subscriber leaves",
+        EventKind.BOUNCED: "A letter bounces, or its reader complains",
+        EventKind.PUBLISHED: "An issue is published",
+        EventKind.FAILING: "A feed has been failing for a day, or is gone",
+        EventKind.RECOVERED: "A feed that failed can be read again",
         TEST: "A test",
     }
 )

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from common.clock import utcnow
 from delivery.api.bodies import PauseNewsletter
-from delivery.services.pausing import AT_ONCE, pause_newsletter, resume_newsletter
+from delivery.issues.pause import AT_ONCE, pause_newsletter, resume_newsletter
 from subscriptions.api.newsletters import SubscribableViewSet
 
 BY_HAND = "Paused by hand."

@@ -5,10 +5,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
+from delivery.issues import progress
 from delivery.links import issue_url
 from delivery.models import Attempt, Delivery, Issue
 from delivery.rules.progress import STATES
-from delivery.services import progress
 
 MOST_ATTEMPTS = 50
 

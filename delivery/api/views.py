@@ -12,15 +12,14 @@ from rest_framework.response import Response
 
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
-from common.panels import CannotAct
+from common.ports.panels import CannotAct
 from delivery.api.bodies import ApproveIssue, DeliveryParameters, IssueParameters, RetryFailed
 from delivery.api.serializers import DeliverySerializer, IssueSerializer, WholeDeliverySerializer
+from delivery.issues import progress
+from delivery.issues.approve import approve_issue, discard_issue, release_at
+from delivery.issues.pause import AT_ONCE, cancel_issue, pause_issue, resume_issue
+from delivery.issues.retry import NotRetryable, cancel_delivery, failed_of, retry_delivery, retry_failed
 from delivery.models import Delivery, Issue
-from delivery.services import progress
-from delivery.services.approving import approve_issue, discard_issue, release_at
-from delivery.services.cancelling import cancel_delivery
-from delivery.services.pausing import AT_ONCE, cancel_issue, pause_issue, resume_issue
-from delivery.services.retrying import NotRetryable, failed_of, retry_delivery, retry_failed
 
 RETRIED = inline_serializer(
     "Retried",

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib import import_module
 
-from common import kinds
+from common.ports import channels
 from delivery.channels.base import Channel
 
 # key → (dotted path of the Kind, dotted path of the Channel). Adding a channel is adding a line here.
@@ -28,7 +28,7 @@ def _load(path: str) -> type:
 def register_all() -> None:
     """Makes every kind known to the apps before us."""
     for kind, _ in CHANNELS.values():
-        kinds.register(_load(kind)())
+        channels.register(_load(kind)())
 
 
 @cache

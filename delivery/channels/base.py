@@ -3,67 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from enum import Enum, StrEnum
+from typing import Any, Protocol, runtime_checkable
 
-from delivery.dkim.keys import Key
-from feeds.parsing.entry import Entry
-
-NO_VALUES: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """What is sent to everybody alike: the form letter of an issue, or one other mail.
-
-    `holes` maps a field's name (lower case) to the token that stands for it in subject, html and text.
-    `newsletter` is its name, as in addresses; `newsletter_title` is what readers see. `web_url` is the
-    issue's own page, where the newsletter has pages.
-    """
-
-    kind: str
-    newsletter: str
-    title: str
-    subject: str
-    html: str
-    text: str
-    token: str
-    from_email: str
-    reply_to: str = ""
-    holes: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)
-    entries: tuple[Entry, ...] = ()
-    archive_url: str = ""
-    language: str = ""
-    is_digest: bool = False
-    newsletter_title: str = ""
-    web_url: str = ""
-    page_url: str = ""
-    # The newsletter's own code may have another value of any field for each recipient.
-    has_own_code: bool = False
-    # Those that sign it, where it is mail; the first is the one that everybody can read.
-    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
-
-
-class Recipient(NamedTuple):
-    """One delivery's own part: whom it goes to, and their links."""
-
-    delivery_id: int
-    core: str
-    label: str
-    name: str = ""
-    config: Mapping[str, str] = NO_VALUES
-    secrets: Mapping[str, str] = NO_VALUES
-    unsubscribe_url: str = ""
-    manage_url: str = ""
-    # Values of fields that the newsletter's own code has for this recipient.
-    params: Mapping[str, str] = NO_VALUES
-
-    def __repr__(self) -> str:
-        """(Without its secrets.)"""
-        return f"Recipient({self.delivery_id})"
+from delivery.letter import Letter, Recipient
+from delivery.rules.meaning import Meaning
 
 
 class CrashPolicy(Enum):
@@ -82,30 +26,45 @@ class Sent:
     stored: bytes | None = None
 
 
+class Holdup(StrEnum):
+    """What a message waits for that is neither its recipient's doing nor the lane's, in words for people."""
+
+    DOMAIN = "Letters to this domain are refused"
+    SENDER = "The sender is refused"
+    LETTER = "The letter is too large"
+
+
 @dataclass(frozen=True, slots=True)
 class Temporary:
     """Try again, at `retry_at` if the server said when. `stops_lane`: nothing of this lane can go now.
 
-    `suspect`: it may be this very message that stops it. `status` is the enhanced code (RFC 3463), if any.
+    `suspect`: it may be this very message that stops it. `crowded`: the service has no room for so many
+    connections at a time. `status` is the enhanced code (RFC 3463), if any. `holdup`: trying it again does
+    not help before that has changed. `meaning` is what a mail server meant, if one refused it for good.
     """
 
     text: str
     retry_at: datetime | None = None
     stops_lane: bool = False
     suspect: bool = False
+    crowded: bool = False
     status: str = ""
+    holdup: Holdup | None = None
+    meaning: Meaning | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Permanent:
     """Will not work for this message; nor for the destination ever, if `disables` it.
 
-    `status` is the enhanced code (RFC 3463) of a server's answer about the recipient or the letter.
+    `status` is the enhanced code (RFC 3463) of a server's answer about the recipient or the letter, `meaning`
+    what a mail server meant by it.
     """
 
     text: str
     disables: bool = False
     status: str = ""
+    meaning: Meaning | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +101,15 @@ class Session(Protocol):
 
 class AsyncSession(Protocol):
     """The same for channels that can send without blocking: one message at a time, many such at once."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is connected, and fit for the next message."""
+        ...
+
+    async def open(self) -> Temporary | None:
+        """Connects for the next message; what stands in the way, if something does."""
+        ...
 
     async def send(self, message: Any, *, now: datetime) -> Outcome:
         """Sends; never raises for what a server or a network does."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Status(Enum):
+class DnsStatus(Enum):
     FOUND = "found"
     # The name is there, but has no record of that type; or it is not there at all.
     NONE = "none"
@@ -14,16 +14,16 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DnsAnswer:
     """Records as text: TXT with its strings joined, MX as "10 host", names without the final dot."""
 
-    status: Status
+    status: DnsStatus
     records: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
-        return self.status is Status.FAILED
+        return self.status is DnsStatus.FAILED
 
 
 # A name and a type (TXT, MX, A, AAAA, PTR) → the answer. Raises nothing.
-Lookup = Callable[[str, str], Answer]
+Lookup = Callable[[str, str], DnsAnswer]

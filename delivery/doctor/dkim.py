@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from delivery.dkim.records import Record
-from delivery.doctor.answers import Answer
+from delivery.doctor.answers import DnsAnswer
 from delivery.doctor.findings import Finding, Publish, Verdict
 from delivery.doctor.tags import read_tags
 
@@ -53,7 +53,7 @@ def read_key(text: str) -> PublicKey:
     )
 
 
-def publication(ours: Record, algorithm: str, answer: Answer) -> Publication:
+def publication(ours: Record, algorithm: str, answer: DnsAnswer) -> Publication:
     """What stands in the DNS where our record should, judged. `answer` is of its TXT records."""
     if answer.failed:
         return Publication(Verdict.BETTER, "No name server answered: whether it is published is not known.")
@@ -84,7 +84,7 @@ def _compared(found: PublicKey, key: str, algorithm: str) -> Publication:
     return Publication(Verdict.GOOD, "Its record is published, and is ours.")
 
 
-def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, answer: Answer) -> Finding:
+def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, answer: DnsAnswer) -> Finding:
     """The finding about one key of a domain; one that waits has to do nothing yet."""
     selector = ours.name.partition("._domainkey.")[0]
     judged = publication(ours, algorithm, answer)

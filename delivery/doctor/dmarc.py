@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delivery.doctor.answers import Answer, Lookup
+from delivery.doctor.answers import DnsAnswer, Lookup
 from delivery.doctor.domains import aligned, organisation
 from delivery.doctor.findings import Finding, Publish, Verdict
 from delivery.doctor.tags import read_tags
@@ -142,7 +142,7 @@ def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
     return found
 
 
-def _versions(answer: Answer) -> tuple[str, ...]:
+def _versions(answer: DnsAnswer) -> tuple[str, ...]:
     return tuple(text.strip() for text in answer.records)
 
 

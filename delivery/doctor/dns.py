@@ -10,7 +10,7 @@ import dns.resolver
 import dns.reversename
 
 from common.transactions import forbid_open_transaction
-from delivery.doctor.answers import Answer, Status
+from delivery.doctor.answers import DnsAnswer, DnsStatus
 
 # For one question, whatever the number of servers.
 SECONDS = 4.0
@@ -35,17 +35,17 @@ class Dns:
         self._resolver.timeout = seconds / 2
         self._resolver.cache = dns.resolver.LRUCache()
 
-    def __call__(self, name: str, kind: str) -> Answer:
+    def __call__(self, name: str, kind: str) -> DnsAnswer:
         forbid_open_transaction()
         try:
             answer = self._resolver.resolve(name, kind, search=False, raise_on_no_answer=False)
         except dns.resolver.NXDOMAIN:
-            return Answer(Status.NO_NAME)
+            return DnsAnswer(DnsStatus.NO_NAME)
         except (dns.exception.DNSException, OSError, ValueError):
             # (UnicodeError, of names that are none, is a ValueError.)
-            return Answer(Status.FAILED)
+            return DnsAnswer(DnsStatus.FAILED)
         records = tuple(sorted(_text(record) for record in answer.rrset or ()))
-        return Answer(Status.FOUND, records) if records else Answer(Status.NONE)
+        return DnsAnswer(DnsStatus.FOUND, records) if records else DnsAnswer(DnsStatus.NONE)
 
     def be_reachable(self) -> None:
         """Raises NoResolver when no server answers anything."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from delivery.doctor.answers import Answer, Status
+from delivery.doctor.answers import DnsAnswer, DnsStatus
 from delivery.doctor.findings import Finding, Verdict
 
 MX, PTR = "MX", "PTR"
@@ -10,7 +10,12 @@ NULL = "."
 
 
 def judge_mx(
-    domain: str, mx: Answer, addresses: Answer, *, purpose: str, without: Mapping[str, Answer] | None = None
+    domain: str,
+    mx: DnsAnswer,
+    addresses: DnsAnswer,
+    *,
+    purpose: str,
+    without: Mapping[str, DnsAnswer] | None = None,
 ) -> Finding:
     """Whether somebody takes mail for the domain. `purpose`: what comes back there, such as “replies”.
 
@@ -45,7 +50,7 @@ def judge_mx(
     return said(Verdict.GOOD, f"{', '.join(hosts)} takes {purpose}.")
 
 
-def judge_ptr(address: str, name: str, names: Answer, forward: Mapping[str, Sequence[str]]) -> Finding:
+def judge_ptr(address: str, name: str, names: DnsAnswer, forward: Mapping[str, Sequence[str]]) -> Finding:
     """Forward-confirmed reverse DNS: the address has a name, and that name has the address.
 
     `name` is that of the PTR record, `forward` the addresses of each name found.
@@ -57,7 +62,7 @@ def judge_ptr(address: str, name: str, names: Answer, forward: Mapping[str, Sequ
     ask = "Ask whom the address is rented from to set its reverse DNS to your mail server’s name"
     if names.failed:
         return said(Verdict.BETTER, "No name server answered: its name is not known.")
-    if names.status is not Status.FOUND:
+    if names.status is not DnsStatus.FOUND:
         return said(Verdict.WRONG, "It has no name: large providers refuse mail from it.", f"{ask}.")
     confirmed = [each for each, addresses in forward.items() if address in addresses]
     if not confirmed:

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.text import one_line
 from common.transactions import forbid_open_transaction
-from delivery.channels.email.servers import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.doctor.findings import Finding, Verdict
 
 SERVER, TLS = "Mail server", "TLS"

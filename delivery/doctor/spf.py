@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from delivery.doctor.answers import Status
+from delivery.doctor.answers import DnsStatus
 from delivery.doctor.findings import Finding, Publish, Verdict
 from delivery.doctor.spf_tree import MOST_LOOKUPS, MOST_VOID, Node, check
 
@@ -13,7 +13,7 @@ MERGE = "Make one record of them: receivers that find two count neither."
 
 def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
     """What is to be said of a domain's own record. `suggestion` is what to publish if there is none."""
-    if node.status is Status.FAILED:
+    if node.status is DnsStatus.FAILED:
         return [
             _said(node, Verdict.BETTER, "No name server answered: its SPF record is not known. Try again.")
         ]
@@ -117,7 +117,7 @@ def _costs(node: Node) -> list[Finding]:
 def _below(node: Node) -> list[Finding]:
     found = []
     for each in list(node.nodes())[1:]:
-        if each.status is Status.FAILED:
+        if each.status is DnsStatus.FAILED:
             said = f"No name server answered about {each.domain}, which it includes."
             found.append(_said(node, Verdict.BETTER, f"{said} Try again."))
         elif each.loops:

@@ -1,15 +1,22 @@
-"""An SPF record with all that it leads to: how many questions it costs, and whom it lets send.
+"""SPF records (RFC 7208): read (§4.5, §4.6, §12), and followed to all that they lead to.
 
-The DNS is asked through a function, so that this is pure where that is.
+It says how many questions a record costs, and whom it lets send. The DNS is asked through a function, so that
+this is pure where the function is.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from delivery.doctor.answers import Answer, Lookup, Status
-from delivery.doctor.spf_record import ASKING, Spf, Term, read_spf, spf_records
+from delivery.doctor.answers import DnsAnswer, DnsStatus, Lookup
 
+VERSION = "v=spf1"
+ASKING = ("include", "a", "mx", "ptr", "exists")
+MECHANISMS = ("all", *ASKING, "ip4", "ip6")
+LONGEST = 4_000
+_MECHANISM = re.compile(r"([+?~-])?([a-z0-9]+)(?:[:](.*?))?(?:/(\d{1,2}))?(?://(\d{1,3}))?", re.IGNORECASE)
+_MODIFIER = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.*)")
 # RFC 7208 §4.6.4.
 MOST_LOOKUPS = 10
 MOST_VOID = 2
@@ -17,6 +24,96 @@ MOST_VOID = 2
 PATIENCE = 60
 DEEPEST = 12
 RESULTS = {"+": "pass", "-": "fail", "~": "softfail", "?": "neutral"}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A mechanism: `+` pass, `-` fail, `~` softfail, `?` neutral. `network` is of ip4 and ip6."""
+
+    qualifier: str
+    name: str
+    value: str = ""
+    prefix4: int = 32
+    prefix6: int = 128
+    network: IPv4Network | IPv6Network | None = None
+
+    @property
+    def has_macro(self) -> bool:
+        return "%" in self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Spf:
+    """A record. With `problems` every receiver may ignore it (permerror, §4.6)."""
+
+    terms: tuple[Term, ...] = ()
+    redirect: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def catch_all(self) -> Term | None:
+        return next((term for term in self.terms if term.name == "all"), None)
+
+
+def spf_records(texts: Sequence[str]) -> list[str]:
+    """Those of a name's TXT records that are SPF records (§4.5)."""
+    return [text for text in texts if text.lower() == VERSION or text.lower().startswith(f"{VERSION} ")]
+
+
+def read_spf(text: str) -> Spf:
+    """Raises nothing: what is wrong is among the problems."""
+    terms: list[Term] = []
+    redirects: list[str] = []
+    wrong: list[str] = []
+    for word in text[:LONGEST].split()[1:]:
+        modifier = _MODIFIER.fullmatch(word)
+        if modifier:
+            if modifier[1].lower() == "redirect":
+                redirects.append(modifier[2])
+            continue
+        term = _term(word)
+        if isinstance(term, Term):
+            terms.append(term)
+        else:
+            wrong.append(term)
+    if len(redirects) > 1:
+        wrong.append("redirect= stands there more than once")
+    if redirects and not redirects[0]:
+        wrong.append("redirect= names no domain")
+    return Spf(tuple(terms), redirects[0] if redirects else "", tuple(wrong))
+
+
+def _term(word: str) -> Term | str:
+    """The mechanism, or what is wrong with it."""
+    shown = f"“{word[:80]}”"
+    if word.lstrip("+-~?").lower().startswith(("ip4:", "ip6:")):
+        return _network(word, shown)
+    match = _MECHANISM.fullmatch(word)
+    name = match[2].lower() if match else ""
+    if match is None or name not in MECHANISMS:
+        return f"{shown} is no mechanism"
+    value, prefix4, prefix6 = match[3] or "", int(match[4] or 32), int(match[5] or 128)
+    if name in ("include", "exists", "ip4", "ip6") and not value:
+        return f"{shown} lacks what follows the colon"
+    if name == "all" and value:
+        return f"{shown} has something after “all”"
+    if prefix4 > 32 or prefix6 > 128:
+        return f"{shown} has a prefix that is too long"
+    return Term(match[1] or "+", name, value.rstrip(".").lower(), prefix4, prefix6)
+
+
+def _network(word: str, shown: str) -> Term | str:
+    qualifier = word[0] if word[0] in "+-~?" else "+"
+    name, _, value = word.lstrip("+-~?").partition(":")
+    try:
+        network = ip_network(value, strict=False)
+    except ValueError:
+        return f"{shown} holds no IP address"
+    if network.version != int(name[2]):
+        return f"{shown} holds an address of the other kind"
+    return Term(qualifier, name.lower(), value, network=network)
+
+
 Address = IPv4Address | IPv6Address
 
 
@@ -25,7 +122,7 @@ class Node:
     """A domain's record. `found` are its SPF records as they stand; `below` what its terms lead to."""
 
     domain: str
-    status: Status
+    status: DnsStatus
     found: tuple[str, ...] = ()
     spf: Spf = field(default_factory=Spf)
     below: dict[int, "Node"] = field(default_factory=dict)
@@ -52,7 +149,7 @@ class Node:
     @property
     def failed(self) -> list[str]:
         """Domains about which no name server said anything."""
-        return [node.domain for node in self.nodes() if node.status is Status.FAILED]
+        return [node.domain for node in self.nodes() if node.status is DnsStatus.FAILED]
 
 
 class Tree:
@@ -90,7 +187,7 @@ class Tree:
 
     def _of_mx(self, node: Node, name: str) -> tuple[str, ...]:
         answer = self._ask(name, "MX")
-        if answer.status in (Status.NONE, Status.NO_NAME):
+        if answer.status in (DnsStatus.NONE, DnsStatus.NO_NAME):
             node.void.append(name)
         hosts = [record.partition(" ")[2] for record in answer.records[:MOST_LOOKUPS]]
         return tuple(address for host in hosts if host != "." for address in self._both(host))
@@ -104,9 +201,9 @@ class Tree:
     def _both(self, name: str) -> tuple[str, ...]:
         return (*self._ask(name, "A").records, *self._ask(name, "AAAA").records)
 
-    def _ask(self, name: str, kind: str) -> Answer:
+    def _ask(self, name: str, kind: str) -> DnsAnswer:
         self._left -= 1
-        return self._lookup(name, kind) if self._left >= 0 else Answer(Status.FAILED)
+        return self._lookup(name, kind) if self._left >= 0 else DnsAnswer(DnsStatus.FAILED)
 
 
 def check(node: Node, address: str, *, lenient: bool = False) -> str:

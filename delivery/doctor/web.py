@@ -3,8 +3,8 @@
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from common.fetch_errors import AddressRefused, FetchError
-from common.http import Fetched, SafeClient
+from common.net.client import Fetched, SafeClient
+from common.net.errors import AddressRefused, FetchError
 from delivery.doctor.findings import Finding, Verdict
 
 TOPIC = "Unsubscribe links"

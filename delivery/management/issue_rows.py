@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
-from common.arguments import find, whole
+from common.cli.arguments import find, whole
+from delivery.issues import progress
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import arrived, total, waiting
-from delivery.services import progress
 
 AT_ONCE = 200
 
@@ -87,6 +87,7 @@ def in_full(issue: Issue) -> dict[str, Any]:
         "period_start": issue.period_start,
         "period_end": issue.period_end,
         "paused_at": issue.paused_at,
+        "paused_reason": issue.paused_reason,
         "cancelled_at": issue.cancelled_at,
         "newsletter_paused": issue.subscribable.sending_paused_reason
         if issue.subscribable.sending_paused_at

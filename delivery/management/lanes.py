@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from delivery.accounts.accounts import newsletters_of, server_of
+from delivery.lanes.lanes import mail_lane
+from delivery.lanes.status import DomainStanding, in_words, standing, state
 from delivery.models import Account, Lane
-from delivery.models.account import DEFAULT
-from delivery.services.accounts import newsletters_of, server_of
-from delivery.services.lane_standing import DomainStanding, in_words, standing, state
-from delivery.services.lanes import mail_lane
+from delivery.rules.accounts import DEFAULT
 
 NONE = "none"
 HINT = "“list_lanes” shows those there are."
@@ -71,11 +71,12 @@ def lane_row(lane: Lane, *, waiting: int, now: datetime) -> dict[str, Any]:
     """Needs its domains prefetched."""
     now_used = standing(lane, now)
     return {
-        "name": lane.account if lane.kind == "email" else f"{lane.kind}:{lane.account}",
+        "name": lane.name,
         "kind": lane.kind,
         "state": state(lane, now),
         "waiting": waiting,
         "connections": lane.concurrency,
+        "server_takes": lane.server_takes,
         "messages_per_connection": lane.messages_per_connection,
         "limits": in_words(lane, now),
         **_limits(lane),

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import find, whole
+from common.cli.arguments import find, whole
 from delivery.models import Delivery
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from delivery.letters.templates import KnownTemplate
 from delivery.models import LetterTemplate
-from delivery.rendering.sources import MOST_HTML
-from delivery.services.templates import Known
+from delivery.rendering.facts import MOST_HTML
 from subscriptions.management.options import add_newsletter
 
 # As TemplateRefused names the parts.
@@ -33,7 +33,7 @@ def text_file(name: str) -> str:
         raise ArgumentTypeError(f"“{name}” is not UTF-8.") from error
 
 
-def template_row(known: Known, row: LetterTemplate | None) -> dict[str, Any]:
+def template_row(known: KnownTemplate, row: LetterTemplate | None) -> dict[str, Any]:
     """A mail or page, and which template it has; version 0 is the default."""
     return {
         "template": known.name,

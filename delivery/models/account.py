@@ -6,9 +6,6 @@ from django.utils import timezone
 
 from common.secrets import SecretsField
 
-# The lane of EMAIL_URL is called so.
-DEFAULT = "default"
-
 
 class Account(models.Model):
     """Another SMTP server or mail service that newsletters may be sent through. Its name is its lane's."""

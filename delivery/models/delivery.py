@@ -1,13 +1,43 @@
-"""The ledger: one row for each message to each destination."""
+"""The ledger: one row for each message to each destination, and the words in which the program asks
+for it.
+"""
+
+from datetime import datetime
+from enum import IntEnum
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.tallies import counted_by
 from delivery.models.issue import Issue
 from delivery.models.lane import Lane
-from delivery.querysets import DeliveryQuerySet
 from subscriptions.models import Destination, Subscription
+
+WAITING = ("queued", "deferred")
+UNFINISHED = (*WAITING, "sending")
+NOT_FINISHED = (*UNFINISHED, "held")
+# Stands in the place of what a mail was made from: links in it let somebody in.
+FORGOTTEN: dict[str, Any] = {"forgotten": True}
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def waiting(self) -> Self:
+        return self.filter(state__in=WAITING)
+
+    def due(self, now: datetime) -> Self:
+        return self.waiting().filter(due_at__lte=now)
+
+    def expired(self, now: datetime) -> Self:
+        """Being sent by someone whose lease ran out."""
+        return self.filter(state="sending", lease_until__lt=now)
+
+    def counts(self) -> dict[str, int]:
+        """How many in each state; of many, about how many were sent, stored and cancelled."""
+        due = ("lane", "priority", "due_at", "pk")
+        found_by = {"queued": due, "deferred": due, "sending": ("lease_until",)}
+        return counted_by(self, "state", found_by=found_by | dict.fromkeys(("failed", "held"), ("pk",)))
 
 
 class Delivery(models.Model):
@@ -31,6 +61,12 @@ class Delivery(models.Model):
         FAILED = "failed"
         HELD = "held"
         CANCELLED = "cancelled"
+
+    class Priority(IntEnum):
+        """Lower goes first."""
+
+        FIRST = 1
+        ISSUE = 5
 
     class HeldFor(models.TextChoices):
         """What a held delivery waits for. Empty: for a person to look at this one."""
@@ -103,6 +139,16 @@ class Delivery(models.Model):
             models.Index(name="delivery_held", fields=["held_for", "lane"], condition=Q(state="held")),
             models.Index(name="delivery_leases", fields=["lease_until"], condition=Q(state="sending")),
             models.Index(name="delivery_issue_state", fields=["issue", "state"]),
+            # What people look for is little. (Of the rest there are millions, in no need of an index. The
+            # time is there to be read: the overview counts the failed ones of a week.)
+            models.Index(
+                name="delivery_aside",
+                fields=["state", "id", "created_at"],
+                condition=Q(state__in=("failed", "cancelled", "held")),
+            ),
+            models.Index(
+                name="delivery_sent", fields=["sent_at"], condition=Q(kind="issue", sent_at__isnull=False)
+            ),
         )
 
     def __str__(self) -> str:
@@ -124,3 +170,8 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.text[:60]}"
+
+
+def is_forgotten(delivery: Delivery) -> bool:
+    """Whether what the mail was made from is gone: it cannot be sent again."""
+    return delivery.issue_id is None and delivery.context == FORGOTTEN

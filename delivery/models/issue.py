@@ -25,6 +25,7 @@ class Issue(models.Model):
     # Not published yet: when it goes by itself. Empty: it waits for an admin's click.
     release_at = models.DateTimeField(null=True, blank=True)
     paused_at = models.DateTimeField(null=True, blank=True)
+    paused_reason = models.TextField(blank=True, default="", db_default="")
     # Dropped by an admin: as a draft it never goes, later the rest of it does not.
     cancelled_at = models.DateTimeField(null=True, blank=True)
     # When its html and text were forgotten; the archive is rendered from its posts.

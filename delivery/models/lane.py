@@ -50,6 +50,8 @@ class Limits(models.Model):
     refilled_at = models.DateTimeField(default=timezone.now, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     free_at = models.DateTimeField("rests until", null=True, blank=True, editable=False)
+    # Since when our letters are refused because of ourselves.
+    refused_since = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         abstract = True
@@ -74,6 +76,10 @@ class Lane(Limits):
         default=0, validators=[MinValueValidator(0)], help_text="Pause after each message."
     )
     failures = models.PositiveIntegerField(default=0, editable=False)
+    # Where the server takes fewer connections: how many, since when, and what it said to one more.
+    server_takes = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    server_takes_since = models.DateTimeField(null=True, blank=True, editable=False)
+    server_said = models.TextField(blank=True, default="", db_default="", editable=False)
 
     class Meta:
         ordering = ("kind", "account")
@@ -81,6 +87,16 @@ class Lane(Limits):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.account}"
+
+    @property
+    def name(self) -> str:
+        """As commands call it."""
+        return self.account if self.kind == "email" else f"{self.kind}:{self.account}"
+
+    @property
+    def width(self) -> int:
+        """Connections that may be open at once now: its number, or as many as the server takes."""
+        return min(self.concurrency, self.server_takes or self.concurrency)
 
 
 class LaneDomain(Limits):
@@ -91,6 +107,8 @@ class LaneDomain(Limits):
     concurrency = models.PositiveIntegerField(
         "messages at once", null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    # Rests in a row, since its letters are refused because of ourselves.
+    failures = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     # What was over the limit is due again until then: more of it queues up behind.
     put_off_until = models.DateTimeField(null=True, blank=True, editable=False)
 

@@ -1,4 +1,6 @@
-"""A newsletter's colours, made readable on light and on dark. Pure."""
+"""A newsletter's colours, made readable on light and on dark, for letters and as site.css's
+properties. Pure.
+"""
 
 import re
 from dataclasses import dataclass
@@ -15,6 +17,11 @@ DARK = 0.18
 _BLACK, _WHITE = (0.0, 0.0, 0.0), (255.0, 255.0, 255.0)
 _HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _Rgb = tuple[float, float, float]
+# The grounds of subscriptions/static/feedletter/site.css, and its tints, on which text stands as well. What
+# can be read on a tint can be read on its ground: that is lighter by day and darker by night.
+GROUND, GROUND_DARK = "#fdfcfa", "#171614"
+TINT, TINT_DARK = "#f6efe8", "#25211d"
+DANGER, DANGER_DARK = "#b42318", "#ff9c91"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +138,48 @@ def _rgb(colour: str) -> _Rgb:
 
 def _hex(colour: tuple[float, ...]) -> str:
     return "#" + "".join(f"{int(value):02x}" for value in colour)
+
+
+def accent_by_day(accent: str) -> str:
+    """The accent as it is shown on pages by day; empty for none."""
+    return palettes(accent, TINT)[0].accent if accent else ""
+
+
+def stylesheet(accent: str, background: str = "") -> str:
+    """Stronger than the usual colours wherever it stands; "" where nothing was chosen.
+
+    With a background of its own a page has no tints: one ground, on which all can be read.
+    """
+    if background:
+        return _sheet(*(_all(colours) for colours in palettes(accent, background)))
+    if not accent:
+        return ""
+    return _sheet(*(_accents(palettes(accent, tint)[0]) for tint in (TINT, TINT_DARK)))
+
+
+def _sheet(day: dict[str, str], night: dict[str, str]) -> str:
+    return f"{_root(day)}\n@media (prefers-color-scheme: dark) {{ {_root(night)} }}\n"
+
+
+def _root(values: dict[str, str]) -> str:
+    return f"html:root {{ {' '.join(f'{name}: {value};' for name, value in values.items())} }}"
+
+
+def _accents(colours: Palette) -> dict[str, str]:
+    return {"--accent": colours.accent, "--on-accent": colours.on_accent}
+
+
+def _all(colours: Palette) -> dict[str, str]:
+    night, paper = is_dark(colours.paper), colours.paper
+    return {
+        "color-scheme": "dark" if night else "light",
+        "--ground": paper,
+        "--tint": paper,
+        "--field": paper,
+        "--text": colours.ink,
+        "--quiet": colours.muted,
+        "--line": colours.rule,
+        "--field-line": colours.muted,
+        "--danger": readable(DANGER_DARK if night else DANGER, paper),
+        **_accents(colours),
+    }

@@ -11,7 +11,7 @@ LONGEST_SUBJECT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class RenderedParts:
     """`html` has its styles inlined. `subject` is empty where the usual one is meant."""
 
     html: str

@@ -1,32 +1,174 @@
-"""The template engine of letters: its own tags, filters and folder, shared with no page.
+"""The template engine of letters: its own tags, filters, loader and folder, shared with no page.
 
-Templates of files are rendered here; what an admin wrote is rendered in a sandbox, by `own`.
+Files are rendered here; what an admin wrote is rendered in a sandbox. Templates see plain values only: Django
+looks up attributes and calls whatever can be called, and from `forloop` or `block` that leads to the engine
+itself. Here a name leads into mappings, lists, strings and the fields of frozen dataclasses. `%Field%` in a
+template's source becomes a hole. Styles are written into the elements, for several mail programs drop
+`<style>`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import css_inline
 from django.conf import settings
-from django.template import Engine, Template, TemplateDoesNotExist, TemplateSyntaxError
-from django.template.base import FilterExpression, Node
-from django.template.loader_tags import ExtendsNode, IncludeNode
+from django.template import (
+    Engine,
+    Origin,
+    Template,
+    TemplateDoesNotExist,
+    TemplateSyntaxError,
+    VariableDoesNotExist,
+)
+from django.template.base import FilterExpression, Lexer, Node, NodeList, Parser, Variable, tag_re
+from django.template.context import BaseContext
+from django.template.loader_tags import BlockNode, ExtendsNode, IncludeNode
+from django.template.loaders import cached
+from django.template.loaders.base import Loader as BaseLoader
+from django.template.loaders.filesystem import Loader
 
-from delivery.rendering import sandbox
-from delivery.rendering.drawn import Drawn
-from delivery.rendering.fields import UnknownField, field_names
-from delivery.rendering.holes import Holes
-from delivery.rendering.inlining import inline
+from common.html.plain_text import wrapped
+from delivery.rendering.drawn import RenderedParts
+from delivery.rendering.errors import LetterError, UnknownTemplate
+from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import FieldNode, LetterContext
-from delivery.rendering.rendered import LetterError, UnknownTemplate
-from delivery.rendering.sources import Source
+from delivery.rendering.placeholders import Placeholders, UnknownField, field_names
+from delivery.rendering.sandbox import client
 
+# (There are as many as kinds of values in contexts.)
+_OPEN: dict[type, frozenset[str]] = {}
+# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
+_FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
+_NAME = re.compile(r"([a-z0-9_-]{1,64}/)?[a-z0-9_-]{1,64}\.(html|txt|css)", re.ASCII)
 ISSUES = "issues"
 MAILS = "mails"
 PAGES = "pages"
 _MOST_TEMPLATES = 100  # that one letter may be put together from
+
+
+class StrictVariable(Variable):
+    """A name with dots, such as `post.top_image.alt`."""
+
+    def _resolve_lookup(self, context: Any) -> Any:
+        current = context
+        for step in self.lookups or ():
+            current = _step(current, step)
+        # (`block` alone says nothing; only `block.super` does.)
+        return "" if isinstance(current, BlockNode) else current
+
+
+class StrictExpression(FilterExpression):
+    """A variable and its filters."""
+
+    def __init__(self, token: str, parser: Parser) -> None:
+        super().__init__(token, parser)
+        self.var = _strict(self.var)
+        self.filters = [
+            (filter_, [(is_name, _strict(value)) for is_name, value in arguments])
+            for filter_, arguments in self.filters
+        ]
+
+
+class StrictParser(Parser):
+    def compile_filter(self, token: str) -> StrictExpression:
+        return StrictExpression(token, self)
+
+
+class StrictTemplate(Template):
+    """A template whose every expression is strict."""
+
+    def compile_nodelist(self) -> NodeList:
+        tokens = Lexer(self.source).tokenize()
+        engine = self.engine
+        parser = StrictParser(tokens, engine.template_libraries, engine.template_builtins, self.origin)
+        nodes: NodeList = parser.parse()
+        self.extra_data = parser.extra_data
+        return nodes
+
+
+def _strict(value: Any) -> Any:
+    return StrictVariable(value.var) if isinstance(value, Variable) else value
+
+
+def _step(current: Any, name: str) -> Any:
+    try:
+        if isinstance(current, (BaseContext, Mapping)):
+            return current[name]
+        if isinstance(current, (str, tuple, list)):
+            return current[int(name)]
+    except (KeyError, IndexError, ValueError):
+        raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__)) from None
+    if isinstance(current, BlockNode) and name == "super":
+        return current.super()
+    if name in _open_names(type(current)):
+        return getattr(current, name)
+    raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__))
+
+
+def _open_names(sort: type) -> frozenset[str]:
+    """The fields and properties of a dataclass; nothing of any other class."""
+    if sort not in _OPEN:
+        _OPEN[sort] = _names_of(sort) if is_dataclass(sort) else frozenset()
+    return _OPEN[sort]
+
+
+def _names_of(sort: type) -> frozenset[str]:
+    properties = {name for name in dir(sort) if isinstance(getattr(sort, name, None), property)}
+    names = {field.name for field in fields(sort)} | properties
+    return frozenset(name for name in names if not name.startswith("_"))
+
+
+class LetterLoader(Loader):
+    """The files of one folder and its sub-folders, by plain names only."""
+
+    def get_contents(self, origin: Origin) -> str:
+        if not _NAME.fullmatch(str(origin.template_name)):
+            raise TemplateDoesNotExist(str(origin.template_name))
+        return with_holes(super().get_contents(origin))
+
+
+class _StrictLoader(BaseLoader):
+    """As Django's, but what it makes is strict."""
+
+    def get_template(self, template_name: str, skip: Iterable[Origin] | None = None) -> Template:
+        for origin in self.get_template_sources(template_name):
+            if skip is None or origin not in skip:
+                return StrictTemplate(self.get_contents(origin), origin, template_name, self.engine)  # type: ignore[attr-defined]
+        raise TemplateDoesNotExist(template_name)
+
+
+class KeptLoader(cached.Loader, _StrictLoader):
+    """Reads each file once."""
+
+
+def with_holes(source: str) -> str:
+    """The source with `{% field x %}` for `%x%`; template tags, such as `{%if%}`, are left alone."""
+    pieces = tag_re.split(source)
+    pieces[::2] = [_FIELD.sub(_hole, piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def _hole(match: re.Match[str]) -> str:
+    escaped, name = match.groups()
+    return f"%{name}%" if escaped else f"{{% field {name} %}}"
+
+
+def inline(html: str) -> str:
+    """The html with `<style>` inlined, except those marked `data-css-inline="keep"`. Fetches nothing.
+
+    css-inline walks the tree recursively, and 20,000 nested elements end the whole process: what comes from
+    outside has to have gone through `common.html.balance`.
+    """
+    return _inliner().inline(html)
+
+
+@lru_cache(maxsize=1)
+def _inliner() -> css_inline.CSSInliner:
+    return css_inline.CSSInliner(load_remote_stylesheets=False)
 
 
 class LetterEngine(Engine):
@@ -60,37 +202,41 @@ def known(folder: str, name: str) -> None:
         raise UnknownTemplate(f"There is no letter template “{name}”. There are: {', '.join(names)}.")
 
 
-def render(path: str, context: Mapping[str, Any], holes: Holes, own: Source | None = None) -> Drawn:
+def render(
+    path: str, context: Mapping[str, Any], holes: Placeholders, own: TemplateSource | None = None
+) -> RenderedParts:
     """The html of `path`, its styles inlined, and its text; or what the admin's own source makes of it.
 
     The subject is empty unless the admin's own source has one. Raises LetterError.
     """
     if own is not None:
-        return sandbox.render(path, own, context, holes)
+        return client.render(path, own, context, holes)
     html = _render(f"{path}.html", context, holes, autoescape=True)
     if path.startswith(f"{PAGES}/"):
-        return Drawn(html=html)
-    return Drawn(html=inline(html), text=usual_text(path, context, holes))
+        return RenderedParts(html=html)
+    return RenderedParts(html=inline(html), text=usual_text(path, context, holes))
 
 
-def usual_text(path: str, context: Mapping[str, Any], holes: Holes) -> str:
+def usual_text(path: str, context: Mapping[str, Any], holes: Placeholders) -> str:
     """The text that our own file makes. Raises LetterError."""
-    return tidy(_render(f"{path}.txt", context, holes, autoescape=False))
+    text = tidy(_render(f"{path}.txt", context, holes, autoescape=False))
+    # (The posts of an issue are wrapped when they become text, and some of their lines are to stay long.)
+    return _wrapped(text) if path.startswith(f"{MAILS}/") else text
 
 
-def usual_source(path: str) -> Source:
+def usual_source(path: str) -> TemplateSource:
     """The files of a template, as they are; a page has no text. Raises UnknownTemplate."""
     folder, _, name = path.partition("/")
     known(folder, name)
     file = Path(settings.LETTER_TEMPLATES_DIR) / f"{path}.html"
     text = file.with_suffix(".txt")
-    return Source(
+    return TemplateSource(
         html=file.read_text(encoding="utf-8"),
         text=text.read_text(encoding="utf-8") if text.is_file() else "",
     )
 
 
-def _render(name: str, context: Mapping[str, Any], holes: Holes, *, autoescape: bool) -> str:
+def _render(name: str, context: Mapping[str, Any], holes: Placeholders, *, autoescape: bool) -> str:
     try:
         return str(_template(name).render(LetterContext(dict(context), holes=holes, autoescape=autoescape)))
     except (TemplateSyntaxError, TemplateDoesNotExist) as error:
@@ -101,6 +247,12 @@ def tidy(text: str) -> str:
     """No blanks at line ends, at most one empty line in a row: template tags leave both."""
     lines = "\n".join(line.rstrip(" \t\r") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n"
+
+
+def _wrapped(text: str) -> str:
+    """Lines as long as those of posts; those of a list are indented."""
+    lines = (wrapped(line, indent="  " * line.startswith("- ")) or [""] for line in text.split("\n"))
+    return "\n".join(part for parts in lines for part in parts)
 
 
 def _names(folder: str) -> list[str]:
@@ -123,8 +275,8 @@ def engine_here(*, autoescape: bool) -> LetterEngine:
 
 @lru_cache(maxsize=8)
 def _engine(folder: str, autoescape: bool) -> LetterEngine:
-    files = ("delivery.rendering.loader.LetterLoader", [folder])
-    return LetterEngine(loaders=[("delivery.rendering.loader.KeptLoader", [files])], autoescape=autoescape)
+    files = ("delivery.rendering.engine.LetterLoader", [folder])
+    return LetterEngine(loaders=[("delivery.rendering.engine.KeptLoader", [files])], autoescape=autoescape)
 
 
 def fields_of(template: Template) -> Iterator[FieldNode]:

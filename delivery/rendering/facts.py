@@ -1,13 +1,53 @@
-"""What an issue is rendered from, copied out of the database: no template sees a model."""
+"""What an issue is rendered from, copied out of the database: no template sees a model. Pure.
+
+With it come the newsletter's theme and its own templates.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from delivery.rendering.sources import Source
-from delivery.rendering.themes import USUAL, ThemeFacts
 from feeds.parsing.entry import Entry
+
+LOGO_WIDTH = 120
+MOST_SUBJECT = 500
+MOST_HTML = 200_000
+MOST_TEXT = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemeFacts:
+    """Colours are #rrggbb, `logo_width` is in CSS pixels, `subject` is a pattern. Empty: the usual."""
+
+    accent: str = ""
+    background: str = ""
+    logo_url: str = ""
+    logo_alt: str = ""
+    logo_width: int = LOGO_WIDTH
+    header: str = ""
+    footer: str = ""
+    postal_address: str = ""
+    subject: str = ""
+
+
+USUAL = ThemeFacts()
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSource:
+    """The source of a letter's parts. An empty `subject` or `text` stands for the usual one."""
+
+    html: str
+    text: str = ""
+    subject: str = ""
+
+    def too_long(self) -> tuple[str, str] | None:
+        """The part that is longer than templates may be, and a sentence about it."""
+        for part, most in (("subject", MOST_SUBJECT), ("html", MOST_HTML), ("text", MOST_TEXT)):
+            if (size := len(getattr(self, part))) > most:
+                return part, f"it has {size:,} characters; a template may have {most:,}"
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +79,7 @@ class IssueFacts:
     n: int | None = None
     template: str = ""
     theme: ThemeFacts = USUAL
-    own: Mapping[str, Source] = field(default_factory=dict)
+    own: Mapping[str, TemplateSource] = field(default_factory=dict)
     # The subject that the newsletter's own code chose; and how many posts stand in it in full.
     subject: str = ""
     most_posts: int | None = None

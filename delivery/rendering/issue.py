@@ -1,17 +1,18 @@
 """Renders an issue once for everybody."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.utils import timezone, translation
 
 from common.text import one_line, shortened
 from delivery.rendering import engine, subjects
+from delivery.rendering.branding import look
+from delivery.rendering.errors import LetterError, Rendered
 from delivery.rendering.facts import IssueFacts
-from delivery.rendering.holes import Holes
 from delivery.rendering.languages import spoken
-from delivery.rendering.look import look
-from delivery.rendering.posts import Post, post, web_address
-from delivery.rendering.rendered import LetterError, Rendered
+from delivery.rendering.placeholders import Placeholders
+from delivery.rendering.posts import LetterPost, letter_html, post, web_address
 from delivery.rendering.shortening import ROOMS, WHOLE, Room, fair_share
 
 __all__ = ["IssueFacts", "Rendered", "render_issue"]
@@ -49,18 +50,19 @@ def usual_template(facts: IssueFacts) -> str:
 
 def _fitting(facts: IssueFacts, template: str) -> Rendered:
     elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
+    wholes = [letter_html(entry) for entry in facts.entries[: _in_full(facts, ROOMS[0])]]
     for room in ROOMS if elsewhere else WHOLE:
-        rendered = _rendered(facts, template, room)
+        rendered = _rendered(facts, template, room, wholes)
         if len(rendered.html.encode()) <= MAX_HTML:
             break
     return rendered
 
 
-def _rendered(facts: IssueFacts, template: str, room: Room) -> Rendered:
-    holes = Holes(facts.params)
+def _rendered(facts: IssueFacts, template: str, room: Room, wholes: Sequence[str]) -> Rendered:
+    holes = Placeholders(facts.params)
     title, subject = subjects.title(facts), facts.subject or subjects.subject(facts)
     path = f"{engine.ISSUES}/{template}"
-    context = _context(facts, title, subject, room)
+    context = _context(facts, title, subject, room, wholes)
     drawn = engine.render(path, context, holes, facts.own.get(path))
     return Rendered(
         title=title,
@@ -71,8 +73,10 @@ def _rendered(facts: IssueFacts, template: str, room: Room) -> Rendered:
     )
 
 
-def _context(facts: IssueFacts, title: str, subject: str, room: Room) -> dict[str, Any]:
-    posts = _posts(facts, room)
+def _context(
+    facts: IssueFacts, title: str, subject: str, room: Room, wholes: Sequence[str]
+) -> dict[str, Any]:
+    posts = _posts(facts, room, wholes)
     mentioned = tuple(
         shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :]
     )
@@ -99,24 +103,26 @@ def _in_full(facts: IssueFacts, room: Room) -> int:
     return max(1, min(facts.most_posts or room.posts, room.posts))
 
 
-def _posts(facts: IssueFacts, room: Room) -> tuple[Post, ...]:
+def _posts(facts: IssueFacts, room: Room, wholes: Sequence[str]) -> tuple[LetterPost, ...]:
     entries = facts.entries[: _in_full(facts, room)]
-    share = fair_share([len(entry.html) for entry in entries], room.html)
+    wholes = wholes[: len(entries)]
+    share = fair_share([len(whole) for whole in wholes], room.html)
     uncut = _UNCUT_BUDGET // len(entries)
     return tuple(
         post(
             entry,
+            whole=whole,
             share=share if web_address(entry.link) or facts.archive_url else uncut,
             most_media=room.media,
             zone=facts.zone,
             archive_url=web_address(facts.archive_url),
             newsletter_language=facts.language,
         )
-        for entry in entries
+        for entry, whole in zip(entries, wholes, strict=True)
     )
 
 
-def _preheader(posts: tuple[Post, ...]) -> str:
+def _preheader(posts: tuple[LetterPost, ...]) -> str:
     """What mail programs show after the subject."""
     if len(posts) == 1:
         return posts[0].excerpt

@@ -19,7 +19,7 @@ from django.template import (
 from django.template.base import Parser, Token
 from django.templatetags import i18n
 
-from delivery.rendering.holes import Holes
+from delivery.rendering.placeholders import Placeholders
 
 register = Library()
 
@@ -56,7 +56,7 @@ _FILTERS = (
 class LetterContext(Context):
     """A context that carries the letter's holes, out of the templates' reach."""
 
-    def __init__(self, values: dict[str, Any], *, holes: Holes, autoescape: bool) -> None:
+    def __init__(self, values: dict[str, Any], *, holes: Placeholders, autoescape: bool) -> None:
         super().__init__(values, autoescape=autoescape)
         self.holes = holes
 

@@ -10,13 +10,12 @@ from django.utils.translation import gettext, gettext_noop
 
 from common.text import one_line, shortened
 from delivery.rendering import engine
-from delivery.rendering.holes import Holes
+from delivery.rendering.branding import look
+from delivery.rendering.errors import LetterError, Rendered, UnknownTemplate
+from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
 from delivery.rendering.languages import spoken
-from delivery.rendering.look import look
-from delivery.rendering.rendered import LetterError, Rendered, UnknownTemplate
-from delivery.rendering.sources import Source
+from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.subjects import LONGEST
-from delivery.rendering.themes import USUAL, ThemeFacts
 
 Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 
@@ -58,7 +57,7 @@ def render_mail(
     language: str = "en",
     params: Mapping[str, str] | None = None,
     theme: ThemeFacts = USUAL,
-    own: Source | None = None,
+    own: TemplateSource | None = None,
 ) -> Rendered:
     """One of MAILS. Links that are not in the context come from the recipient's fields.
 
@@ -82,10 +81,10 @@ def _rendered(
     language: str,
     params: Mapping[str, str],
     theme: ThemeFacts,
-    own: Source | None,
+    own: TemplateSource | None,
 ) -> Rendered:
     subject = shortened(one_line(gettext(mail.subject) % values), LONGEST)
-    holes = Holes(params)
+    holes = Placeholders(params)
     shown = look(name=str(values["newsletter"]), language=language, params=params, theme=theme)
     context = {**values, "newsletter": shown, "subject": subject}
     drawn = engine.render(f"{engine.MAILS}/{template}", context, holes, own)

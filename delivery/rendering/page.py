@@ -10,12 +10,11 @@ from django.utils import timezone, translation
 from django.utils.safestring import mark_safe
 
 from delivery.rendering import engine
-from delivery.rendering.holes import Holes
+from delivery.rendering.branding import look
+from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
 from delivery.rendering.languages import DEFAULT, direction, spoken
-from delivery.rendering.look import look
-from delivery.rendering.page_posts import Post
-from delivery.rendering.sources import Source
-from delivery.rendering.themes import USUAL, ThemeFacts
+from delivery.rendering.page_posts import PagePost
+from delivery.rendering.placeholders import Placeholders
 
 ISSUE = "pages/issue"
 # Where the form comes to stand that a page ends with. (No post holds a comment: they are cleaned.)
@@ -49,7 +48,7 @@ class PageFacts:
     newsletter: str
     title: str
     published: datetime
-    posts: tuple[Post, ...]
+    posts: tuple[PagePost, ...]
     page_url: str
     archive_url: str
     issue_url: str
@@ -67,13 +66,13 @@ class PageFacts:
     later: Link | None = None
     is_open: bool = False
     is_listed: bool = True
-    own: Source | None = None
+    own: TemplateSource | None = None
 
 
 def render_page(facts: PageFacts) -> str:
     """The html, with FORM where the form belongs. Raises LetterError."""
     with translation.override(spoken(facts.reads)), timezone.override(ZoneInfo(facts.time_zone)):
-        return engine.render(ISSUE, _context(facts), Holes({}), facts.own).html
+        return engine.render(ISSUE, _context(facts), Placeholders({}), facts.own).html
 
 
 def _context(facts: PageFacts) -> dict[str, Any]:

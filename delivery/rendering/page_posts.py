@@ -1,4 +1,7 @@
-"""A post as pages show it. (A letter's costs more to make: it is cut to size and made text as well.)"""
+"""A post as pages show it: under its title, and within the screen.
+
+(A letter's costs more to make: it is cut to size and made text as well.)
+"""
 
 import re
 from collections.abc import Sequence
@@ -10,14 +13,19 @@ from urllib.parse import unquote, urlsplit
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from common.html import plain
+from common.html.clean import plain
 from common.text import one_line, shortened
 from delivery.rendering.addresses import web_address
 from delivery.rendering.languages import direction, direction_of, language_tag
-from delivery.rendering.page_html import for_page
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry, Media
 
+_HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
+_IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
+_TABLE = re.compile(r"(<table\b|</table>)")
+# A table too wide for the screen is moved by touch, or by keys, which needs a tab stop.
+_AROUND = {"<table": '<div class="wide" tabindex="0"><table', "</table>": "</table></div>"}
+LAST = 6
 MOST_MEDIA = 10
 # Of a page's heading for a post; the post's own headings come below it.
 TITLE_LEVEL = 2
@@ -26,6 +34,24 @@ PART = 3_000
 LONGEST_DESCRIPTION = 200
 MOST_TITLES = 20
 _PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
+
+
+def for_page(html: str, *, level: int) -> str:
+    """Its highest heading is of that level; what has no words for who cannot see it says so."""
+    if "<h" in html:
+        html = _under(html, level)
+    if "<img" in html:
+        html = _IMAGE.sub('<img alt=""', html)
+    if "<table" in html:
+        html = _TABLE.sub(lambda match: _AROUND[match[1]], html)
+    return html
+
+
+def _under(html: str, level: int) -> str:
+    # Each level that is used is one step below the last: no level is left out.
+    used = sorted({int(found[2]) for found in _HEADING.finditer(html)})
+    steps = {number: min(level + place, LAST) for place, number in enumerate(used)}
+    return _HEADING.sub(lambda match: f"{match[1]}{steps[int(match[2])]}", html)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +63,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class PagePost:
     """All addresses are of the web; `link` may be empty. `html` is safe; `is_cut` says that there is more.
 
     `language` is empty where the feed does not say; `direction` is that of the post's words.
@@ -64,7 +90,7 @@ class Post:
 class Shown:
     """The posts of an issue; `summary` and `picture` are for what shows a link to its page."""
 
-    posts: tuple[Post, ...]
+    posts: tuple[PagePost, ...]
     summary: str = ""
     picture: str = ""
 
@@ -86,12 +112,12 @@ def summary_of(entries: Sequence[Entry]) -> str:
     return shortened(one_line(" · ".join(titles)), LONGEST_DESCRIPTION)
 
 
-def post_of(stood: Entry, *, newsletter_language: str = "") -> Post:
+def post_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
     """The post of an entry whose html is clean."""
     return _post(stood, stood.html, TITLE_LEVEL, newsletter_language)
 
 
-def part_of(stood: Entry, *, newsletter_language: str = "") -> Post:
+def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
     """Its beginning, to stand under a title of its issue."""
     return _post(stood, shorten(stood.html, PART), TITLE_LEVEL + 1, newsletter_language)
 
@@ -109,16 +135,16 @@ def picture_of(stood: Entry) -> str:
     return next(filter(None, map(web_address, (*filter(None, (stood.image,)), *named, *inside))), "")
 
 
-def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Post:
+def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> PagePost:
     media = [medium for medium in stood.media if web_address(medium.url)]
     title = stood.title or stood.link or gettext("Untitled")
     language = language_tag(stood.language)
-    return Post(
+    return PagePost(
         title=title,
         link=web_address(stood.link),
         byline=", ".join(stood.authors),
         published=stood.published,
-        # Sanitised before it was stored (common.html.clean), once for letters and pages alike.
+        # Sanitised before it was stored (common.html.clean.clean), once for letters and pages alike.
         html=mark_safe(for_page(html, level=level + 1)),  # noqa: S308
         images=tuple(_images(stood, media)[:MOST_MEDIA]),
         files=tuple(File(one.url, _name(one)) for one in media if not one.is_image)[:MOST_MEDIA],

@@ -7,7 +7,9 @@ from html import escape, unescape
 
 from django.utils.text import Truncator
 
-from common.balancing import balance
+from common.html.balance import VOID
+from common.html.tags import VALUES
+from common.text import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,9 @@ class Room:
     media: int = 10
 
 
-# Tried in this order until the letter fits.
+# Tried in this order until the letter fits. The first cuts nothing that could fit at all.
 ROOMS = (
+    Room(100_000),
     Room(60_000),
     Room(30_000),
     Room(10_000, media=3),
@@ -30,7 +33,16 @@ ROOMS = (
 # For a letter with posts that stand nowhere else: they are not cut.
 WHOLE = ROOMS[:1]
 
-_TAG = re.compile(r"<[^<>]*>")
+# A post that is cut ends where one of these ends: a heading would stand over nothing.
+_BLOCKS = words(
+    "p li ul ol dl dd blockquote pre table tr figure div section article aside details center address"
+)
+# At least so much of what fits is kept; a longer block is cut inside.
+_LEAST = 1 / 3
+_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*){VALUES}>")
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_SENTENCE_END = re.compile(r"[.!?…]['\"”’»)]*(?=\s)|[。！？]")
+_HALF_ENTITY = re.compile(r"&[#\w]{0,10}\Z")
 
 
 def fair_share(sizes: Sequence[int], budget: int) -> int:
@@ -45,15 +57,89 @@ def fair_share(sizes: Sequence[int], budget: int) -> int:
 
 
 def shorten(html: str, size: int) -> str:
-    """The beginning of the html, about `size` characters with its tags, which are all closed."""
+    """The beginning of balanced html, at most `size` characters with its tags, which are all closed.
+
+    It ends where a block ends. Where that would leave little of it, it ends inside the block, after a
+    sentence or a word, with an ellipsis.
+    """
     if len(html) <= size:
         return html
-    letters = len(_TAG.sub("", html))
-    wanted = letters * size // len(html)
-    cut = balance(Truncator(html).chars(wanted, html=True)) if wanted > 1 else ""
-    return cut if len(cut) <= 2 * size else f"<p>{escape(_only_text(html, size))}</p>"
+    walk = _Walk(html, size)
+    block, inside = walk.after_block, walk.inside
+    if inside is None or (block is not None and len(block) >= size * _LEAST):
+        inside = block
+    return str(inside) if inside is not None else _only_text(html, size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Html up to a position, an ellipsis or none, and the elements that are open there."""
+
+    html: str
+    position: int
+    open_elements: tuple[str, ...]
+    ellipsis: str = ""
+
+    def __len__(self) -> int:
+        return self.position
+
+    def __str__(self) -> str:
+        closing = "".join(f"</{name}>" for name in reversed(self.open_elements))
+        return self.html[: self.position].rstrip() + self.ellipsis + closing
+
+
+class _Walk:
+    """Goes through the tags as far as the size allows; notes the last places where the html may end."""
+
+    def __init__(self, html: str, size: int) -> None:
+        self.after_block: _Cut | None = None
+        self.inside: _Cut | None = None
+        self._html, self._size = html, size
+        self._open: list[str] = []
+        position = 0
+        for tag in _TAG.finditer(html):
+            self._text(position, tag.start())
+            position = tag.end()
+            if position > size:
+                return
+            self._tag(tag)
+        self._text(position, len(html))
+
+    def _closings(self) -> int:
+        return sum(len(name) + len("</>") for name in self._open)
+
+    def _tag(self, tag: re.Match[str]) -> None:
+        name = tag["name"]
+        if tag["end"]:
+            if self._open and self._open[-1] == name:
+                self._open.pop()
+            if name in _BLOCKS and tag.end() + self._closings() <= self._size:
+                self.after_block = self._cut(tag.end())
+        elif name not in VOID:
+            self._open.append(name)
+        elif name == "br" and tag.start() + self._closings() <= self._size:
+            self.after_block = self._cut(tag.start())
+
+    def _text(self, start: int, end: int) -> None:
+        """Of text that does not fit whole, the last sentence, else the last word, else the last character."""
+        most = max(start, min(end, self._size - self._closings() - len(" …")))
+        if not self._html[start:most].strip():
+            return
+        if most == end:
+            self.inside = self._cut(end, "…")
+            return
+        text = _HALF_ENTITY.sub("", self._html[start:most])
+        sentence = max((match.end() for match in _SENTENCE_END.finditer(text)), default=0)
+        if sentence * 2 >= len(text):
+            self.inside = self._cut(start + sentence, " …")
+        else:
+            word = text.rstrip().rfind(" ")
+            self.inside = self._cut(start + (word if word > 0 else len(text)), "…")
+
+    def _cut(self, position: int, ellipsis: str = "") -> _Cut:
+        return _Cut(self._html, position, tuple(self._open), ellipsis)
 
 
 def _only_text(html: str, size: int) -> str:
-    """For html that is nearly all tags, such as a thousand images."""
-    return Truncator(unescape(_TAG.sub(" ", html))).chars(size)
+    """For html that begins with more tags than fit: `size` characters before they are escaped."""
+    return f"<p>{escape(Truncator(unescape(_ANY_TAG.sub(' ', html))).chars(size))}</p>"

@@ -1,14 +1,19 @@
 """What a report about a letter means, and what follows from it for the address."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 
+from delivery.rules.meaning import Concern
+from delivery.rules.server_words import meaning
+
 # Soft bounces (mailbox full, host away for days) on so many different days within so long suppress.
 SOFT_BOUNCE_DAYS = 3
 SOFT_WINDOW = timedelta(days=30)
+# So do so many letters in a row, over so long at least: a monthly newsletter never has as many days.
+SOFT_LETTERS = 3
+SOFT_LETTERS_LEAST = timedelta(days=14)
 # Large providers have answered 5.1.1 for valid addresses for hours: with so many hard bounces of a domain
 # within the hour, and more than this share of what it answered, none of them counts until a person looked.
 FLOOD_LEAST = 10
@@ -18,7 +23,7 @@ FLOOD_WINDOW = timedelta(hours=1)
 FLOOD_LETTERS = 1000
 
 
-class Kind(StrEnum):
+class BounceKind(StrEnum):
     """What a report says of one recipient, from what concerns us most to what does least."""
 
     COMPLAINT = "complaint"
@@ -32,71 +37,34 @@ class Kind(StrEnum):
 
 
 # RFC 3464 §2.3.3.
-_ARRIVED = frozenset({"delivered", "relayed", "expanded"})
-# RFC 3463 §3.2 and RFC 7505 §4.2: the address is wrong, or is none. 5.1.7 and 5.1.8 are about the sender.
-_NO_SUCH_ADDRESS = frozenset({"5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.6", "5.1.10"})
-# About us or this letter (RFC 3463 §3.7 and §3.8, and too large): says nothing of the address.
-_ABOUT_US = re.compile(r"5\.[67]\.[0-9]+|5\.1\.[78]|5\.2\.3|5\.3\.4")
-# Some servers use the vague ones for a sender that they do not like.
-_VAGUE = frozenset({"5.1.0", "5.1.4"})
-_OF_SENDER = re.compile(r"\bsender\b|\bfrom\b", re.IGNORECASE)
-_CODE = re.compile(r"(?<![0-9.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])")
-
-_FULL = re.compile(
-    r"\bquota\b|\bfull\b|over ?(?:the )?limit|insufficient (?:disk|storage|space)|too quickly", re.IGNORECASE
-)
-_REFUSED = re.compile(
-    r"\bspam|block(?:ed|list)|black ?list|\bDMARC|\bSPF\b|\bDKIM|reputation|policy|unsolicited", re.IGNORECASE
-)
-_NOBODY = re.compile(
-    r"(?:user|mailbox|recipient|account|address)\b.{0,40}\b"
-    r"(?:unknown|not found|does(?: not|n't) exist|unavailable|disabled|inactive|invalid|no longer)"
-    r"|(?:unknown|no such|invalid|nonexistent) (?:local )?(?:user|mailbox|recipient|account|address|person)",
-    re.IGNORECASE,
-)
+_ARRIVED = frozenset({"delivered", "relayed", "expanded", "deliverable"})
+# SendGrid and Postfix have words of their own for it. No word counts as failed.
+_FAILED = frozenset({"failed", "", "expired", "undeliverable"})
+_BY_CONCERN = {
+    Concern.ADDRESS: BounceKind.HARD,
+    Concern.MAILBOX: BounceKind.SOFT,
+    Concern.US: BounceKind.POLICY,
+    Concern.LETTER: BounceKind.POLICY,
+    # The sending host has given up. The address may be fine tomorrow.
+    Concern.NOBODY: BounceKind.SOFT,
+}
 
 
-def kind_of(*, action: str, status: str, diagnostic: str) -> Kind:
+def kind_of(*, action: str, status: str, diagnostic: str) -> BounceKind:
     """A recipient's fields of a delivery status notification. An empty action counts as failed."""
     action = action.lower()
     if action in _ARRIVED:
-        return Kind.ARRIVED
+        return BounceKind.ARRIVED
     if action == "delayed":
-        return Kind.DELAYED
-    if action not in ("failed", ""):
-        return Kind.UNKNOWN
-    return _of_failure(precise(status, diagnostic), diagnostic)
-
-
-def precise(status: str, diagnostic: str) -> str:
-    """The enhanced code; the one in the server's words where the status itself says only “failed”."""
-    match = _CODE.match(status.strip())
-    own = match[1] if match else ""
-    if own and not own.endswith(".0.0"):
-        return own
-    said = _CODE.search(diagnostic)
-    return said[1] if said else own
-
-
-def _of_failure(status: str, diagnostic: str) -> Kind:
-    if status in _NO_SUCH_ADDRESS:
-        return Kind.HARD
-    if _ABOUT_US.fullmatch(status):
-        return Kind.POLICY
-    # 4.x.x: the sending host has given up. The address may be fine tomorrow.
-    if status.startswith("4.") or status == "5.2.2" or _FULL.search(diagnostic):
-        return Kind.SOFT
-    if _REFUSED.search(diagnostic):
-        return Kind.POLICY
-    return Kind.HARD if _NOBODY.search(diagnostic) else Kind.SOFT
+        return BounceKind.DELAYED
+    if action not in _FAILED:
+        return BounceKind.UNKNOWN
+    return _BY_CONCERN[meaning(diagnostic, status=status).concern]
 
 
 def is_no_such_address(status: str, said: str) -> bool:
-    """Whether a server's own refusal of a recipient says that there is no such address.
-
-    By its code alone: words without one are too often about us.
-    """
-    return status in _NO_SUCH_ADDRESS and not (status in _VAGUE and _OF_SENDER.search(said))
+    """Whether a server's own refusal of a recipient says that nothing will ever arrive there."""
+    return meaning(said, status=status).concern is Concern.ADDRESS
 
 
 class Act(StrEnum):
@@ -109,12 +77,14 @@ class Act(StrEnum):
 class History:
     """What the ledger knows beside the report. The counts include the report itself.
 
+    `soft_row`: over how long the last SOFT_LETTERS letters bounced softly, if all of them did.
     `confirmed_since`: the reader has confirmed after that letter went out. `known`: that this letter bounced
     has been dealt with. `domain_hard` and `domain_answered`: of the domain's last letters, those that bounced
     hard within FLOOD_WINDOW, and all that had an answer. `domain_held`: a person is asked about the domain.
     """
 
     soft_days: frozenset[date] = frozenset()
+    soft_row: timedelta | None = None
     confirmed_since: bool = False
     known: bool = False
     domain_hard: int = 0
@@ -122,16 +92,16 @@ class History:
     domain_held: bool = False
 
 
-def act(kind: Kind, history: History) -> tuple[Act, str]:
+def act(kind: BounceKind, history: History) -> tuple[Act, str]:
     """What to do, and the sentence about it for people."""
-    if kind is Kind.COMPLAINT:
+    if kind is BounceKind.COMPLAINT:
         return Act.SUPPRESS, "Marked as spam by the reader."
-    if kind not in (Kind.HARD, Kind.SOFT):
+    if kind not in (BounceKind.HARD, BounceKind.SOFT):
         return Act.RECORD, _RECORDED.get(kind, "Recorded only.")
     if history.confirmed_since:
         return Act.RECORD, "Recorded only: the reader has confirmed since that letter."
-    if kind is Kind.SOFT:
-        return _soft(len(history.soft_days))
+    if kind is BounceKind.SOFT:
+        return _soft(len(history.soft_days), history.soft_row)
     if history.known:
         return Act.RECORD, "Recorded only: it was known already that this letter came back."
     if history.domain_held or is_flood(history.domain_hard, history.domain_answered):
@@ -144,15 +114,17 @@ NOTHING_ARRIVES = "Nothing arrives at this address."
 LET_BE = "Let be by hand."
 ABOUT_OUR_MAIL = "Recorded only: it says something about our mail, not about the address."
 _RECORDED = {
-    Kind.POLICY: ABOUT_OUR_MAIL,
-    Kind.DELAYED: "Recorded only: the server goes on trying.",
-    Kind.UNKNOWN: "Recorded only: no program could say what it means.",
+    BounceKind.POLICY: ABOUT_OUR_MAIL,
+    BounceKind.DELAYED: "Recorded only: the server goes on trying.",
+    BounceKind.UNKNOWN: "Recorded only: no program could say what it means.",
 }
 
 
-def _soft(days: int) -> tuple[Act, str]:
+def _soft(days: int, row: timedelta | None) -> tuple[Act, str]:
     if days >= SOFT_BOUNCE_DAYS:
         return Act.SUPPRESS, f"Bounced on {days} days within {SOFT_WINDOW.days}."
+    if row is not None and row >= SOFT_LETTERS_LEAST:
+        return Act.SUPPRESS, f"The last {SOFT_LETTERS} letters bounced, over {row.days} days."
     return Act.RECORD, f"Recorded: day {days} of {SOFT_BOUNCE_DAYS} within {SOFT_WINDOW.days} days."
 
 
@@ -161,13 +133,13 @@ def is_flood(hard: int, answered: int) -> bool:
     return hard >= FLOOD_LEAST and hard > answered * FLOOD_SHARE
 
 
-def worst(kinds: Iterable[Kind]) -> Kind:
+def worst(kinds: Iterable[BounceKind]) -> BounceKind:
     """The one that concerns us most; UNKNOWN of none."""
-    order = list(Kind)
-    return min(kinds, key=order.index, default=Kind.UNKNOWN)
+    order = list(BounceKind)
+    return min(kinds, key=order.index, default=BounceKind.UNKNOWN)
 
 
-def mildest(kinds: Iterable[Kind]) -> Kind:
+def mildest(kinds: Iterable[BounceKind]) -> BounceKind:
     """The one that concerns us least; UNKNOWN of none."""
-    order = list(Kind)
-    return max(kinds, key=order.index, default=Kind.UNKNOWN)
+    order = list(BounceKind)
+    return max(kinds, key=order.index, default=BounceKind.UNKNOWN)

@@ -1,6 +1,8 @@
-"""How much one worker may claim from a lane now, and for serial lanes the order."""
+"""How much one worker may claim from a lane now: its share of the connections, less in a lane that was told
+to slow down, and one at a time, in order, in a serial lane.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,6 +11,10 @@ CLAIM_SECONDS = 30
 # What one connection is expected to send in a second at the least.
 EXPECTED_RATE = 1
 HEAD_WAITS = timedelta(hours=1)
+# A server that goes away refuses some connections before the others are gone: within so long.
+GOING_AWAY = timedelta(seconds=10)
+# After so long without a refusal a few more are tried.
+QUIET = timedelta(minutes=5)
 
 
 def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
@@ -46,3 +52,35 @@ def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
 def _is_passed(message: Queued, now: datetime) -> bool:
     waits = message.state == "deferred" or message.due_at > now
     return waits and now - message.created_at >= HEAD_WAITS
+
+
+def share(concurrency: int, others: Collection[int]) -> int:
+    """How many connections are mine, with what the `others` hold now: a fair part of what they leave.
+
+    In sum there are never more than `concurrency`. Who comes new gets what is free; the others shrink to
+    their fair part when they ask next, and then the new one has its own.
+    """
+    fair = -(-concurrency // (len(others) + 1))
+    return max(min(fair, concurrency - sum(others)), 0)
+
+
+def wider(connections: int) -> int:
+    """How many are tried next, of a server that took so many: one more, or a quarter."""
+    return connections + max(connections // 4, 1)
+
+
+def slowed(count: int, failures: int) -> int:
+    """How many may be claimed at a time, of `count` in good days, after so many failures in a row.
+
+    Half as many for each failure, but always one, with which the lane finds out how it stands.
+    """
+    return max(count >> min(failures, 30), min(count, 1))
+
+
+def after_success(failures: int, *, serial: bool, is_idle: bool) -> int:
+    """The failures that are left when what was claimed in this state has arrived.
+
+    One fewer, so that each claim is twice the last. None where only one goes at a time, or where nothing
+    waits any more.
+    """
+    return 0 if serial or is_idle else max(failures - 1, 0)

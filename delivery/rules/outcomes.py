@@ -84,7 +84,7 @@ def lane_pause(
     return max(rest, min(retry_at, now + LANE_LONGEST_AS_TOLD)) if retry_at is not None else rest
 
 
-class Standing(NamedTuple):
+class RecipientStatus(NamedTuple):
     """How the subscription behind a delivery stands when it is claimed. None: there is none any more.
 
     `paused`: until when the reader wants no letters, in words.
@@ -105,7 +105,7 @@ STAYED = "They came back before it was sent."
 FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome"})
 
 
-def cancel_reason(standing: Standing) -> str:
+def cancel_reason(standing: RecipientStatus) -> str:
     """Why a claimed delivery must not go out after all; empty when it may."""
     if standing.suppressed:
         return "The address is on the suppression list."

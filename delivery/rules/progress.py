@@ -58,7 +58,7 @@ def time_left(counts: Counts, per_minute: int) -> timedelta | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SentStretch:
     """A bar of the chart: how many letters arrived in the `minutes` from `start` on."""
 
     start: datetime
@@ -66,7 +66,7 @@ class Stretch:
     count: int
 
 
-def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[Stretch]:
+def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[SentStretch]:
     """Letters per minute, or per so many minutes that the whole span fits; empty stretches included.
 
     `by_minute` names minutes in which letters arrived, in order.
@@ -80,7 +80,7 @@ def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[Stretch]:
     counts = [0] * (int((last - start) / width) + 1)
     for moment, count in rows:
         counts[int((moment - start) / width)] += count
-    return [Stretch(start + place * width, minutes, count) for place, count in enumerate(counts)]
+    return [SentStretch(start + place * width, minutes, count) for place, count in enumerate(counts)]
 
 
 def _width(first: datetime, last: datetime) -> int:

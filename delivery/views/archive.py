@@ -14,13 +14,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from common.text import one_line
+from delivery.letters.pages import issue_page
 from delivery.models import Issue
-from delivery.services.pages import issue_page
+from delivery.views.cache_headers import kept
 from delivery.views.issues import issue_or_404, newsletter_or_404, published
-from delivery.views.keeping import kept
+from delivery.views.newsletter import sign_up_form
 from delivery.views.posts import shown_of
-from delivery.views.subscribe_form import sign_up_form
-from subscriptions.views.security import POLICY, page
+from subscriptions.views.pages import POLICY, page
 
 ON_A_PAGE = 50
 # Fewer are read through as fast as searched.

@@ -3,22 +3,26 @@
 import base64
 import binascii
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 from anymail.exceptions import AnymailWebhookValidationFailure
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import BadRequest, ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
+from common.body_limits import takes_body
+from delivery.bounces.esp_events import accounts_with
 from delivery.channels.email.esp.services import ALIASES, SERVICES
 from delivery.channels.email.esp.settings import EspSettings
-from delivery.services.webhook_events import accounts_with
 
 log = logging.getLogger(__name__)
+
+# Services tell of up to some thousand letters at once.
+LARGEST = 2 * 1024 * 1024
 
 # What those views want that check a signature besides the password, by anymail's names.
 _SIGNED_WITH = {
@@ -30,6 +34,7 @@ _SIGNED_WITH = {
 }
 
 
+@takes_body(LARGEST)
 @csrf_exempt
 def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
     """Hands what the service says to anymail's view for it, which sends the signal."""
@@ -50,6 +55,8 @@ def _answered(request: HttpRequest, backend: str, accounts: Sequence[EspSettings
         try:
             view = _view_class(backend)(**_keys(backend, account))
             view.setup(request)
+            for reading in ("run_validators", "parse_events"):
+                setattr(view, reading, _well_formed(getattr(view, reading)))
             answer: HttpResponseBase = view.dispatch(request)
             return answer
         except AnymailWebhookValidationFailure as error:
@@ -58,6 +65,23 @@ def _answered(request: HttpRequest, backend: str, accounts: Sequence[EspSettings
             log.warning("a webhook cannot be answered: %s", type(error).__name__, extra={"esp": backend})
             raise Http404 from error
     raise failure or Http404
+
+
+def _well_formed(read: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Reading that refuses what it cannot make sense of (400). With a 500 the service would try it again.
+
+    Nothing of ours is asked while anymail reads: its views take the body apart, and trust its shape.
+    """
+
+    def reading(request: HttpRequest) -> Any:
+        try:
+            return read(request)
+        except ImproperlyConfigured:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError):
+            raise BadRequest("The body is not what this service tells.") from None
+
+    return reading
 
 
 def _view_class(backend: str) -> Any:

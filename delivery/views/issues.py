@@ -4,9 +4,9 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
-from common.prepared import Prepared
+from common.db.prepared import Prepared
+from delivery.letters.pages import with_surroundings
 from delivery.models import Issue
-from delivery.services.pages import with_surroundings
 from subscriptions.models import Subscribable
 
 WITH_PAGES = Prepared(lambda name: Subscribable.objects.with_pages().named(name))

@@ -1,11 +1,17 @@
-"""The built-in mailbox: letters that were kept here because there is no mail server yet."""
+"""The built-in mailbox: letters that were kept here because there is no mail server yet, taken
+apart to show.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from functools import wraps
 from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.views.decorators import staff_member_required
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -13,8 +19,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
 from delivery.models import MailboxMessage
-from delivery.views.opened import Opened, opened
-from subscriptions.views.security import page
+from subscriptions.views.pages import page
 
 ON_A_PAGE = 50
 # A letter is somebody else's html: no script, no origin, no form; its links open in a tab of their own.
@@ -24,18 +29,57 @@ SANDBOX = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Headers in their order; html and text as their parts say, empty where there is none."""
+
+    headers: tuple[tuple[str, str], ...]
+    html: str
+    text: str
+
+
+def opened(raw: bytes) -> Opened:
+    """Never raises for what a message holds: it shows what can be read."""
+    message: EmailMessage = message_from_bytes(raw, policy=policy.default)
+    headers = tuple((name, str(value)) for name, value in message.items())
+    return Opened(headers=headers, html=_part(message, "html"), text=_part(message, "plain"))
+
+
+def _part(message: EmailMessage, sort: str) -> str:
+    part = message.get_body(preferencelist=(sort,))
+    if part is None:
+        return ""
+    try:
+        return str(part.get_content())
+    except (LookupError, ValueError, KeyError):
+        return bytes(part.get_payload(decode=True) or b"").decode("utf-8", "replace")
+
+
 def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Only where the program runs embedded, and only for staff."""
+    """Only where the program runs embedded, and only for staff who may see deliveries and subscribers."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.EMBEDDED:
             raise Http404
-        response = staff_member_required(view)(request, *args, **kwargs)
+        response = staff_member_required(permitted(view))(request, *args, **kwargs)
         response.headers["Cache-Control"] = "no-store"
         return response
 
     return require_safe(wrapped)
+
+
+def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A letter holds its reader's address, and keys that act for them."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        for what in ("delivery.{}_delivery", "subscriptions.{}_subscription"):
+            if not any(request.user.has_perm(what.format(word)) for word in ("view", "change")):
+                raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    return wrapped
 
 
 @embedded_staff

@@ -1,23 +1,25 @@
-"""A newsletter's page: what it is, how often it comes, the latest issues, and the form."""
+"""A newsletter's page: what it is, how often it comes, the latest issues, and the form, which issues end
+with.
+"""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from delivery.views.cache_headers import kept
 from delivery.views.issues import newsletter_or_404, published
-from delivery.views.keeping import kept
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
-from subscriptions.forms import SignUpForm
+from subscriptions.branding import brand_of
+from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
-from subscriptions.services.signing_up import is_open
-from subscriptions.showing import brand_of
-from subscriptions.views.focus import focus_on_error
+from subscriptions.subscribers.sign_up import is_open
+from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.security import page
-from subscriptions.views.taking import take
+from subscriptions.views.sign_up import take
 
 # Issues on the page: the newest in part, the others by name.
 ISSUES = 6
@@ -36,7 +38,7 @@ def newsletter(request: HttpRequest, name: str) -> HttpResponse:
         return kept(shown, seconds=KEPT_SECONDS)
     if not is_open(subscribable):
         return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
-    form = SignUpForm(request.POST, subscribables=[subscribable])
+    form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
         return take(request, form, How.PAGE)
     focus_on_error(form)
@@ -68,3 +70,9 @@ def _siblings(subscribable: Subscribable) -> list[dict[str, object]]:
     listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
     open_ = (each for each in listed[:MOST_SIBLINGS] if is_open(each))
     return [{"newsletter": each, "rhythm": rhythm(each)} for each in open_]
+
+
+def sign_up_form(newsletter: Subscribable) -> str:
+    """Its html. It may be kept for as long as a page may."""
+    context = {"newsletter": newsletter, "form": SignUpForm(subscribables=[newsletter]), "is_below": True}
+    return render_to_string("pages/_form.html", context)

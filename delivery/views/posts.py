@@ -2,13 +2,13 @@
 
 from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.rendering.page_posts import File, Post, Shown, part_of, picture_of, shown, summary_of
+from delivery.rendering.page_posts import File, PagePost, Shown, part_of, picture_of, shown, summary_of
 from delivery.views.issues import published
 from feeds.parsing.entry import Entry
+from subscriptions.branding import Latest
 from subscriptions.models import Subscribable
-from subscriptions.showing import Latest
 
-__all__ = ["File", "Post", "Shown", "latest_of", "part_of_issue", "shown_of"]
+__all__ = ["File", "PagePost", "Shown", "latest_of", "part_of_issue", "shown_of"]
 
 # Posts of the latest issue that stand on a newsletter's page.
 FEW = 3

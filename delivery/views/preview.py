@@ -8,11 +8,11 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.urls import reverse
 
+from delivery.letters.preview import Preview
 from delivery.rendering.page import FORM
 from delivery.rendering.schemes import by_day, by_night
-from delivery.services.previewing import Preview
-from delivery.views.look import stylesheet_of
-from delivery.views.subscribe_form import sign_up_form
+from delivery.views.branding import stylesheet_of
+from delivery.views.newsletter import sign_up_form
 from subscriptions.models import Subscribable
 
 STYLESHEET = "feedletter/site.css"

@@ -20,12 +20,12 @@ from common.text import one_line, without_controls
 from delivery.links import issue_url
 from delivery.models import Issue
 from delivery.rendering.languages import language_tag
+from delivery.views.cache_headers import kept
 from delivery.views.issues import newsletter_or_404, published
-from delivery.views.keeping import kept
-from delivery.views.posts import Post, Shown, shown_of
+from delivery.views.posts import PagePost, Shown, shown_of
+from subscriptions.branding import Brand, brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
-from subscriptions.showing import Brand, brand_of
 
 IN_THE_FEED = 20
 KEPT_SECONDS = 300
@@ -130,16 +130,16 @@ def _etag(newsletter: Subscribable, issues: Sequence[Issue], brand: Brand) -> st
     return quote_etag(hashlib.sha256(repr(told).encode()).hexdigest()[:32])
 
 
-def _content(posts: Sequence[Post]) -> SafeString:
+def _content(posts: Sequence[PagePost]) -> SafeString:
     return format_html_join(
         "\n", "<h2>{}</h2>\n{}{}", ((_title(post), _pictures(post), post.html) for post in posts)
     )
 
 
-def _title(post: Post) -> str:
+def _title(post: PagePost) -> str:
     return format_html('<a href="{}">{}</a>', post.link, post.title) if post.link else post.title
 
 
-def _pictures(post: Post) -> SafeString:
+def _pictures(post: PagePost) -> SafeString:
     rows = ((image.url, image.words) for image in post.images)
     return format_html_join("", '<p><img src="{}" alt="{}"></p>\n', rows)

@@ -13,34 +13,29 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin import ServiceAdmin
-from common.admin_html import facts, listed, moment_of, when
-from common.api.scopes import SCOPES, WRITE
+from common.admin.html import facts, listed, moment_of, when
+from common.admin.model_admin import ServiceAdmin
+from common.api.permissions import may_hand_on
+from common.api.scopes import SCOPES
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from common.text import counted
+from feedletter_site.api_urls import router
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
 
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked"))
-# Whose permission in the admin goes with which half of the scopes.
-AREAS = {
-    "feeds": ("feeds.view_feed", "feeds.change_feed"),
-    "newsletters": ("subscriptions.view_subscribable", "subscriptions.change_subscribable"),
-    "subscribers": ("subscriptions.view_subscription", "subscriptions.change_subscription"),
-    "sending": ("delivery.view_delivery", "delivery.change_issue"),
-}
 
 
 def scopes_for(user: Any) -> list[tuple[str, str]]:
-    """What a person may hand on: no more than they may do themselves."""
+    """What a person may hand on: the scopes behind which there is nothing that they may not do themselves."""
     return [(scope, f"{scope} – {told}") for scope, told in SCOPES.items() if _may(user, scope)]
 
 
 def _may(user: Any, scope: str) -> bool:
     area, _, verb = scope.partition(":")
-    view, change = AREAS[area]
-    return bool(user.has_perm(change) or (verb != WRITE and user.has_perm(view)))
+    views: list[Any] = [view for _, view, _ in router.registry]
+    return all(may_hand_on(user, view, verb) for view in views if view.area == area)
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -19,7 +19,7 @@ NO_KEY = "Give the token as “Authorization: Bearer KEY”."
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`request.auth` is the token. Nobody's permissions come with it: its scopes are all it has."""
+    """`request.auth` is the token. Its scopes are all it has, and who made it must have as much."""
 
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ApiToken] | None:
         scheme, _, key = request.headers.get("Authorization", "").partition(" ")

@@ -7,8 +7,8 @@ from typing import Any
 
 from feeds.models import Feed
 from subscriptions.models import Subscribable
-from subscriptions.services.defining import define_subscribable
-from subscriptions.services.subscribing import subscribe
+from subscriptions.newsletters.define import define_subscribable
+from subscriptions.subscribers.admin_changes import subscribe
 
 NAMES = (
     "Ada Lindqvist",

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from delivery.services.completing import complete_due
-from delivery.services.sending import send_due
-from feeds.services.polling import poll_due
-from subscriptions.services.assigning import assign_final
+from delivery.engine.send_pass import send_due
+from delivery.issues.complete import complete_due
+from feeds.polling.poll import poll_due
+from subscriptions.collections.assign import assign_final
 
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 WEEKS = 5

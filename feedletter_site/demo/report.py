@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common.tables import Row, table
+from common.cli.tables import Row, table
 from delivery.models import Delivery, Issue, IssueItem
 from feedletter_site.demo.blog import LIVE_EVERY
 from feedletter_site.demo.content import CORRECTED, WITHDRAWN

@@ -6,13 +6,13 @@ from datetime import date, datetime
 
 from common.clock import utcnow
 from feedletter_site.management.commands.up import plan
-from feedletter_site.supervisor import Plan
+from feedletter_site.supervisor import ProcessPlan
+from feeds.adding.edit import alter_feed
 from feeds.models import Feed
-from feeds.services.editing import alter_feed
-from feeds.services.polling import request_poll
+from feeds.polling.poll import request_poll
 
 
-def serving_plan(bind: str, *, blog_port: int, today: date, live_from: datetime) -> Plan:
+def serving_plan(bind: str, *, blog_port: int, today: date, live_from: datetime) -> ProcessPlan:
     """What the supervisor keeps running."""
     blog = [sys.executable, "-m", "feedletter_site.demo.server"]
     blog += [str(blog_port), today.isoformat(), live_from.isoformat()]

@@ -1,3 +1,4 @@
 from feedletter_site.models.api_token import ApiToken
+from feedletter_site.models.vitals import Counted, Stage
 
-__all__ = ["ApiToken"]
+__all__ = ["ApiToken", "Counted", "Stage"]

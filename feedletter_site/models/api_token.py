@@ -6,7 +6,7 @@ from django.utils import timezone
 
 
 class ApiToken(models.Model):
-    """Good for its scopes until it expires or is revoked, and while whoever made it is active staff."""
+    """Good for its scopes until it expires or is revoked, as far as whoever made it may still do the same."""
 
     name = models.CharField(max_length=100, help_text="What uses it, such as “shop” or “backup script”.")
     # The beginning of the key, by which it is found; the rest is known as a digest (hex SHA-256) only.

@@ -14,21 +14,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 
-from common.admin_html import ago, when
-from common.admin_refusals import add_refusal
+from common.admin.html import ago, when
+from common.admin.refusals import add_refusal
 from common.clock import utcnow
-from common.redirects import keeps_secrets
+from common.net.redirects import keeps_secrets
 from common.text import counted
+from feeds.adding.add import add_feed
+from feeds.adding.candidates import Candidate
+from feeds.adding.discover import Discovery, discover
+from feeds.adding.preview import NoPreview, PostPreview, Preview, preview, preview_of
 from feeds.admin.adding_forms import AddressForm, ChoiceForm, defaults
 from feeds.admin.words import tell
+from feeds.credentials import split_address
 from feeds.models import Feed
+from feeds.polling.poll import poll_feed
 from feeds.rules.finality import MINUTE, Timing
-from feeds.services.adding import add_feed
-from feeds.services.candidates import Candidate
-from feeds.services.credentials import split_address
-from feeds.services.discovering import Discovery, discover
-from feeds.services.polling import poll_feed
-from feeds.services.previewing import NoPreview, PostPreview, Preview, preview, preview_of
 
 OK = 200
 CARRIED = (IS_POPUP_VAR, TO_FIELD_VAR)
@@ -244,7 +244,7 @@ def _shown(post: PostPreview) -> dict[str, Any]:
         "post": post,
         "title": post.title or post.link or "Untitled",
         "facts": " · ".join(filter(None, facts)),
-        # Made safe by common.html.clean.
+        # Made safe by common.html.clean.clean.
         "excerpt": SafeString(post.excerpt),
         "note": ANNOUNCE.get(post.announce, ""),
     }

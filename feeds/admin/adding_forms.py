@@ -12,12 +12,12 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
+from feeds.addresses import MAX_URL
 from feeds.admin.tagging import TagsField
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH
 from feeds.rules.facts import Adding
 from feeds.rules.finality import Timing
-from feeds.services.adding import MAX_URL
 
 MAX_SECRET = 2000
 LAST = 3

@@ -14,14 +14,14 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from common.clock import utcnow
-from common.panels import Action
+from common.ports.panels import Action
 from common.text import counted
+from feeds.adding.edit import alter_feed, alter_feeds, start_over
 from feeds.admin.tagging import AddTags, RemoveTags, add_tags, remove_tags
 from feeds.admin.words import tell
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH
-from feeds.services.editing import alter_feed, alter_feeds, start_over
-from feeds.services.polling import poll_feed, request_poll
+from feeds.polling.poll import poll_feed, request_poll
 
 READ_AT_ONCE = 5
 # More would not fit into what a message may be.

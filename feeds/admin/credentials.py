@@ -6,8 +6,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from feeds.credentials import MAX_NAME, MAX_VALUE, checked_credentials, kind_of
 from feeds.models import Feed
-from feeds.services.credentials import MAX_NAME, MAX_VALUE, checked_credentials, kind_of
 
 FIELDS = ("user", "password", "header", "value", "forget")
 INTRO = (

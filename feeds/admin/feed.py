@@ -9,14 +9,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ServiceAdmin, count_of
-from common.admin_html import facts, link_to, list_link, listed, moment_of, table, web_link, when
+from common.admin.html import facts, link_to, list_link, listed, moment_of, table, web_link, when
+from common.admin.model_admin import ServiceAdmin, count_of
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
+from feeds.adding.edit import alter_feed
 from feeds.admin.adding import AddingPages
 from feeds.admin.bulk import ACTIONS, READ
 from feeds.admin.filters import HealthFilter
-from feeds.admin.forecasting import ForecastPage
+from feeds.admin.forecasts import ForecastPage
 from feeds.admin.form import FeedForm, fieldsets
 from feeds.admin.held import held, is_held, send_all, send_none, what_sending_none_does
 from feeds.admin.hub import ask_hub, can_ask, hub
@@ -24,9 +25,8 @@ from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import TagFilter
 from feeds.admin.timeline import at_a_glance, timeline
 from feeds.admin.words import last_reading, next_reading, standing
+from feeds.credentials import exposure
 from feeds.models import Feed, Item
-from feeds.services.credentials import exposure
-from feeds.services.editing import alter_feed
 
 NEWEST = 15
 FORGOTTEN = (

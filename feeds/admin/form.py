@@ -7,11 +7,11 @@ from django.core.exceptions import ValidationError
 from django.utils.html import escape
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from feeds.adding.edit import EDITABLE
 from feeds.admin import credentials
 from feeds.admin.credentials import CredentialsForm
 from feeds.admin.tagging import TagsField, in_order
 from feeds.models import Feed
-from feeds.services.editing import EDITABLE
 
 TIMING = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
 READING = ("pace", "recheck_every_minutes", "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")

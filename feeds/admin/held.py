@@ -4,12 +4,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import link_to, list_link, table, when
+from common.admin.html import link_to, list_link, table, when
 from common.clock import utcnow
 from common.text import counted
+from feeds.items.held import exclude_held, release
 from feeds.models import Feed, Item
-from feeds.rules.floods import MORE_THAN, RESTORED
-from feeds.services.deciding import exclude_held, release
+from feeds.rules.finality import MORE_THAN, RESTORED
 
 SHOWN = 10
 WHY_RESTORED = (

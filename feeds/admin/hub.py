@@ -8,13 +8,13 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from common.admin_html import ago, facts, paragraph, when
+from common.admin.html import ago, facts, paragraph, when
 from common.clock import utcnow
 from common.text import counted
+from feeds.hubs.maintain import ask_again
+from feeds.hubs.subscriptions import is_reachable, offered
 from feeds.models import Feed, HubSubscription
 from feeds.rules.websub import SILENT_AFTER, hub_is_live
-from feeds.services.hub_wishes import is_reachable, offered
-from feeds.services.hubs import ask_again
 
 SWITCHED_OFF = "{} could push its new posts, but “let its hub tell us” is switched off. The feed is polled."
 UNREACHABLE = (

@@ -1,20 +1,21 @@
 """The pages of posts."""
 
 from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import facts, link_to, moment_of, paragraph, web_link, when
+from common.admin.html import facts, link_to, moment_of, paragraph, web_link, when
+from common.admin.lists import FewChoices, LargeList
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from feeds.admin.filters import HeldFilter
 from feeds.admin.held import dropped, released, what_not_sending_does
 from feeds.admin.words import standing
+from feeds.items.held import exclude_held, release
+from feeds.items.include import include_item
 from feeds.models import Item
-from feeds.services.deciding import exclude_held, release
-from feeds.services.including import include_item
 
 INCLUDED_AT_ONCE = 50
 WITHDRAWN = "withdrawn"
@@ -75,10 +76,13 @@ def what_dropping_held_does(keys: list[int]) -> list[str]:
 
 
 @admin.register(Item)
-class ItemAdmin(ReadOnlyAdmin):
+class ItemAdmin(LargeList):
     list_display = ("shown_title", "feed", "shown_state", "seen", "settled")
-    list_filter = ("state", HeldFilter, "feed")
+    list_filter = ("state", HeldFilter, ("feed", FewChoices))
     search_fields = ("title", "link", "guid")
+    search_help_text = (
+        "Words of the title, a link or an id: among a feed’s posts, or the newest 20,000 of all."
+    )
     list_select_related = ("feed",)
     own_panels = (Panel("Is it sent", is_it_sent, order=10), Panel("About it", about))
     own_actions = (
@@ -96,7 +100,15 @@ class ItemAdmin(ReadOnlyAdmin):
     seen = moment_of("first_seen", "first seen")
     settled = moment_of("final_at", "settled")
 
-    @display(description="post", ordering="title")
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Item]", search_term: str
+    ) -> "tuple[QuerySet[Item], bool]":
+        """(A feed's own posts are few.)"""
+        rows = queryset if "feed__id__exact" in request.GET else self.newest(queryset)
+        found: tuple[QuerySet[Item], bool] = super().get_search_results(request, rows, search_term)
+        return found if search_term.strip() else (queryset, False)
+
+    @display(description="post")
     def shown_title(self, item: Item) -> str:
         return str(item)
 

@@ -22,15 +22,25 @@ from django.utils import timezone
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from common.admin_html import list_url
+from common.admin.html import list_url
+from common.body_limits import FORM, takes_body
 from common.clock import utcnow
 from common.secrets import decrypt, encrypt
 from common.text import counted, shortened
+from feeds.adding.opml import (
+    CHUNK,
+    OpmlPlan,
+    OpmlReport,
+    export_opml,
+    first_new,
+    import_chunk,
+    look,
+    plan_import,
+)
 from feeds.admin.tagging import TagsField
+from feeds.credentials import without_secrets
 from feeds.models import Feed
 from feeds.parsing.opml import MAX_BYTES, OpmlError, Outline, Passed, parse_opml
-from feeds.services.credentials import without_secrets
-from feeds.services.opml import CHUNK, Plan, Report, export_opml, first_new, import_chunk, look, plan_import
 
 KEY = "opml"
 KEPT_FOR = timedelta(hours=6)
@@ -52,7 +62,7 @@ class FileForm(forms.Form):
         label="Tags for all of them", help_text="Besides the folders of the file, which become tags."
     )
 
-    def plan(self) -> Plan | None:
+    def plan(self) -> OpmlPlan | None:
         """What the file means. None, with the reason at the field, when it cannot be taken."""
         try:
             body = self.cleaned_data["file"].read(MAX_BYTES + 1)
@@ -77,13 +87,14 @@ class OpmlPages:
         ]
         return [*own, *super().get_urls()]  # type: ignore[misc]
 
+    @takes_body(MAX_BYTES + FORM, files=True)
     @action(description="Import OPML", url_path="opml", icon="upload", permissions=["add"])
     def import_opml(self: Any, request: HttpRequest) -> HttpResponse:
         form = FileForm(request.POST or None, request.FILES or None)
         plan = form.plan() if request.method == "POST" and form.is_valid() else None
         if plan is None:
             return _page(self, request, "opml_file.html", "Import feeds", form=form)
-        keep(request, plan, Report())
+        keep(request, plan, OpmlReport())
         return HttpResponseRedirect(reverse("admin:feeds_feed_opml_look"))
 
     @action(description="Export OPML", url_path="export", icon="download", permissions=["view"])
@@ -100,7 +111,7 @@ class OpmlPages:
         if isinstance(kept, HttpResponse):
             return kept
         plan, done, _ = kept
-        if done != Report():
+        if done != OpmlReport():
             return HttpResponseRedirect(reverse("admin:feeds_feed_opml_run"))
         report = look(plan)
         first = first_new(plan, FIRST)
@@ -145,7 +156,7 @@ class OpmlPages:
             **_refused(plan),
         )
 
-    def _kept(self: Any, request: HttpRequest) -> tuple[Plan, Report, int] | HttpResponse:
+    def _kept(self: Any, request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
         found = kept(request)
@@ -166,7 +177,7 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
     return TemplateResponse(request, f"admin/feeds/{template}", {**shared, **context})
 
 
-def step(request: HttpRequest, plan: Plan, report: Report, begin: int) -> int:
+def step(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int) -> int:
     """Imports the next part of a plan and remembers it. Returns how many outlines are done then."""
     total = len(plan.outlines)
     if begin < total:
@@ -177,14 +188,14 @@ def step(request: HttpRequest, plan: Plan, report: Report, begin: int) -> int:
     return done
 
 
-def keep(request: HttpRequest, plan: Plan, report: Report, begin: int = 0) -> None:
+def keep(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int = 0) -> None:
     """Puts a plan into the session. (Bounded by the size of the file.)"""
     text = json.dumps({"plan": asdict(plan), "report": asdict(report), "begin": begin})
     packed = base64.b64encode(zlib.compress(text.encode())).decode()
     request.session[KEY] = encrypt({"plan": packed, "until": (utcnow() + KEPT_FOR).isoformat()})
 
 
-def kept(request: HttpRequest) -> tuple[Plan, Report, int] | None:
+def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
     """The plan in the session, what has been done of it, and where to go on."""
     try:
         secrets = decrypt(request.session[KEY])
@@ -196,11 +207,11 @@ def kept(request: HttpRequest) -> tuple[Plan, Report, int] | None:
     except (KeyError, TypeError, ValueError, zlib.error):
         request.session.pop(KEY, None)
         return None
-    plan = Plan(outlines=outlines, refused=refused, **data["plan"])
-    return plan, Report(**data["report"]), int(data["begin"])
+    plan = OpmlPlan(outlines=outlines, refused=refused, **data["plan"])
+    return plan, OpmlReport(**data["report"]), int(data["begin"])
 
 
-def _facts(plan: Plan, report: Report, *, would: bool = False) -> list[tuple[str, str]]:
+def _facts(plan: OpmlPlan, report: OpmlReport, *, would: bool = False) -> list[tuple[str, str]]:
     rows = [("To be added" if would else "Added", f"{report.added:,}", True)]
     known = f"{report.known:,}"
     if report.tagged:
@@ -211,7 +222,7 @@ def _facts(plan: Plan, report: Report, *, would: bool = False) -> list[tuple[str
     return [(name, text) for name, text, is_shown in rows if is_shown]
 
 
-def _refused(plan: Plan) -> dict[str, Any]:
+def _refused(plan: OpmlPlan) -> dict[str, Any]:
     return {
         "refused": [(one.line, shortened(one.title, 120), one.reason) for one in plan.refused[:SHOWN]],
         "more_refused": max(0, len(plan.refused) - SHOWN),
@@ -222,7 +233,7 @@ def _name(outline: Outline) -> str:
     return outline.title or without_secrets(outline.url)
 
 
-def _button(report: Report) -> str:
+def _button(report: OpmlReport) -> str:
     """What the button does; "" when there is nothing to do."""
     if report.added:
         return f"Add {counted(report.added, 'feed')}"

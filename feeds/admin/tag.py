@@ -11,12 +11,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ServiceAdmin
-from common.admin_html import link_to, list_link, table
-from common.panels import Action, Panel
+from common.admin.html import link_to, list_link, table
+from common.admin.model_admin import ServiceAdmin
+from common.ports.panels import Action, Panel
 from common.text import counted
 from feeds.models import Feed, Tag
-from feeds.services.tagging import delete_tags, rename_tag
+from feeds.tags import delete_tags, rename_tag
 
 SHOWN = 100
 OFFERED = 30

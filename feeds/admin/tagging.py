@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from common.text import counted
 from feeds.models import Tag
-from feeds.services.tagging import tag_feeds, tags_in, untag_feeds
+from feeds.tags import tag_feeds, tags_in, untag_feeds
 
 MAX_LINE = 5000
 SUGGESTED = 200

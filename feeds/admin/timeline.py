@@ -10,13 +10,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import ago, table, when
+from common.admin.html import ago, table, when
+from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
-from common.sparkline import Bar, sparkline
 from common.text import counted, shortened
+from feeds.items.history import LATEST, PollStretch, brought_nothing, folded, posts_per_week, readings
 from feeds.models import Feed, Poll
 from feeds.rules.why import in_short
-from feeds.services.history import LATEST, Stretch, brought_nothing, folded, posts_per_week, readings
 
 # Lines in the open, and folded away below them.
 LINES, MORE_LINES = 8, 60
@@ -89,7 +89,7 @@ def timeline(feed: Feed) -> SafeString:
     return format_html('<div class="fl-timeline">{}{}</div>', shown, _older(stretches[LINES:]))
 
 
-def _older(stretches: Sequence[Stretch]) -> SafeString | str:
+def _older(stretches: Sequence[PollStretch]) -> SafeString | str:
     """Unfolded on demand, without a script."""
     if not stretches:
         return ""
@@ -106,7 +106,7 @@ def _older(stretches: Sequence[Stretch]) -> SafeString | str:
     )
 
 
-def _row(stretch: Stretch) -> tuple[SafeString | str, ...]:
+def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
     poll = stretch.newest
     return (
         _moment(stretch),
@@ -118,7 +118,7 @@ def _row(stretch: Stretch) -> tuple[SafeString | str, ...]:
     )
 
 
-def _moment(stretch: Stretch) -> str:
+def _moment(stretch: PollStretch) -> str:
     newest, oldest = timezone.localtime(stretch.newest.at), timezone.localtime(stretch.oldest.at)
     if stretch.newest is stretch.oldest:
         return when(newest)
@@ -127,7 +127,7 @@ def _moment(stretch: Stretch) -> str:
     return f"{when(oldest)} to {when(newest)}"
 
 
-def _what(stretch: Stretch) -> SafeString:
+def _what(stretch: PollStretch) -> SafeString:
     """A dot and words; the colour says nothing that the words do not."""
     poll = stretch.newest
     note = format_html('<span class="fl-note">{}</span>', shortened(poll.note, LONGEST_NOTE))
@@ -139,7 +139,7 @@ def _what(stretch: Stretch) -> SafeString:
     )
 
 
-def stretch_words(stretch: Stretch) -> str:
+def stretch_words(stretch: PollStretch) -> str:
     """ "23 readings, nothing new", "3 new posts, 1 changed", "failed"."""
     words = poll_words(stretch.newest)
     number = len(stretch.polls)

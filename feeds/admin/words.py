@@ -5,20 +5,20 @@ from datetime import datetime, timedelta
 from django.contrib import messages
 from django.http import HttpRequest
 
-from common.admin_html import ago
+from common.admin.html import ago
 from common.text import counted
 from feeds.models import Feed, Item
-from feeds.rules.standing import Standing, explain
+from feeds.polling.poll import PollResult
+from feeds.polling.store import timing_of
+from feeds.rules.item_status import ItemStatus, explain
 from feeds.rules.why import because
-from feeds.services.polling import PollResult
-from feeds.services.storing import timing_of
 
 JUST_NOW = timedelta(seconds=10)
 
 
 def standing(item: Item, now: datetime) -> str:
     """Whether the post is sent, and why not. (Asks for its feed.)"""
-    facts = Standing(
+    facts = ItemStatus(
         state=item.state,
         reason=item.reason,
         first_seen=item.first_seen,

@@ -8,12 +8,12 @@ from rest_framework import serializers
 from common.api.bodies import Fields, Parameters
 from common.api.fields import Choice, Flag, Pattern, Text, Whole
 from common.api.pagination import ListParameters, search
+from feeds.adding.add import MAX_TITLE
+from feeds.addresses import MAX_URL, NO_ADDRESS
+from feeds.credentials import MAX_VALUE
 from feeds.models import Feed, Item
-from feeds.models.feed import A_MONTH
-from feeds.querysets import HEALTH
-from feeds.services.adding import MAX_TITLE, MAX_URL, NO_ADDRESS
-from feeds.services.credentials import MAX_VALUE
-from feeds.services.tagging import MAX_NAME, MAX_TAGS
+from feeds.models.feed import A_MONTH, HEALTH
+from feeds.tags import MAX_NAME, MAX_TAGS
 
 MOST_POSTS = 5000
 ADDRESS = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000]+$"

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from feeds.models import Feed, Item
-from feeds.querysets import HEALTH
+from feeds.models.feed import HEALTH
 
 
 class FeedSerializer(serializers.ModelSerializer[Feed]):

@@ -12,16 +12,15 @@ from rest_framework.response import Response
 from common.api.problems import Conflict
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
+from feeds.adding.add import add_feed, feed_at
+from feeds.adding.edit import alter_feed
 from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld, FeedParameters, ItemParameters
 from feeds.api.serializers import FeedSerializer, ItemSerializer
+from feeds.items.held import exclude_held, release
+from feeds.items.include import include_item
 from feeds.models import Feed, Item
-from feeds.services.adding import add_feed
-from feeds.services.deciding import exclude_held, release
-from feeds.services.duplicates import feed_at
-from feeds.services.editing import alter_feed
-from feeds.services.including import include_item
-from feeds.services.polling import request_poll
-from feeds.services.tagging import feeds_tagged
+from feeds.polling.poll import request_poll
+from feeds.tags import feeds_tagged
 
 
 class FeedViewSet(ResourceViewSet):

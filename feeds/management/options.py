@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.arguments import find, whole
+from common.cli.arguments import find, whole
 from feeds.models import Feed
 
 # The option, where it is not --name-of-the-field.

@@ -4,6 +4,7 @@ from feeds.models.host import Host
 from feeds.models.hub import HubSubscription
 from feeds.models.item import Item
 from feeds.models.poll import Poll
+from feeds.models.push import Push
 from feeds.models.tag import Tag
 
-__all__ = ["Feed", "FeedDocument", "Host", "HubSubscription", "Item", "Poll", "Tag"]
+__all__ = ["Feed", "FeedDocument", "Host", "HubSubscription", "Item", "Poll", "Push", "Tag"]

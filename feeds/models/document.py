@@ -16,6 +16,8 @@ class FeedDocument(models.Model):
     sha256 = models.CharField(max_length=64)
     order = models.BinaryField()
     fetched_at = models.DateTimeField()
+    # When the server last sent it, rather than say that it has not changed (304).
+    sent_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"document of feed {self.feed_id}"

@@ -1,5 +1,8 @@
 """A feed: an address that is polled, and when to call its items settled."""
 
+from datetime import datetime
+from typing import Self
+
 from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -7,7 +10,6 @@ from django.utils import timezone
 
 from common.secrets import SecretsField
 from feeds.models.tag import Tag
-from feeds.querysets import FeedQuerySet
 
 A_MONTH = 31 * 24 * 60
 
@@ -16,6 +18,38 @@ def minutes(default: int, help_text: str) -> "models.PositiveIntegerField[int, i
     return models.PositiveIntegerField(
         default=default, validators=[MaxValueValidator(A_MONTH)], help_text=help_text
     )
+
+
+# The words of `Feed.health`.
+HEALTH = ("active", "failing", "held", "paused", "stopped")
+
+
+class FeedQuerySet(models.QuerySet["Feed"]):
+    def watched(self) -> Self:
+        """Feeds that are polled at all: not paused and not stopped."""
+        return self.filter(status="active")
+
+    def in_health(self, word: str) -> Self:
+        """Feeds of which `Feed.health` says this word."""
+        match word:
+            case "failing":
+                return self.watched().filter(failures__gt=0)
+            case "held":
+                return self.watched().filter(failures=0, held_since__isnull=False)
+            case "active":
+                return self.watched().filter(failures=0, held_since=None)
+            case _:
+                return self.filter(status=word)
+
+    def unleased(self, now: datetime) -> Self:
+        return self.filter(Q(lease_token=None) | Q(lease_until__lt=now))
+
+    def later(self, now: datetime) -> Self:
+        """Feeds that could be read sooner than they will be: they are not backing off from failures."""
+        return self.watched().filter(failures=0, next_poll_at__gt=now)
+
+    def due(self, now: datetime) -> Self:
+        return self.watched().unleased(now).filter(next_poll_at__lte=now)
 
 
 class Feed(models.Model):
@@ -88,7 +122,7 @@ class Feed(models.Model):
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)
     next_poll_at = models.DateTimeField("next reading", default=timezone.now)
-    # Why then: a word of feeds.rules.interval.
+    # Why then: a word of feeds.rules.pace.
     next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
     # Its requests are counted together with those of other feeds at this host.
     host = models.CharField(max_length=255, blank=True, default="", editable=False)
@@ -105,6 +139,9 @@ class Feed(models.Model):
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # So many readings in a row, the first one then, its server has answered that it is gone for good (410).
+    gone_polls = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    gone_since = models.DateTimeField(null=True, blank=True, editable=False)
     # The admins were told by mail that it has been failing, and are told when it recovers.
     alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
@@ -128,6 +165,7 @@ class Feed(models.Model):
         )
         indexes = (
             models.Index(name="feed_due", fields=["next_poll_at"], condition=Q(status="active")),
+            models.Index(name="feed_dropping", fields=["id"], condition=Q(dropping=True)),
             models.Index(name="feed_host", fields=["host"], condition=Q(status="active")),
         )
 

@@ -29,8 +29,18 @@ _STRANGE_ZONE = re.compile(
 )
 # After the month: what a computer without a clock writes.
 _NO_YEAR = re.compile(r"[A-Za-z]{3}\.?[\s-]+(?:0\d{3}|\d{3}|\d{5,})(?!\d)", re.ASCII)
+# "January 29, 2021 04:42 PM": what reads mail would take the hour as it stands.
+_HALF_DAY = re.compile(r"(?<![\d:])(\d{1,2})((?::[0-5]\d){1,2})\s*([AaPp])\.?[Mm]\.?(?![A-Za-z])", re.ASCII)
 # RFC 5322 §3.3 allows a leap second; datetime has none.
 _LEAP = re.compile(r"(\d\d:\d\d:)60", re.ASCII)
+# The end of a day in the last zone comes so long after its beginning in UTC; a time without zone, half a day.
+A_DAY_ANYWHERE = timedelta(hours=36)
+A_ZONE = timedelta(hours=12)
+_TIME = re.compile(r"\d:\d\d|T\d{4}", re.ASCII)
+_MIDNIGHT = re.compile(r"(?<![\d:+-])0?0:00(?::00(?:\.0+)?)?(?![\d:])", re.ASCII)
+_ZONE = re.compile(
+    r"(?:[+-]\d\d(?::?\d\d)?|(?<![A-Za-z])(?![AaPp][Mm]$)[A-Za-z]{1,5})\s*(?:[\[(].*)?$", re.ASCII
+)
 
 
 def moment_of(text: object) -> datetime | None:
@@ -40,7 +50,7 @@ def moment_of(text: object) -> datetime | None:
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_DATE:
         return None
-    written = text.strip()
+    written = _HALF_DAY.sub(_of_the_clock, text.strip())
     try:
         if mail := _MAIL.fullmatch(written):
             found: datetime | None = _of_usual_mail(mail)
@@ -52,9 +62,27 @@ def moment_of(text: object) -> datetime | None:
         return None
 
 
+def slack_of(text: str) -> timedelta:
+    """How much later than `moment_of` says it may have been.
+
+    Where there is no time, or midnight, which stands for none, that is the end of the day in any zone; where
+    there is no zone, half a day.
+    """
+    written = _HALF_DAY.sub(_of_the_clock, text.strip()[:MAX_DATE])
+    if not written or not _TIME.search(written) or _MIDNIGHT.search(written):
+        return A_DAY_ANYWHERE if written else timedelta(0)
+    return timedelta(0) if _ZONE.search(written) else A_ZONE
+
+
+def _of_the_clock(match: re.Match[str]) -> str:
+    """A time of twelve hours as one of twenty-four; what is none stays as it is."""
+    hour, rest, half = int(match.group(1)), match.group(2), match.group(3).lower()
+    return f"{hour % 12 + 12 * (half == 'p'):02}{rest}" if 1 <= hour <= 12 else match.group()
+
+
 def is_zone_unknown(text: str) -> bool:
     """Whether it ends in a zone that RFC 5322 does not name ("GMT+2", a letter), which UTC stands in for."""
-    return bool(_STRANGE_ZONE.search(text.strip()))
+    return bool(_STRANGE_ZONE.search(_HALF_DAY.sub(_of_the_clock, text.strip())))
 
 
 def is_guess(text: str, year: int) -> bool:

@@ -1,24 +1,59 @@
-"""A web page → addresses that may be feeds. Whether they are shows when they are read."""
+"""A web page → addresses that may be feeds. Whether they are shows when they are read.
+
+The tags are read in one go: no tree is built, and no page costs more than its length. Feeds of comments are
+told from feeds of posts by address and title.
+"""
 
 import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import unescape
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from common.html import plain
+from common.html.clean import plain
 from common.text import shortened, words
-from feeds.parsing.comment_feeds import is_comment_feed
+from feeds.parsing.format import Form, form_of, wide_text
 from feeds.parsing.media import absolute
-from feeds.parsing.page_tags import Tag, tags
 
+MAX_ATTRIBUTES = 40
+# What stands in these is text, not tags (WHATWG HTML §13.2.5).
+RAW = words("script style textarea title xmp noembed noframes iframe template")
+
+_START = re.compile(r"<(!--|[a-zA-Z][a-zA-Z0-9:-]{0,40})")
+_ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>=][^\s/>=]{0,100})(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?""")
+_RAW_ENDS = {name: re.compile(rf"</{name}(?![a-z0-9])", re.IGNORECASE) for name in RAW}
+_PATH = re.compile(
+    r"(?:^|/)(?:comments?|kommentare|commentaires|comentarios|commenti|reacties)(?:[/.]|$)"
+    r"|/comments?[-_]?(?:feed|rss)",
+    re.IGNORECASE,
+)
+_QUERY = re.compile(r"(?:^|&)(?:feed|format|type)=comments?-", re.IGNORECASE)
+# As WordPress, Blogger, Drupal and their translations put it.
+_TITLES = (
+    r"\bcomments?[- ](?:feed|rss|on|for|to|by)\b",
+    r"\b(?:recent|latest|all|new) comments\b",
+    r"\bcomments$",
+    r"\bkommentar(?:e|en)?[- ]?(?:feed|rss|zu|zum|zur|für|von)\b",
+    r"\b(?:neueste|alle) kommentare\b",
+    r"\bkommentare$",
+    r"\bcommentaires (?:sur|pour|de)\b",
+    r"\bflux des commentaires\b",
+    r"\bcomentarios (?:en|de|sobre|para)\b",
+    r"\bfeed de los comentarios\b",
+    r"\bcomentários (?:em|sobre|para|de)\b",
+    r"\bcommenti (?:su|a|per|di)\b",
+    r"\bfeed dei commenti\b",
+    r"\breacties (?:op|voor)\b",
+    r"\bkomentarze do\b",
+)
+_TITLE = re.compile("|".join(_TITLES), re.IGNORECASE)
 MAX_PAGE = 1_000_000
 MAX_LINKS = 50
 MAX_ANCHORS = 10
 MAX_READ_ANCHORS = 5_000
 MAX_TITLE = 200
 ANCHOR_TEXT = 300
-
 FEED_TYPES = words(
     "application/rss+xml application/atom+xml application/feed+json application/rdf+xml application/rss"
     " application/x.atom+xml application/x-atom+xml text/rss+xml text/atom+xml"
@@ -28,11 +63,6 @@ VAGUE_TYPES = words("application/xml text/xml application/json")
 WELL_KNOWN = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml", "rss", "blog/feed", "feed.json")
 # Where a part of a site (https://example.org/~ada/) keeps its own.
 WELL_KNOWN_BELOW = ("feed", "feed.xml", "index.xml")
-
-_PAGE_START = re.compile(rb"<(!doctype\s+html|[a-z][a-z0-9:-]{0,40})", re.IGNORECASE)
-_PAGE_ELEMENTS = frozenset(
-    b"html head body title meta link script style base div header main article section nav p h1 a".split()
-)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
 _CODECS = re.compile(
@@ -52,6 +82,69 @@ _FEED_WORDS = re.compile(r"\b(?:rss|atom|web ?feed|json ?feed)\b|^\W*feed\W*$", 
 
 
 @dataclass(frozen=True, slots=True)
+class Tag:
+    """A start tag, names in lower case; its content begins at `end`, raw text is up to `raw_end`."""
+
+    name: str
+    attributes: dict[str, str]
+    end: int
+    raw_end: int
+
+    def get(self, name: str) -> str:
+        return self.attributes.get(name, "").strip()
+
+    def tokens(self, name: str) -> frozenset[str]:
+        """The words of an attribute such as rel or class, in lower case."""
+        return frozenset(self.get(name).lower().split())
+
+
+def tags(html: str) -> Iterator[Tag]:
+    """Every start tag outside comments, scripts and the like, in order."""
+    position = 0
+    while start := _START.search(html, position):
+        name = start.group(1).lower()
+        if name == "!--":
+            position = html.find("-->", start.end()) + 3
+            if position < 3:
+                return
+            continue
+        attributes, end = _attributes(html, start.end())
+        raw_end = _raw_end(html, name, end)
+        yield Tag(name, attributes, end, raw_end)
+        position = raw_end
+
+
+def _attributes(html: str, position: int) -> tuple[dict[str, str], int]:
+    """The attributes (the first of a name counts), and where the tag ends."""
+    found: dict[str, str] = {}
+    for _ in range(MAX_ATTRIBUTES):
+        match = _ATTRIBUTE.match(html, position)
+        if match is None:
+            break
+        value = match.group(2) or match.group(3) or match.group(4) or ""
+        found.setdefault(match.group(1).lower(), unescape(value))
+        position = match.end()
+    end = html.find(">", position)
+    return found, len(html) if end < 0 else end + 1
+
+
+def _raw_end(html: str, name: str, end: int) -> int:
+    if name not in RAW:
+        return end
+    closing = _RAW_ENDS[name].search(html, end)
+    return closing.start() if closing else len(html)
+
+
+def is_comment_feed(url: str, title: str) -> bool:
+    """Whether a feed brings what readers say of posts, not posts."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(_PATH.search(parts.path) or _QUERY.search(parts.query) or _TITLE.search(title))
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """An address that may be a feed's, and what the page calls it."""
 
@@ -64,7 +157,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """What a page says of feeds: `links` are declared, `anchors` look like it, `has_posts` is h-feed's."""
 
     title: str = ""
@@ -73,18 +166,11 @@ class Page:
     has_posts: bool = False
 
 
-def is_page(body: bytes, content_type: str = "") -> bool:
-    """Whether this is html; feeds that are served as html are not."""
-    start = _PAGE_START.search(body[:20_000].replace(b"\0", b""))
-    name = start.group(1).lower() if start else b""
-    if name.startswith(b"!doctype") or name in _PAGE_ELEMENTS:
-        return True
-    return name not in (b"rss", b"feed", b"rdf", b"rdf:rdf", b"atom:feed") and "html" in content_type.lower()
-
-
 def decoded(body: bytes, content_type: str = "") -> str:
     """The page's text, at most 1 MB of it; what cannot be decoded is replaced."""
     body = body[:MAX_PAGE]
+    if (wide := wide_text(body)) is not None:
+        return wide
     said = _CHARSET.search(content_type)
     meta = _META_CHARSET.search(body[:4096])
     names = [said.group(1) if said else "", meta.group(1).decode("ascii") if meta else ""]
@@ -102,7 +188,7 @@ def _codec(name: str) -> str:
     return known if _CODECS.fullmatch(known) else ""
 
 
-def read_page(html: str, url: str) -> Page:
+def read_page(html: str, url: str) -> WebPage:
     """The feeds that a page at `url` names, in its order, each address once."""
     html = html[:MAX_PAGE]
     base, title, has_posts = url, "", False
@@ -118,7 +204,7 @@ def read_page(html: str, url: str) -> Page:
         elif tag.name == "a" and len(anchors) < MAX_READ_ANCHORS and "href" in tag.attributes:
             anchors.append((tag, html[tag.end : tag.end + ANCHOR_TEXT]))
         has_posts = has_posts or not {"h-feed", "h-entry"}.isdisjoint(tag.tokens("class"))
-    return Page(
+    return WebPage(
         title=title,
         links=tuple(_resolved(links, base, url))[:MAX_LINKS],
         anchors=tuple(_resolved(_feed_anchors(anchors, url), base, url))[:MAX_ANCHORS],
@@ -185,13 +271,13 @@ def well_known(url: str) -> tuple[str, ...]:
 
 def format_of(body: bytes) -> str:
     """What a document that was read as a feed calls itself, for people."""
+    form = form_of(body)
+    if form is not Form.XML:
+        return "JSON Feed" if form is Form.JSON else "the page itself (h-feed)"
     head = body[:20_000].replace(b"\0", b"")
-    if head.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1] in (b"{", b"["):
-        return "JSON Feed"
-    if found := re.search(rb"<(rss|feed|rdf:rdf|rdf|atom:feed)(?=[\s>])([^>]{0,2000})", head, re.IGNORECASE):
-        name = found.group(1).lower()
-        if name == b"rss":
-            version = re.search(rb"version\s*=\s*[\"']([0-9.]{1,8})", found.group(2))
-            return f"RSS {version.group(1).decode()}" if version else "RSS"
-        return "RSS 1.0" if b"rdf" in name else "Atom"
-    return "the page itself (h-feed)"
+    found = re.search(rb"<(rss|feed|rdf:rdf|rdf|atom:feed)(?=[\s>])([^>]{0,2000})", head, re.IGNORECASE)
+    name = found.group(1).lower() if found else b"rss"
+    if name == b"rss":
+        version = re.search(rb"version\s*=\s*[\"']([0-9.]{1,8})", found.group(2)) if found else None
+        return f"RSS {version.group(1).decode()}" if version else "RSS"
+    return "RSS 1.0" if b"rdf" in name else "Atom"

@@ -1,7 +1,8 @@
 """A document's bytes → what it says, whatever format it is in. The only error is ParseError."""
 
-from feeds.parsing import gate, h_feed, json_feed, xml_feed
+from feeds.parsing import format, h_feed, json_feed, xml_feed
 from feeds.parsing.entry import ParsedFeed, ParseError
+from feeds.parsing.expense import allowance
 
 LIMIT = 500
 
@@ -11,14 +12,15 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = LIMIT) -> Pa
 
     RSS, Atom, JSON Feed, or a web page with h-entries, told apart by what the bytes are, never by what the
     server calls them. `url` is where the document came from, for relative links. Raises ParseError, and
-    nothing else.
+    nothing else; also when it costs more than `expense.SECONDS` of the processor.
     """
-    form = gate.form_of(body)
-    if form is gate.Form.JSON:
-        return json_feed.read(body, content_type=content_type, url=url, limit=limit)
-    if form is gate.Form.PAGE:
-        return h_feed.read(body, content_type=content_type, url=url, limit=limit)
-    return xml_feed.read(body, content_type=content_type, url=url, limit=limit)
+    readers = {
+        format.Form.JSON: json_feed.read,
+        format.Form.PAGE: h_feed.read,
+        format.Form.XML: xml_feed.read,
+    }
+    with allowance():
+        return readers[format.form_of(body)](body, content_type=content_type, url=url, limit=limit)
 
 
 __all__ = ["LIMIT", "ParseError", "parse"]

@@ -10,6 +10,7 @@ from xml.sax.xmlreader import AttributesNSImpl
 import feedparser.api
 import feedparser.util
 
+from feeds.parsing import expense
 from feeds.parsing.hints import NAMESPACE
 
 MAX_HINTS = 10
@@ -153,7 +154,7 @@ class _Savings:
 
 
 class _Bounds:
-    """What feedparser does in the square of the length, kept short."""
+    """What feedparser does in the square of the length, kept short; and what it may cost in all."""
 
     def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
         if len(self._get_context().get("tags") or ()) < MAX_TAGS:
@@ -164,6 +165,7 @@ class _Bounds:
         super().startElementNS(name, qname, kept)  # type: ignore[misc]
 
     def unknown_starttag(self: Any, tag: str, attrs: list[tuple[str, str]]) -> None:
+        expense.check()
         if attrs and (len(self.baseuri) > MAX_BASE or any(len(value) > MAX_BASE for _, value in attrs)):
             attrs = [(name, value) for name, value in attrs if name.lower() not in ("xml:base", "base")]
         super().unknown_starttag(tag, attrs)  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """The neutral entry: what a post is, whatever format it came in."""
 
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 
@@ -21,7 +21,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One post. Html is as the feed gave it until `common.html.clean` has seen it; times are aware."""
+    """One post. Html is as the feed gave it until `common.html.clean.clean` has seen it; times are aware."""
 
     guid: str
     title: str = ""
@@ -39,6 +39,8 @@ class Entry:
     announce: str = ""
     # What its relative links are relative to (xml:base, or the page it stands on); "" for its link.
     base: str = ""
+    # How much later than `published` it may have come out (see dates.slack_of). Not kept.
+    slack: timedelta = field(default=timedelta(0), compare=False)
 
     @property
     def html(self) -> str:
@@ -48,6 +50,7 @@ class Entry:
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict; `from_json` is its inverse."""
         data = asdict(self)
+        del data["slack"]
         for key in ("published", "updated"):
             data[key] = data[key].isoformat() if data[key] else None
         return data
@@ -99,8 +102,19 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+class Name:
+    """`guid` as the feed gives it (or what stands for it); `own` names a post that shares it with others."""
+
+    guid: str
+    own: str
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedFeed:
-    """A document: all guids in its order (newest first as a rule), the newest entries in full."""
+    """A document: all guids in its order (newest first as a rule), the newest entries in full.
+
+    `names` stand in the same order, and say which guids are shared (see `feeds.parsing.namesakes`).
+    """
 
     title: str = ""
     link: str = ""
@@ -109,6 +123,7 @@ class ParsedFeed:
     entries: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     channel: Channel = field(default_factory=Channel)
+    names: tuple[Name, ...] = ()
 
 
 class ParseError(Exception):

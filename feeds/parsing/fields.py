@@ -1,6 +1,5 @@
 """From feedparser's dict of one entry to ours: every field bounded, plain where it is plain."""
 
-import hashlib
 import html
 import re
 from collections.abc import Iterable, Mapping
@@ -9,15 +8,15 @@ from typing import Any
 
 import feedparser.datetimes
 
-from common.html import bounded, plain
+from common.html.clean import bounded, plain
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of
+from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
 from feeds.parsing.entry import Entry
 from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, media_of
+from feeds.parsing.namesakes import SYNTHETIC, digest_of
 from feeds.parsing.plain_html import paragraphs
 
-SYNTHETIC = "feedletter-synthetic:"
 MAX_TITLE = 1_000
 MAX_CONTENT = 500_000
 MAX_GUID = 4_000
@@ -31,12 +30,28 @@ def identity(raw: Raw) -> str:
     """The guid, else the link, else a digest of title and date; "" when the entry has none of them."""
     guid = without_controls(_text(raw, "id")).strip()
     if guid:
-        return guid if len(guid) <= MAX_GUID else _digest(guid)
+        return guid if len(guid) <= MAX_GUID else digest_of(guid)
     link = without_controls(_text(raw, "link")).strip()
     if link:
-        return SYNTHETIC + link if len(link) <= MAX_GUID else _digest(link)
+        return SYNTHETIC + link if len(link) <= MAX_GUID else digest_of(link)
     title, date = _text(raw, "title"), _text(raw, "published") or _text(raw, "updated")
-    return _digest(f"{title}\n{date}") if title.strip() or date.strip() else ""
+    return digest_of(f"{title}\n{date}") if title.strip() or date.strip() else ""
+
+
+def identity_of_text(raw: Raw) -> str:
+    """A digest of what a post says, which has nothing else to tell it by; "" when it says nothing."""
+    text = _said(raw)
+    return digest_of(f"text\n{text}") if text else ""
+
+
+def words(raw: Raw) -> str:
+    """What tells a post from others of its guid: its title, else its text, else its link."""
+    return _text(raw, "title").strip() or _said(raw) or _text(raw, "link")
+
+
+def words_of_atom(raw: Raw) -> str:
+    """RFC 4287 §4.1.1: entries with one id are states of one entry. Where their links differ they are not."""
+    return _text(raw, "link") if _text(raw, "id").strip() else words(raw)
 
 
 def moment(raw: Raw, key: str) -> datetime | None:
@@ -86,6 +101,7 @@ def entry_of(raw: Raw, guid: str, *, base: str, url: str, atom: bool, inherited:
         image=image_of(raw, near or base) or next((medium.url for medium in media if medium.is_image), ""),
         announce=hint_of(raw)[0],
         base=near,
+        slack=slack_of(_text(raw, "published") if moment(raw, "published") else _text(raw, "updated")),
     )
 
 
@@ -107,13 +123,14 @@ def _text(raw: Raw, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _said(raw: Raw) -> str:
+    details = (*(raw.get("content") or ()), _dict(raw, "summary_detail"))
+    return " ".join(" ".join(str(dict.get(detail, "value") or "") for detail in details).split())
+
+
 def _dict(raw: Raw, key: str) -> Raw:
     value = raw.get(key)
     return dict(value) if isinstance(value, dict) else {}
-
-
-def _digest(text: str) -> str:
-    return f"{SYNTHETIC}sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _title(raw: Raw, atom: bool) -> str:
@@ -126,12 +143,15 @@ def _title(raw: Raw, atom: bool) -> str:
 
 def _link(raw: Raw, base: str, atom: bool) -> str:
     link, guid = _text(raw, "link"), _text(raw, "id")
+    is_address = _scheme_of(guid) in ("http", "https")
     if link == guid and link:
         # The guid stood in for a missing link: only where it is an address as it stands.
         named = any(dict.get(one, "href") == link for one in raw.get("links") or ())
-        link = link if named or (not atom and _scheme_of(link) in ("http", "https")) else ""
+        link = link if named or is_address else ""
     links = (_text(raw, "feedburner_origlink"), link, _alternate(raw))
-    return next(filter(None, (absolute(one, base) for one in links)), "")
+    # An Atom id has no isPermaLink to say that it leads nowhere.
+    own = absolute(guid, "") if atom and is_address else ""
+    return next(filter(None, (absolute(one, base) for one in links)), own)
 
 
 def _alternate(raw: Raw) -> str:

@@ -1,36 +1,100 @@
-"""A web page that is its own feed: h-feed and h-entry (microformats.org/wiki/h-feed), read by mf2py."""
+"""A web page that is its own feed: h-feed and h-entry (microformats.org/wiki/h-feed), read by mf2py.
+
+Only the classes that we read are left in a stranger's page: mf2py reads a microformat once for each property
+that it is of another one, and two property names on each of thirty nested ones are a thousand million
+readings.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from common.html import bounded, plain
-from common.text import one_line, shortened, without_controls
-from feeds.parsing import channels, gate
-from feeds.parsing.dates import moment_of
+from bs4 import BeautifulSoup, Tag
+from bs4.element import AttributeValueList
+
+from common.html.balance import balance
+from common.html.clean import bounded, plain
+from common.text import one_line, shortened, without_controls, words
+from feeds.parsing import channels, format
+from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.discovery import decoded
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError
 from feeds.parsing.fields import MAX_CONTENT, MAX_TITLE, identity, language, listed
-from feeds.parsing.gate import WEB_PAGE
+from feeds.parsing.format import WEB_PAGE
 from feeds.parsing.media import MAX_ALT, MAX_MEDIA, absolute
-from feeds.parsing.microformats import microformats
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import Reader, read_posts
 
-Item = Mapping[str, Any]
+MAX_PAGE = 1_000_000
+MAX_TAGS = 40_000
+MAX_ROOTS = 4
+MAX_PROPERTIES = 6
 
+ROOTS = words("h-feed h-entry h-card h-cite")
+EMBEDDED = "e-content"
+PROPERTIES = words(
+    "p-name u-url u-uid p-summary e-content p-content dt-published dt-updated p-author u-author p-category"
+    " u-category u-photo u-featured u-video u-audio p-entry"
+)
 MAX_NESTING = 8
 MAX_FEED_NAME = 200
 MEDIA = {"photo": "image", "featured": "image", "video": "video", "audio": "audio"}
-
 _TITLE = re.compile(r"<title[^>]*>([^<]{0,2000})</title", re.IGNORECASE)
 _CUT = re.compile(r"(?:…|\.\.\.|\[…\])\s*$")
 
 
+def microformats(html: str, url: str) -> dict[str, Any]:
+    """What mf2py finds in a page at `url`: its `items` and `rels`, and the page's `lang`.
+
+    Raises whatever mf2py does. Nothing is fetched: that it does only when it is given no document.
+    """
+    # Slow to load, and hardly ever needed.
+    import mf2py
+
+    beginning = "<".join(html[:MAX_PAGE].split("<", MAX_TAGS)[:MAX_TAGS])
+    # Balanced, it needs none of the mending that makes html5lib slow (minutes for a megabyte of "<").
+    page = BeautifulSoup(balance(beginning), "html.parser")
+    for child in _child_tags(page):
+        _prune(child, roots=0, properties=0, embedded=False)
+    parser = mf2py.Parser(doc=page, url=url)
+    found: dict[str, Any] = parser.to_dict()
+    return {"items": found["items"], "rels": found["rels"], "lang": parser.lang}
+
+
+def _prune(element: Tag, *, roots: int, properties: int, embedded: bool) -> None:
+    """Takes the classes away that are not read, here and below: classic microformats (hentry) among them."""
+    kept = _kept(element, roots=roots, properties=properties, embedded=embedded)
+    if "class" in element.attrs:
+        element["class"] = AttributeValueList(kept)
+    roots += any(one in ROOTS for one in kept)
+    properties += any(one in PROPERTIES for one in kept)
+    embedded = embedded or EMBEDDED in kept
+    for child in _child_tags(element):
+        _prune(child, roots=roots, properties=properties, embedded=embedded)
+
+
+def _kept(element: Tag, *, roots: int, properties: int, embedded: bool) -> list[str]:
+    names = list(dict.fromkeys(name for name in element.get_attribute_list("class") if name))
+    kinds = [name for name in names if name in ROOTS][:1] if roots < MAX_ROOTS else []
+    said = [name for name in names if name in PROPERTIES] if properties < MAX_PROPERTIES else []
+    if embedded:
+        said = [name for name in said if name != EMBEDDED]
+    # What value-class-pattern reads: without it, dates are incomplete.
+    values = [name for name in names if name in ("value", "value-title")]
+    return [*kinds, *(said[:1] if kinds else said), *values]
+
+
+def _child_tags(element: Tag) -> list[Tag]:
+    return [child for child in element.children if isinstance(child, Tag)]
+
+
+Item = Mapping[str, Any]
+
+
 def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     """As `feeds.parsing.document.parse`, of html: a page with an h-feed, or h-entries that have a url."""
-    if not gate.has_posts(body):
+    if not format.has_posts(body):
         raise ParseError(WEB_PAGE)
     html = decoded(body, content_type)
     page = _parsed(html, url)
@@ -40,13 +104,15 @@ def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     entries = entries or list(_found(page["items"], "h-entry"))
     if feed is None and not any(_link(entry, url) for entry in entries):
         raise ParseError(WEB_PAGE)
-    shared = Entry("", authors=_authors(feed) if feed else (), language=tongue)
-    posts = read_posts(entries, _reader(url, shared), limit=limit)
+    cards = dict(_cards(page["items"], url))
+    shared = Entry("", authors=_authors(feed, url, cards) if feed else (), language=tongue)
+    posts = read_posts(entries, _reader(url, shared, cards), limit=limit)
     return ParsedFeed(
         title=_name_of(feed) or shortened(plain(_page_title(html)), MAX_TITLE),
         link=(_link(feed, url) if feed else "") or place,
         language=tongue,
         guids=posts.guids,
+        names=posts.names,
         entries=posts.entries,
         warnings=posts.warnings,
         channel=_channel(page["rels"], feed, url),
@@ -79,11 +145,29 @@ def _children(feed: Item) -> list[Any]:
     return [*(feed.get("children") or ()), *_values(feed, "entry")]
 
 
-def _reader(url: str, shared: Entry) -> Reader[Item]:
+def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The address and the name of every h-card, wherever it stands; of one address the last."""
+    for item in items if isinstance(items, list) else []:
+        if not isinstance(item, dict) or depth > MAX_NESTING:
+            continue
+        name = one_line(_text_of(item, "name")[: 10 * MAX_TITLE])
+        if "h-card" in (item.get("type") or ()) and name:
+            yield from ((address, name) for key in ("url", "uid") if (address := _at(item, key, url)))
+        yield from _cards(item.get("children"), url, depth + 1)
+        yield from _cards(_values(item, "author"), url, depth + 1)
+        yield from _cards(_values(item, "entry"), url, depth + 1)
+
+
+def _at(item: Item, key: str, url: str) -> str:
+    return next(filter(None, (absolute(_address(value), url) for value in _values(item, key))), "")
+
+
+def _reader(url: str, shared: Entry, cards: Mapping[str, str]) -> Reader[Item]:
     return Reader(
         guid=lambda item: _guid(item, url),
+        words=lambda item: _title(item) or _content_text(item) or _link(item, url),
         date=_date,
-        entry=lambda item, guid: _entry(item, guid, url, shared),
+        entry=lambda item, guid: _entry(item, guid, url, shared, cards),
     )
 
 
@@ -98,8 +182,11 @@ def _date(item: Item) -> datetime | None:
     return moment_of(_text_of(item, "published")) or moment_of(_text_of(item, "updated"))
 
 
-def _entry(item: Item, guid: str, url: str, shared: Entry) -> Entry:
-    """`shared` has what counts where an entry does not say otherwise: authors and language."""
+def _entry(item: Item, guid: str, url: str, shared: Entry, cards: Mapping[str, str]) -> Entry:
+    """`shared` has what counts where an entry does not say otherwise: authors and language.
+
+    `cards` are the page's h-cards: names by address.
+    """
     media = tuple(_media(item, url))
     featured = next((absolute(_address(value), url) for value in _values(item, "featured")), "")
     content = bounded(without_controls(_content(item)), MAX_CONTENT).strip()
@@ -107,7 +194,7 @@ def _entry(item: Item, guid: str, url: str, shared: Entry) -> Entry:
         guid=guid,
         title=_title(item),
         link=_link(item, url),
-        authors=_authors(item) or shared.authors,
+        authors=_authors(item, url, cards) or shared.authors,
         content=content,
         summary=paragraphs(without_controls(_text_of(item, "summary"))[:MAX_CONTENT].strip()),
         published=_date(item),
@@ -117,6 +204,7 @@ def _entry(item: Item, guid: str, url: str, shared: Entry) -> Entry:
         language=_content_language(item) or language(item.get("lang")) or shared.language,
         image=featured or next((medium.url for medium in media if medium.is_image), ""),
         base=absolute(url, ""),
+        slack=slack_of(_text_of(item, "published" if moment_of(_text_of(item, "published")) else "updated")),
     )
 
 
@@ -161,8 +249,14 @@ def _media(item: Item, url: str) -> Iterator[Media]:
                 yield Media(address, kind, None, shortened(one_line(str(alt or "")), MAX_ALT))
 
 
-def _authors(item: Item) -> tuple[str, ...]:
-    return listed(_author(value) for value in _values(item, "author"))
+def _authors(item: Item, url: str, cards: Mapping[str, str]) -> tuple[str, ...]:
+    """An author may be an address: then the name is on its h-card (indieweb.org/authorship, 5 to 7)."""
+    names = map(_author, _values(item, "author"))
+    return listed(cards.get(absolute(name, url), name) if _is_address(name) else name for name in names)
+
+
+def _is_address(name: str) -> bool:
+    return name.startswith(("http://", "https://"))
 
 
 def _author(value: object) -> str:

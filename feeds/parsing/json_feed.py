@@ -1,14 +1,17 @@
-"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/), and what comes near it."""
+"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/), and what comes near it.
+
+ActivityPub's JSON, which many profiles answer to programs, is no feed, but it tells where one is.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeGuard
 
-from common.html import bounded
+from common.html.clean import bounded
 from common.text import one_line, shortened, without_controls
-from feeds.parsing import activity_pub, channels
-from feeds.parsing.dates import moment_of
+from feeds.parsing import channels, json_feed
+from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError
 from feeds.parsing.fields import MAX_CONTENT, MAX_TITLE, identity, language, listed
 from feeds.parsing.hints import UNKNOWN, Hint, announced
@@ -31,6 +34,13 @@ TRAILING = "There is something after the end of the feed; it was passed over."
 UNNAMED = "The feed does not say which version of JSON Feed it is; it was read all the same."
 BAD_BYTES = "The feed is not in UTF-8, as JSON has to be; some characters may be wrong."
 EXPIRED = "The feed says that it has ended: there will be no more posts."
+CONTEXT = "www.w3.org/ns/activitystreams"
+ACTORS = frozenset({"Person", "Service", "Group", "Organization", "Application"})
+MAX_SHOWN = 200
+MESSAGE = (
+    "This address answers ActivityPub JSON ({}), which is no feed. Use the address of the profile's RSS feed:"
+    " on Mastodon it is the profile's address with “.rss” at its end, for example {}."
+)
 
 
 class Number(str):
@@ -42,8 +52,8 @@ class Number(str):
 def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     """As `feeds.parsing.document.parse`, of JSON."""
     document, warnings = _loaded(body)
-    if activity_pub.is_it(document):
-        raise ParseError(activity_pub.message(document))
+    if json_feed.is_it(document):
+        raise ParseError(json_feed.message(document))
     if not isinstance(document, dict) or not _is_feed(document):
         raise ParseError(NO_FEED)
     if NAMED not in _text(document, "version"):
@@ -60,6 +70,7 @@ def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
         link=site,
         language=language(_text(document, "language")),
         guids=posts.guids,
+        names=posts.names,
         entries=posts.entries,
         warnings=(*warnings, *posts.warnings, *_unknown_hints(items)),
         channel=_channel(document, url),
@@ -98,7 +109,9 @@ def _is_feed(document: Json) -> bool:
 
 def _reader(base: str, document: Json) -> Reader[Json]:
     shared = Entry("", authors=listed(_authors(document)), language=language(_text(document, "language")))
-    return Reader(guid=_guid, date=_date, entry=lambda item, guid: _entry(item, guid, base, shared))
+    return Reader(
+        guid=_guid, words=_words, date=_date, entry=lambda item, guid: _entry(item, guid, base, shared)
+    )
 
 
 def _guid(item: Json) -> str:
@@ -108,6 +121,11 @@ def _guid(item: Json) -> str:
     return identity(
         {"id": _number(item, "id"), "link": link, "title": _text(item, "title"), "published": date}
     )
+
+
+def _words(item: Json) -> str:
+    keys = ("title", "content_html", "content_text", "url", "external_url")
+    return next(filter(None, (_text(item, key).strip() for key in keys)), "")
 
 
 def _date(item: Json) -> datetime | None:
@@ -132,6 +150,9 @@ def _entry(item: Json, guid: str, base: str, shared: Entry) -> Entry:
         language=language(_text(item, "language")) or shared.language,
         image=image or next((medium.url for medium in media if medium.is_image), ""),
         announce=announced(_hints(item))[0],
+        slack=slack_of(
+            _text(item, "date_published" if moment_of(item.get("date_published")) else "date_modified")
+        ),
     )
 
 
@@ -211,3 +232,27 @@ def _number(values: Json, key: str) -> str:
 def _list(values: Json, key: str) -> list[Any]:
     value = values.get(key)
     return value if isinstance(value, list) else []
+
+
+def is_it(document: Any) -> bool:
+    """Whether a JSON document is an ActivityPub actor or object (W3C ActivityPub, 3)."""
+    context = document.get("@context") if isinstance(document, dict) else None
+    return any(
+        isinstance(one, str) and CONTEXT in one
+        for one in (context if isinstance(context, list) else [context])
+    )
+
+
+def message(document: Mapping[str, Any]) -> str:
+    """What it is, and where its feed usually is; with its own address if it names one."""
+    is_actor = document.get("type") in ACTORS if isinstance(document.get("type"), str) else False
+    profile = absolute(_address(document.get("url")), "") if is_actor else ""
+    shown = f"{profile}.rss" if profile and len(profile) <= MAX_SHOWN else "https://mastodon.example/@ada.rss"
+    return MESSAGE.format("a profile, called an actor" if is_actor else "an object, such as a post", shown)
+
+
+def _address(url: Any) -> str:
+    """An address, a link object, or the first of a list of them."""
+    first = url[0] if isinstance(url, list) and url else url
+    href = first.get("href") if isinstance(first, dict) else first
+    return shortened(href, 2 * MAX_SHOWN) if isinstance(href, str) else ""

@@ -2,6 +2,8 @@
 
 import re
 
+from common.text import one_line
+
 MAX_HEADER = 10_000
 MAX_LINKS = 50
 
@@ -15,7 +17,8 @@ def links_of_header(value: str) -> list[tuple[str, str]]:
     Links about another resource (`anchor`) are left out; what cannot be read ends the reading.
     """
     found: list[tuple[str, str]] = []
-    position, value = 0, value[:MAX_HEADER]
+    # On one line: no run of white space is long enough to be tried again and again.
+    position, value = 0, one_line(value[:MAX_HEADER])
     while len(found) < MAX_LINKS and (target := _TARGET.match(value, position)):
         parameters, position = _parameters(value, target.end())
         if "anchor" not in parameters:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from common.html import plain
+from common.html.clean import plain
 from common.text import shortened, without_controls
 from feeds.parsing.entry import Media
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from feeds.parsing.entry import Entry, ParseError
+from feeds.parsing import expense
+from feeds.parsing.entry import Entry, Name, ParseError
+from feeds.parsing.namesakes import name_of
 
 T = TypeVar("T")
 
@@ -16,26 +18,38 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, Overf
 
 @dataclass(frozen=True, slots=True)
 class Reader(Generic[T]):
-    """How to read a post of a format: its guid ("" without any), its date, and all of it."""
+    """How to read a post of a format: its guid ("" without any), its date, and all of it.
+
+    `words` tell posts apart that share a guid.
+    `text` stands for the guid where no post of a document has one: RSS 2.0 asks for a title or a description.
+    """
 
     guid: Callable[[T], str]
+    words: Callable[[T], str]
     date: Callable[[T], datetime | None]
     entry: Callable[[T, str], Entry]
+    text: Callable[[T], str] = lambda post: ""
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
     guids: tuple[str, ...]
+    names: tuple[Name, ...]
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...]
 
 
 def read_posts(raw: Sequence[T], reader: Reader[T], *, limit: int) -> Posts:
     """All guids in order, the newest `limit` entries in full, warnings. Raises ParseError if none is left."""
-    found, warnings = _identified(raw, reader)
-    if raw and not found:
+    names, warnings = _identified(raw, reader.guid, reader.words)
+    if raw and not names:
+        names, warnings = _identified(raw, reader.text, reader.words)
+    if raw and not names:
         raise ParseError(BROKEN)
-    posts = list(found.items())
+    found: dict[str, tuple[Name, T]] = {}
+    for name, one in names.items():
+        found.setdefault(name.own if name.guid in found else name.guid, (name, one))
+    posts = [(guid, one) for guid, (_, one) in found.items()]
     chosen = newest(posts, reader, limit)
     if len(chosen) < len(posts):
         warnings.append(f"The feed has {len(posts)} posts; the newest {len(chosen)} are read in full.")
@@ -44,7 +58,7 @@ def read_posts(raw: Sequence[T], reader: Reader[T], *, limit: int) -> Posts:
         warnings.append(f"{counted(bad)} could not be read and {'was' if bad == 1 else 'were'} passed over.")
     if posts and not entries:
         raise ParseError(BROKEN)
-    return Posts(tuple(found), tuple(entries), tuple(warnings))
+    return Posts(tuple(found), tuple(name for name, _ in found.values()), tuple(entries), tuple(warnings))
 
 
 def newest(posts: Sequence[tuple[str, T]], reader: Reader[T], limit: int) -> list[int]:
@@ -73,22 +87,29 @@ def _date(one: T, reader: Reader[T]) -> datetime | None:
         return None
 
 
-def _identified(posts: Sequence[T], reader: Reader[T]) -> tuple[dict[str, T], list[str]]:
-    """Each post under its guid, the first one where there are several; and warnings about the others."""
-    found: dict[str, T] = {}
+def _identified(
+    posts: Sequence[T], guid_of: Callable[[T], str], words_of: Callable[[T], str]
+) -> tuple[dict[Name, T], list[str]]:
+    """Each post under its name, the first one where there are several; and warnings about the others."""
+    found: dict[Name, T] = {}
     twice, nameless = 0, 0
     for one in posts:
+        expense.check()
         try:
-            guid = reader.guid(one)
+            guid = guid_of(one)
+            name = name_of(guid, words_of(one))
         except UNREADABLE:
             guid = ""
-        twice += bool(guid) and guid in found
-        nameless += not guid
-        if guid:
-            found.setdefault(guid, one)
+        if not guid:
+            nameless += 1
+            continue
+        twice += name in found
+        found.setdefault(name, one)
     warnings = []
     if twice:
         warnings.append(f"{counted(twice)} with the guid of an earlier one; the first one counts.")
+    if sharing := len(found) - len({name.guid for name in found}):
+        warnings.append(f"{counted(sharing)} with the guid or link of another, told apart by title.")
     if nameless:
         warnings.append(f"{counted(nameless)} without guid, link, title and date passed over.")
     return found, warnings
@@ -97,6 +118,7 @@ def _identified(posts: Sequence[T], reader: Reader[T]) -> tuple[dict[str, T], li
 def _entries(posts: Sequence[tuple[str, T]], reader: Reader[T]) -> tuple[list[Entry], int]:
     entries, bad = [], 0
     for guid, one in posts:
+        expense.check()
         try:
             entries.append(reader.entry(one, guid))
         except UNREADABLE:

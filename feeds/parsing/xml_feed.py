@@ -7,7 +7,7 @@ from typing import Any
 
 import feedparser
 
-from common.html import plain
+from common.html.clean import plain
 from common.text import shortened
 from feeds.parsing import channels, elements
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
@@ -17,22 +17,25 @@ from feeds.parsing.fields import (
     entry_of,
     hint_of,
     identity,
+    identity_of_text,
     language,
     listed,
     moment,
     names_of,
+    words,
+    words_of_atom,
 )
-from feeds.parsing.gate import NOT_A_FEED, charset_header, tidied
+from feeds.parsing.format import NOT_A_FEED, charset_header, escaped, tidied
 from feeds.parsing.hints import UNKNOWN
 from feeds.parsing.media import absolute
 from feeds.parsing.posts import BROKEN, Reader, read_posts
-from feeds.parsing.references import escaped
 
 elements.install()
 
 _STARTS = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]", re.IGNORECASE)
 _ENDS = re.compile(rb"</(?:\w+:)?(?:item|entry|channel|rss|feed|rdf)\s*>", re.IGNORECASE)
 
+BREAKS_OFF = "The feed breaks off in its first post, so nothing can be read. It is tried again later."
 BAD_XML = "The feed is not well-formed XML; it was read as far as possible."
 
 
@@ -58,6 +61,7 @@ def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
         link=site,
         language=language(feed.get("language")),
         guids=posts.guids,
+        names=posts.names,
         entries=posts.entries,
         warnings=(*warnings, *posts.warnings, *_unknown_hints(raw)),
         channel=_channel(feed, url),
@@ -72,7 +76,11 @@ def _reader(feed: Raw, base: str, url: str, *, atom: bool) -> Reader[Raw]:
         return entry_of(raw, guid, base=base, url=url, atom=atom, inherited=inherited)
 
     return Reader(
-        guid=identity, date=lambda raw: moment(raw, "published") or moment(raw, "updated"), entry=entry
+        guid=identity,
+        words=words_of_atom if atom else words,
+        date=lambda raw: moment(raw, "published") or moment(raw, "updated"),
+        entry=entry,
+        text=identity_of_text,
     )
 
 
@@ -86,7 +94,7 @@ def _parsed(body: bytes, content_type: str) -> feedparser.FeedParserDict:
             sanitize_html=False,
             resolve_relative_uris=False,
         )
-    except (MemoryError, KeyboardInterrupt):
+    except (MemoryError, KeyboardInterrupt, ParseError):
         raise
     except Exception as error:
         # Hostile bytes find many ways to fail in feedparser.
@@ -100,12 +108,16 @@ def _is_broken(document: Mapping[str, Any]) -> bool:
 
 
 def _without_the_cut(raw: list[Raw], body: bytes) -> list[Raw]:
-    """Without a last post that was cut off before its guid: by its link it would be another one tomorrow."""
+    """Without a last post that the end of the document cuts off: half of it would be sent as if it were all.
+
+    Raises ParseError when that was the only one.
+    """
     ends = [match.end() for match in _ENDS.finditer(body)]
-    cut = _STARTS.search(body, ends[-1] if ends else 0) is not None
-    if cut and raw and not raw[-1].get("id") and any(one.get("id") for one in raw[:-1]):
-        return raw[:-1]
-    return raw
+    if _STARTS.search(body, ends[-1] if ends else 0) is None:
+        return raw
+    if len(raw) == 1:
+        raise ParseError(BREAKS_OFF)
+    return raw[:-1]
 
 
 def _unknown_hints(raw: list[Raw]) -> Iterator[str]:

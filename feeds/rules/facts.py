@@ -1,15 +1,34 @@
-"""What a plan is made from, and what it says."""
+"""What a plan is made from, and what it says; and which end of a document is the new one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 
-from feeds.rules.order import newest_first
+from feeds.parsing.likeness import UNLIKE, Likeness
+from feeds.rules.age import believed
+
+
+def newest_first(order: Sequence[str], published: Mapping[str, datetime | None]) -> list[str]:
+    """The ids with the newest first: as they stand, or reversed when most dates ascend."""
+    dates = [date for date in (published.get(id_) for id_ in order) if date is not None]
+    ascending = sum(earlier < later for earlier, later in pairwise(dates))
+    descending = sum(earlier > later for earlier, later in pairwise(dates))
+    return list(reversed(order)) if ascending > descending else list(order)
+
+
+def newest(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
+    """The `count` newest ids: by date where all have one, else by position."""
+    ranked = newest_first(order, published)
+    dates = {id_: date for id_ in order if (date := published.get(id_)) is not None}
+    if len(dates) == len(order):
+        ranked.sort(key=dates.__getitem__, reverse=True)
+    return set(ranked[:count])
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An item as its row stands. `id` is the digest of its guid; `changes` is Item.changes."""
+class KnownItem:
+    """An item as its row stands. `id` is the digest of its guid; `changes` and `returns` are Item's."""
 
     pk: int
     id: str
@@ -22,6 +41,7 @@ class Known:
     final: bool = False
     held: bool = False
     changes: int = 0
+    returns: int = 0
 
     @property
     def waits(self) -> bool:
@@ -30,11 +50,16 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An entry of the document that was read in full. `link` is the hash of its canonical link, or ""."""
+    """An entry of the document that was read in full. `link` is the hash of its canonical link, or "".
+
+    `slack`: how much later than `published` it may have come out, as the date names a day or no zone.
+    """
 
     content_hash: str
     published: datetime | None = None
     link: str = ""
+    slack: timedelta = timedelta(0)
+    like: Likeness = UNLIKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +71,8 @@ class Document:
 
     @property
     def published(self) -> dict[str, datetime | None]:
-        return {id_: entry.published for id_, entry in self.entries.items()}
+        """The dates that say something."""
+        return believed({id_: entry.published for id_, entry in self.entries.items()})
 
     @property
     def links(self) -> dict[str, str]:
@@ -74,12 +100,12 @@ class Insert:
 
 
 @dataclass(slots=True)
-class Plan:
+class PollPlan:
     """Lists of primary keys (`insert`: of new rows; `rewrite` and `restart`: pk → id, with new content).
 
-    `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `calm` are those that
-    had changed at the last reading and have not at this one; `drop` are held items to exclude; `forget` are
-    rows of reposts to delete.
+    `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `flicker` are those of
+    `restart` that come and go: their clock runs on. `calm` are those that had changed at the last reading and
+    have not at this one; `drop` are held items to exclude; `forget` are rows of reposts to delete.
     """
 
     insert: list[Insert] = field(default_factory=list)
@@ -87,6 +113,7 @@ class Plan:
     rewrite: dict[int, str] = field(default_factory=dict)
     unsettle: list[int] = field(default_factory=list)
     restart: dict[int, str] = field(default_factory=dict)
+    flicker: list[int] = field(default_factory=list)
     calm: list[int] = field(default_factory=list)
     confirm: list[int] = field(default_factory=list)
     finalise: list[int] = field(default_factory=list)
@@ -104,6 +131,8 @@ class Plan:
     habitual: int = field(default=0, compare=False)
     # The document has posts, and none of them has an id that was known.
     all_unknown: bool = field(default=False, compare=False)
+    # Nor does anything else show that they are the feed's: it moved, or another site answers.
+    stranger: bool = field(default=False, compare=False)
     # Something waits for an admin's word afterwards; why what is new does, where it is no flood.
     holds: bool = field(default=False, compare=False)
     held_for: str = field(default="", compare=False)

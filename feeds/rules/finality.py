@@ -1,9 +1,28 @@
-"""When an item is final: seen long enough and stable long enough, or seen for too long."""
+"""When an item is final: seen long enough and stable long enough, or seen for too long; and never in a flood.
 
+A flood is more new posts at once than anybody writes. They are held until an admin has had a look.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from feeds.rules.facts import Document
+from feeds.rules.reposts import Former
+
 MINUTE = timedelta(minutes=1)
+# A feed that was moved to another system, or one that makes up new ids, shows all it has as new.
+MORE_THAN = 10
+# So old a document a cache may still answer with.
+CACHED_FOR = timedelta(hours=1)
+# Held posts that have left their feed meanwhile: the oldest of them go when there are more.
+HELD_AT_MOST = 1_000
+FLOOD = "came in a flood that was not to be sent"
+LEFT_WHILE_HELD = "left the feed while it was held"
+# Why an item is held, while it is: nothing for a flood.
+RESTORED = "held because a backup was restored"
+# Why such an item is excluded.
+NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +51,36 @@ def is_final(
     stable = (moment - stable_since) // MINUTE
     settled = seen > timing.min_delay and stable > timing.await_stabilization
     return seen > timing.max_delay or (settled and not changed)
+
+
+def is_flood(new: int, shown: int) -> bool:
+    """Whether `new` of the `shown` posts of a document are too many: more than 10, and more than half."""
+    return new > MORE_THAN and 2 * new > shown
+
+
+def follows_on(
+    document: Document, formers: Iterable[Former], *, shown_before: int, read_at: datetime | None
+) -> bool:
+    """Whether a document of which nothing was known plainly holds what came after the one before.
+
+    That is so in a feed that publishes more between two readings than it shows, or shows its latest post
+    only. `formers` are the posts of the document before, `read_at` is when that was read last. A site that
+    moved has the titles it had; what another site shows came out long before, or is less or undated.
+    """
+    formers = list(formers)
+    titles = {former.like.title for former in formers if former.like.title}
+    if any(entry.like.title in titles for entry in document.entries.values()):
+        return False
+    if len(document.order) == shown_before == 1 and titles:
+        return all(entry.like.title for entry in document.entries.values())
+    if read_at is None or 2 * len(document.order) < shown_before:
+        return False
+    newest = max((former.published for former in formers if former.published), default=None)
+    dates = document.published
+    for id_ in document.order:
+        entry, date = document.entries.get(id_), dates.get(id_)
+        if entry is None or date is None or (newest is not None and date < newest):
+            return False
+        if date + entry.slack < read_at - CACHED_FOR:
+            return False
+    return True

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from feeds.rules.facts import Insert, Known, Plan
-from feeds.rules.finality import Timing
-from feeds.rules.floods import LEFT_WHILE_HELD
+from feeds.rules.facts import Insert, KnownItem, PollPlan
+from feeds.rules.finality import LEFT_WHILE_HELD, Timing
+from feeds.rules.item_status import ItemStatus, explain, settles_at
 from feeds.rules.reposts import REPOST
-from feeds.rules.standing import Standing, explain, settles_at
 
 EXCLUDED = "excluded"
 
@@ -55,7 +54,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ForecastStep:
     """An item that will not change any more: its state is cleared or excluded."""
 
     pk: int
@@ -67,9 +66,9 @@ class Done:
 
 
 def forecast(
-    plan: Plan,
-    known: Iterable[Known],
-    done: Iterable[Done],
+    plan: PollPlan,
+    known: Iterable[KnownItem],
+    done: Iterable[ForecastStep],
     *,
     timing: Timing,
     moment: datetime,
@@ -91,7 +90,7 @@ def forecast(
 def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool = True) -> Forecast:
     """The forecast of a new item."""
     state = EXCLUDED if insert.excluded else "unassigned"
-    standing = Standing(
+    standing = ItemStatus(
         state, insert.excluded, moment, moment, insert.final, watched=watched, held=insert.held
     )
     event = "held" if insert.held else "settled at once" if insert.final else "new"
@@ -100,18 +99,20 @@ def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool
     return _forecast(insert.id, None, event, standing, timing, moment)
 
 
-def _of_done(one: Done, timing: Timing, moment: datetime) -> Forecast:
-    standing = Standing(one.state, one.reason, one.first_seen, one.stable_since, final=False)
+def _of_done(one: ForecastStep, timing: Timing, moment: datetime) -> Forecast:
+    standing = ItemStatus(one.state, one.reason, one.first_seen, one.stable_since, final=False)
     return _forecast(one.id, one.pk, "unchanged", standing, timing, moment)
 
 
-def _of_row(plan: Plan, row: Known, id_: str, timing: Timing, moment: datetime, watched: bool) -> Forecast:
+def _of_row(
+    plan: PollPlan, row: KnownItem, id_: str, timing: Timing, moment: datetime, watched: bool
+) -> Forecast:
     event = _event(plan, row)
     gone, anew = row.pk in plan.vanish, row.pk in plan.restart
-    standing = Standing(
+    standing = ItemStatus(
         state=EXCLUDED if event == "dropped" else row.state,
         reason=LEFT_WHILE_HELD if event == "dropped" else "",
-        first_seen=moment if anew else row.first_seen,
+        first_seen=moment if anew and row.pk not in plan.flicker else row.first_seen,
         stable_since=moment if anew or row.pk in plan.unsettle else row.stable_since,
         final=(row.final or row.pk in plan.finalise) and not gone,
         vanished=(row.vanished and not anew) or gone,
@@ -123,17 +124,17 @@ def _of_row(plan: Plan, row: Known, id_: str, timing: Timing, moment: datetime, 
     return _forecast(id_, row.pk, event, standing, timing, moment)
 
 
-def _has_rolled_off(plan: Plan, row: Known, *, anew: bool) -> bool:
+def _has_rolled_off(plan: PollPlan, row: KnownItem, *, anew: bool) -> bool:
     return row.pk in plan.roll_off or (row.rolled_off and row.pk not in plan.roll_back and not anew)
 
 
-def _changes(plan: Plan, row: Known) -> int:
+def _changes(plan: PollPlan, row: KnownItem) -> int:
     if row.pk in plan.restart or row.pk in plan.calm:
         return 0
     return row.changes + (row.pk in plan.rewrite)
 
 
-def _event(plan: Plan, row: Known) -> str:
+def _event(plan: PollPlan, row: KnownItem) -> str:
     settles = row.pk in plan.finalise
     tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
         ("dropped", plan.drop),
@@ -148,7 +149,7 @@ def _event(plan: Plan, row: Known) -> str:
 
 
 def _forecast(
-    id_: str, pk: int | None, event: str, standing: Standing, timing: Timing, moment: datetime
+    id_: str, pk: int | None, event: str, standing: ItemStatus, timing: Timing, moment: datetime
 ) -> Forecast:
     over = standing.vanished or standing.final or standing.held
     waits = standing.state == "unassigned" and not over

@@ -1,17 +1,167 @@
-"""How long to leave a server alone: what it asked for, and what its refusals mean."""
+"""When a feed that was read is read next, and why then.
 
-from datetime import datetime, timedelta
+The admin's bounds come first: never more often than the interval, never less often than the ceiling. Between
+them the feed's rhythm, its hub, its server's wishes and refusals, and how long its answer says it stays fresh
+(RFC 9111) decide. While posts are settling, and for feeds that ping, only the interval counts: the pace
+serves finality.
+"""
 
-from feeds.rules.freshness import moment_of
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
+AT_MOST_EVERY = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+WARM_UP = timedelta(days=1)
+# So often within the usual distance of two posts, an adaptive feed is read.
+READINGS_PER_POST = 4
+JITTER = 0.1
+LONGEST = timedelta(days=365)
+# A Date further off is no slow clock's, but an old answer's.
+WRONGEST_CLOCK = timedelta(days=3)
+_DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*\"?([^\",]*)\"?)?", re.IGNORECASE)
 # Who answers so does not want to be asked again soon; others may be back within minutes.
 KEEP_AWAY = frozenset({403, 429})
 KEPT_AWAY_FOR = timedelta(hours=1)
-# Nobody gets to silence a feed for good.
+# Nobody gets to silence a feed for good, and nobody for days by one wrong answer.
 LONGEST_WAIT = timedelta(days=7)
+BELIEVED_AT_ONCE = timedelta(days=1)
 TOO_MANY = 429
 HOST_RESTS = timedelta(minutes=1)
 HOST_RESTS_AT_MOST = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """An admin's settings: `interval` zero means a feed that pings."""
+
+    interval: timedelta
+    ceiling: timedelta
+    adaptive: bool = False
+
+    @property
+    def floor(self) -> timedelta:
+        return max(self.interval, AT_MOST_EVERY)
+
+    @property
+    def longest(self) -> timedelta:
+        return max(self.floor, self.ceiling)
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What speaks for another pace. `age` is since the adding; hours and days (Monday is 0) are UTC's."""
+
+    settling: bool = False
+    age: timedelta = WARM_UP
+    rhythm: timedelta | None = None
+    fresh_for: timedelta = timedelta(0)
+    ttl: timedelta = timedelta(0)
+    skip_hours: frozenset[int] = frozenset()
+    skip_days: frozenset[int] = frozenset()
+    hub_is_live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """`why` is a word of `feeds.rules.why`."""
+
+    at: datetime
+    why: str
+
+
+def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.0) -> Next:
+    """`chance` in [0, 1) spreads feeds of the same pace; it shortens by a tenth at the most."""
+    if signs.settling:
+        return Next(now + pacing.floor, "settling")
+    if not pacing.interval:
+        return Next(now + pacing.floor, "interval")
+    length, why = _own_pace(pacing, signs)
+    if signs.hub_is_live and pacing.longest > length:
+        length, why = pacing.longest, "hub"
+    if why != "interval":
+        length = max(length * (1 - JITTER * chance), pacing.floor)
+    for wish, name in ((signs.fresh_for, "cache"), (signs.ttl, "ttl")):
+        if min(wish, pacing.longest) > length:
+            length, why = min(wish, pacing.longest), name
+    return _not_skipped(Next(now + length, why), signs, latest=now + pacing.longest)
+
+
+def _own_pace(pacing: Pacing, signs: Signs) -> tuple[timedelta, str]:
+    if not pacing.adaptive:
+        return pacing.floor, "interval"
+    if signs.age < WARM_UP:
+        return pacing.floor, "warm_up"
+    rhythm = signs.rhythm / READINGS_PER_POST if signs.rhythm is not None else pacing.longest
+    return min(max(rhythm, pacing.floor), pacing.longest), "rhythm"
+
+
+def _not_skipped(planned: Next, signs: Signs, *, latest: datetime) -> Next:
+    """RSS 2.0, skipHours and skipDays: aggregators should not read then. The ceiling holds all the same."""
+    at = planned.at
+    for _ in range(8 * 24):
+        if at >= latest or not (at.hour in signs.skip_hours or at.weekday() in signs.skip_days):
+            break
+        at = at.replace(minute=0, second=0, microsecond=0) + HOUR
+    return planned if at == planned.at else Next(min(at, latest), "skip")
+
+
+def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
+    """How much longer the answer is fresh; zero where it does not say, or says not at all.
+
+    Header names in lower case. max-age goes before Expires (RFC 9111, 5.3), and Age is taken off.
+    """
+    said = directives(headers.get("cache-control", ""))
+    if "no-cache" in said or "no-store" in said:
+        return timedelta(0)
+    lifetime = _seconds(said["max-age"]) if "max-age" in said else _expires_in(headers, now)
+    age = _seconds(headers.get("age", ""))
+    return max(lifetime - age, timedelta(0))
+
+
+def directives(header: str) -> dict[str, str]:
+    """The directives of a Cache-Control, names in lower case; of those given twice, the first."""
+    found: dict[str, str] = {}
+    for match in _DIRECTIVE.finditer(header[:1000]):
+        found.setdefault(match.group(1).lower(), (match.group(2) or "").strip())
+    return found
+
+
+def moment_of(header: str) -> datetime | None:
+    """An HTTP date in UTC; None when it is none."""
+    try:
+        named = parsedate_to_datetime(header.strip()[:100])
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+    try:
+        return named.astimezone(UTC) if named.tzinfo else named.replace(tzinfo=UTC)
+    except OverflowError:
+        return None
+
+
+def behind(headers: Mapping[str, str], now: datetime) -> timedelta:
+    """How far the server's clock is behind ours, negative where it is ahead; zero where nobody can tell.
+
+    A cache's answer was made so many seconds ago as Age says (RFC 9111, 5.1).
+    """
+    sent = moment_of(headers.get("date", ""))
+    found = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
+    return found if abs(found) <= WRONGEST_CLOCK else timedelta(0)
+
+
+def _expires_in(headers: Mapping[str, str], now: datetime) -> timedelta:
+    # Measured on the server's own clock where it shows it: clocks differ.
+    expires, sent = moment_of(headers.get("expires", "")), moment_of(headers.get("date", ""))
+    return min(expires - (sent or now), LONGEST) if expires else timedelta(0)
+
+
+def _seconds(text: str) -> timedelta:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit()):
+        return timedelta(0)
+    return min(timedelta(seconds=int(digits[:9])), LONGEST)
 
 
 def retry_at(header: str, now: datetime) -> datetime | None:
@@ -24,6 +174,11 @@ def retry_at(header: str, now: datetime) -> datetime | None:
         return now + min(timedelta(seconds=int(text[:9])), LONGEST_WAIT)
     named = moment_of(text)
     return min(max(named, now), now + LONGEST_WAIT) if named else None
+
+
+def longest_wish(waited: timedelta) -> timedelta:
+    """How far a Retry-After is followed: a day, and twice as far as was `waited` when it is repeated."""
+    return min(max(BELIEVED_AT_ONCE, 2 * waited), LONGEST_WAIT)
 
 
 def first_pause(status: int | None, interval: timedelta) -> timedelta:

@@ -2,26 +2,28 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from feeds.rules.facts import Adding, Document, Insert, Known, Plan, Seen
-from feeds.rules.finality import Timing, is_final
-from feeds.rules.floods import HELD_AT_MOST, RESTORED, is_flood
-from feeds.rules.order import newest
+from feeds.rules.age import at_the_new_end, is_newer, is_older
+from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest
+from feeds.rules.finality import HELD_AT_MOST, RESTORED, Timing, follows_on, is_final, is_flood
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
-__all__ = ["Adding", "Document", "Insert", "Known", "Plan", "Seen", "plan_document", "plan_unchanged"]
+__all__ = ["Adding", "Document", "Insert", "KnownItem", "PollPlan", "Seen", "plan_document", "plan_unchanged"]
 
 OLDER = "older than the feed's adding"
 THERE_BEFORE = "was in the feed when it was added"
+NAMESAKE = "shared its id with another post, which counted"
 BEYOND = "beyond the newest entries that are read in full"
 # One or two posts are easily all new; that of many none is known means something.
 ENOUGH_TO_TELL = 3
+# A post that came and went so often has its clock run on: two caches answer in turn, perhaps.
+FLICKERS = 2
 
 
 def plan_document(
     document: Document,
-    known: Iterable[Known],
+    known: Iterable[KnownItem],
     *,
     done: Collection[str] = (),
     reposts: Collection[str] = (),
@@ -31,69 +33,77 @@ def plan_document(
     added_at: datetime,
     adding: Adding | None,
     moment: datetime,
+    read_at: datetime | None = None,
+    behind: timedelta = timedelta(0),
+    join: bool = True,
     hold_floods: bool = False,
     hold_new: bool = False,
     partial: bool = False,
-) -> Plan:
+) -> PollPlan:
     """The plan for a document that was requested at `moment`.
 
     `known` are the items that may change, `done` the ids of those that were sent or excluded, `reposts`
-    those of `done` that were excluded for being one. `formers` are the items at the links of new ids and of
-    reposts, in `known` too where they may change (none: reposts are not recognised). `previous` is the last
-    document's order, newest first; `adding` is given at the first document only. A `partial` document was
-    pushed by a hub and may hold only what is new: nothing is missing for not being in it. `hold_new`: a
-    backup was restored, and what looks new may have been sent already.
+    those of `done` that were excluded for being one. `formers` are the items that a new id may be another id
+    of, in `known` too where they may change; `join`: reposts are recognised among them. `previous` is the
+    last document's order, newest first, and `read_at` when the feed was last read; `behind` is how far its
+    server's clock is behind ours. `adding` is given at the first document only; `added_at` is then when the
+    feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: nothing is
+    missing for not being in it. `hold_new`: a backup was restored, and what looks new may have been sent
+    already.
     """
-    plan = Plan()
+    plan = PollPlan()
     rows = {row.id: row for row in known}
-    plan.all_unknown = _all_unknown(document, rows, done, previous)
-    twins = {} if adding else _twins(document, rows, done, reposts, formers, previous)
+    told = {id_ for id_, row in rows.items() if read_at is None or row.first_seen <= read_at}.union(done)
+    moved = not partial and bool(document.order) and told.isdisjoint(document.order)
+    twins = {}
+    if join and not adding:
+        twins = _twins(document, rows, done, reposts, formers, previous, moved=moved)
     if partial:
         plan.deferred = tuple(twins)
     else:
-        twins |= _back(document, rows, reposts, formers)
+        twins |= _back(document, rows, twins, reposts, formers)
         _join(plan, rows, document, twins, formers)
-    wanted = _wanted(document, adding)
+    wanted = _wanted(document, adding, since=added_at, moment=moment, behind=behind)
+    old = _old(document, told.union(twins), added_at=added_at, behind=behind, moment=moment)
     for id_ in reversed(document.newest_first()):
         row = rows.get(id_)
         if row is not None:
             _see(plan, row, document.entries.get(id_), timing, moment, partial=partial)
         elif id_ not in done and id_ not in plan.deferred:
             plan.insert.append(
-                Insert(id_, excluded=REPOST)
-                if id_ in twins
-                else _insert(id_, document, wanted, added_at, timing)
+                Insert(id_, excluded=REPOST) if id_ in twins else _insert(id_, document, wanted, old, timing)
             )
+    plan.all_unknown = moved and min(len(document.order), len(previous)) >= ENOUGH_TO_TELL
+    plan.stranger = (
+        moved
+        and not twins
+        and bool(plan.insert and previous)
+        and adding is None
+        and not follows_on(document, formers, shown_before=len(previous), read_at=read_at)
+    )
     if hold_new:
         _hold_new(plan)
         plan.held_for = RESTORED
-    elif hold_floods and adding is None and _is_flood(plan, len(document.order)):
+    elif hold_floods and adding is None and (plan.stranger or _is_flood(plan, len(document.order))):
         _hold_new(plan)
     if partial:
         plan.calm.clear()
     else:
         there = {*document.order, *(former.id for former in twins.values())}
-        _look_for_missing(plan, rows.values(), there, previous, timing, moment)
+        returned = told.intersection(document.order).difference(previous, reposts)
+        _look_for_missing(plan, rows.values(), there, previous, timing, moment, read_at if returned else None)
     plan.holds = _holds(plan, rows.values())
     return plan
 
 
-def plan_unchanged(known: Iterable[Known], *, timing: Timing, moment: datetime) -> Plan:
+def plan_unchanged(known: Iterable[KnownItem], *, timing: Timing, moment: datetime) -> PollPlan:
     """A 304 or the same body again: every waiting item is confirmed as it is."""
-    plan = Plan()
+    plan = PollPlan()
     rows = [row for row in known if row.waits]
     for row in rows:
         _confirm(plan, row, timing, moment, changed=False)
     plan.holds = _holds(plan, rows)
     return plan
-
-
-def _all_unknown(
-    document: Document, rows: Collection[str], done: Collection[str], previous: Sequence[str]
-) -> bool:
-    if len(document.order) < ENOUGH_TO_TELL or len(previous) < ENOUGH_TO_TELL:
-        return False
-    return not any(id_ in rows or id_ in done for id_ in document.order)
 
 
 def _twins(
@@ -103,21 +113,37 @@ def _twins(
     reposts: Collection[str],
     formers: Collection[Former],
     previous: Sequence[str],
+    *,
+    moved: bool,
 ) -> dict[str, Former]:
     """New ids, and reposts that are back, each with the item that it is the same post as."""
     if not formers:
         return {}
     candidates = [id_ for id_ in document.order if id_ not in rows and (id_ not in done or id_ in reposts)]
+    dates = document.published
     return reposted(
-        candidates, formers, links=document.links, there=set(document.order), previous=set(previous)
+        candidates,
+        formers,
+        entries={id_: replace(entry, published=dates[id_]) for id_, entry in document.entries.items()},
+        there=set(document.order),
+        previous=set(previous),
+        moved=moved,
     )
 
 
 def _back(
-    document: Document, rows: Mapping[str, Known], reposts: Collection[str], formers: Collection[Former]
+    document: Document,
+    rows: Mapping[str, KnownItem],
+    twins: Mapping[str, Former],
+    reposts: Collection[str],
+    formers: Collection[Former],
 ) -> dict[str, Former]:
-    """Ids that were left behind and are back, each with the item, of those that may change, that had it."""
-    candidates = [id_ for id_ in document.order if id_ in reposts and id_ not in rows]
+    """Ids that were left behind and are back, or take one's place, each with the item that had that one.
+
+    It is given where the item may still change.
+    """
+    left = {*reposts, *(id_ for id_, former in twins.items() if former.repost)}
+    candidates = [id_ for id_ in document.order if id_ in left and id_ not in rows]
     if not candidates:
         return {}
     waiting = {id_ for id_, row in rows.items() if row.state == "unassigned"}
@@ -125,8 +151,8 @@ def _back(
 
 
 def _join(
-    plan: Plan,
-    rows: dict[str, Known],
+    plan: PollPlan,
+    rows: dict[str, KnownItem],
     document: Document,
     twins: dict[str, Former],
     formers: Collection[Former],
@@ -137,59 +163,74 @@ def _join(
         if row is not None and row.state == "unassigned":
             plan.rekey[row.pk] = id_
             rows[id_] = replace(rows.pop(former.id), id=id_)
-    links = {former.link for former in twins.values()}
     plan.reposts = len(twins)
-    plan.habitual = habitual(formers, links)
-    plan.forget = outdated(formers, links, keep=set(document.order))
+    plan.habitual = habitual(formers, list(twins.values()))
+    plan.forget = outdated(formers, list(twins.values()), keep=set(document.order))
 
 
-def _wanted(document: Document, adding: Adding | None) -> set[str] | None:
-    """At the adding: the ids to send. None later."""
+def _wanted(
+    document: Document, adding: Adding | None, *, since: datetime, moment: datetime, behind: timedelta
+) -> set[str] | None:
+    """At the adding: the ids to send, with those that came `since` it was asked for. None later."""
     if adding is None:
         return None
     if adding.start == "all":
         return set(document.entries)
+    dates = document.published
+    wanted = {
+        id_
+        for id_, entry in document.entries.items()
+        if is_newer(dates[id_], entry.slack, since=since, until=moment, behind=behind)
+    }
     if adding.start == "last":
-        return newest(
-            [id_ for id_ in document.order if id_ in document.entries], document.published, adding.count
-        )
-    return set()
+        wanted |= newest([id_ for id_ in document.order if id_ in document.entries], dates, adding.count)
+    return wanted
+
+
+def _old(
+    document: Document, told: Collection[str], *, added_at: datetime, behind: timedelta, moment: datetime
+) -> set[str]:
+    """Those of the entries that came out before the adding."""
+    dates = document.published
+    new = at_the_new_end(document.newest_first(), dates, told, moment)
+    return {
+        id_
+        for id_, entry in document.entries.items()
+        if is_older(dates[id_], entry.slack, added_at=added_at, behind=behind, at_new_end=id_ in new)
+    }
 
 
 def _insert(
-    id_: str, document: Document, wanted: set[str] | None, added_at: datetime, timing: Timing
+    id_: str, document: Document, wanted: set[str] | None, old: Collection[str], timing: Timing
 ) -> Insert:
-    entry = document.entries.get(id_)
     if wanted is not None and id_ not in wanted:
         return Insert(id_, excluded=THERE_BEFORE)
-    if entry is None:
+    if id_ not in document.entries:
         return Insert(id_, excluded=BEYOND)
-    if wanted is None and entry.published is not None and entry.published <= added_at:
+    if wanted is None and id_ in old:
         return Insert(id_, excluded=OLDER)
     return Insert(id_, final=timing.at_first_sight)
 
 
-def _is_flood(plan: Plan, shown: int) -> bool:
-    return is_flood(sum(not insert.excluded for insert in plan.insert), shown)
+def _is_flood(plan: PollPlan, shown: int) -> bool:
+    return is_flood(sum(insert.excluded != REPOST for insert in plan.insert), shown)
 
 
-def _hold_new(plan: Plan) -> None:
+def _hold_new(plan: PollPlan) -> None:
     plan.insert = [
         insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
     ]
 
 
 def _see(
-    plan: Plan, row: Known, entry: Seen | None, timing: Timing, moment: datetime, *, partial: bool
+    plan: PollPlan, row: KnownItem, entry: Seen | None, timing: Timing, moment: datetime, *, partial: bool
 ) -> None:
     if row.state not in ("unassigned", "assigned"):
         return
     if row.vanished:
-        # Withdrawn and back: new again, if there is content to begin with. A push may only be late.
+        # A push may only be late.
         if entry is not None and not partial:
-            plan.restart[row.pk] = row.id
-            if timing.at_first_sight and not row.held:
-                plan.finalise.append(row.pk)
+            _restart(plan, row, timing, moment)
         return
     changed = entry is not None and entry.content_hash != row.content_hash
     if changed:
@@ -210,7 +251,22 @@ def _see(
     _confirm(plan, row, timing, moment, changed=changed)
 
 
-def _confirm(plan: Plan, row: Known, timing: Timing, moment: datetime, *, changed: bool) -> None:
+def _restart(plan: PollPlan, row: KnownItem, timing: Timing, moment: datetime) -> None:
+    """Withdrawn and back: new again. But one that comes and goes is sent after the longest delay."""
+    plan.restart[row.pk] = row.id
+    if row.held:
+        return
+    flickers = row.returns + 1 >= FLICKERS
+    if flickers:
+        plan.flicker.append(row.pk)
+    since = row.first_seen if flickers else moment
+    if timing.at_first_sight or is_final(
+        timing, first_seen=since, stable_since=moment, moment=moment, changed=True
+    ):
+        plan.finalise.append(row.pk)
+
+
+def _confirm(plan: PollPlan, row: KnownItem, timing: Timing, moment: datetime, *, changed: bool) -> None:
     plan.confirm.append(row.pk)
     if row.final or row.held:
         return
@@ -221,14 +277,19 @@ def _confirm(plan: Plan, row: Known, timing: Timing, moment: datetime, *, change
 
 
 def _look_for_missing(
-    plan: Plan,
-    rows: Iterable[Known],
+    plan: PollPlan,
+    rows: Iterable[KnownItem],
     there: Collection[str],
     previous: Sequence[str],
     timing: Timing,
     moment: datetime,
+    read_at: datetime | None,
 ) -> None:
-    """Withdrawn if an entry that stood after it (older) is still there; else it rolled off the old end."""
+    """Withdrawn if an entry that stood after it (older) is still there; else it rolled off the old end.
+
+    `read_at` is given where entries are back that the previous document had not: what had stood in that one
+    reading only, or in a document that has nothing in common with this one, was another's.
+    """
     place = {id_: number for number, id_ in enumerate(previous)}
     oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
     missing = [row for row in rows if row.waits and row.id not in there]
@@ -236,7 +297,9 @@ def _look_for_missing(
     for row in missing:
         if row.pk in too_many:
             plan.drop.append(row.pk)
-        elif place.get(row.id, oldest_there) < oldest_there:
+        elif place.get(row.id, oldest_there) < oldest_there or _was_anothers(
+            row, place, oldest_there, read_at
+        ):
             plan.vanish.append(row.pk)
         else:
             if there and not row.rolled_off:
@@ -244,14 +307,22 @@ def _look_for_missing(
             _confirm(plan, row, timing, moment, changed=False)
 
 
-def _too_many(plan: Plan, missing: Iterable[Known]) -> set[int]:
+def _was_anothers(
+    row: KnownItem, place: Collection[str], oldest_there: int, read_at: datetime | None
+) -> bool:
+    if read_at is None or row.id not in place:
+        return False
+    return row.first_seen >= read_at or oldest_there < 0
+
+
+def _too_many(plan: PollPlan, missing: Iterable[KnownItem]) -> set[int]:
     """The oldest of the held items that left the feed: one that makes up ids would bring ever more."""
     held = sorted(row.pk for row in missing if row.held)
     coming = sum(insert.held for insert in plan.insert)
     return set(held[: max(0, len(held) + coming - HELD_AT_MOST)])
 
 
-def _holds(plan: Plan, rows: Iterable[Known]) -> bool:
+def _holds(plan: PollPlan, rows: Iterable[KnownItem]) -> bool:
     gone = {*plan.vanish, *plan.drop}
     waiting = (row for row in rows if row.held and row.state == "unassigned" and row.pk not in gone)
     return any(not row.vanished or row.pk in plan.restart for row in waiting) or any(

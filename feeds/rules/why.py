@@ -26,6 +26,14 @@ WHY: Mapping[str, Words] = MappingProxyType(
         "backoff": Words(
             "after failures it is asked less and less often, at least once a day", "backing off"
         ),
+        "unreachable": Words(
+            "its server does not answer; once it does, for any of its feeds, this one is read", "no answer"
+        ),
+        "probe": Words("its server does not answer; it is tried every hour", "trying its server"),
+        "host_back": Words("its server answers again", "its server is back"),
+        "gone": Words(
+            "its server says that it is gone, which is believed when it has said so for a day", "is it gone?"
+        ),
         "retry_after": Words(
             "its server has asked to be left alone until then", "its server asked (Retry-After)"
         ),

@@ -9,17 +9,19 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from common.body_limits import takes_body
 from common.clock import utcnow
-from common.http import MAX_BYTES
+from common.net.client import MAX_BYTES
 from common.text import one_line
-from feeds.services.hub_answers import confirm, find, takes_pushes
-from feeds.services.pushing import hear
+from feeds.hubs.callbacks import confirm, find, takes_pushes
+from feeds.hubs.maintain import hear
 
 MAX_CHALLENGE = 2_000
 MAX_HEADER = 200
 CHUNK = 64 * 1024
 
 
+@takes_body(None)
 @csrf_exempt
 @require_http_methods(["GET", "POST"])
 def websub(request: HttpRequest, token: str) -> HttpResponse:
@@ -67,7 +69,7 @@ def _push(request: HttpRequest, token: str) -> HttpResponse:
         content_type=one_line(request.headers.get("Content-Type", ""))[:MAX_HEADER],
         moment=moment,
     )
-    # Whatever came of it: that it has arrived is all that a hub needs to know.
+    # That it has arrived is all that a hub needs to know.
     return _text("Thank you.", 202)
 
 

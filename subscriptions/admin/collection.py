@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin, count_of
-from common.admin_html import facts, link_to, table, when
+from common.admin.html import facts, link_to, table, when
+from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from common.text import counted
 from subscriptions.admin_words import collection_name, waits_for
 from subscriptions.models import Assignable, Assignment

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 
 from subscriptions.models import Subscribable
-from subscriptions.services.defining import USES
+from subscriptions.newsletters.define import USES
 
 # Given only where they are not what a new newsletter has.
 IF_OTHER = (

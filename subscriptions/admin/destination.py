@@ -8,14 +8,14 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common import kinds
-from common.admin import ReadOnlyAdmin, ServiceAdmin
-from common.admin_html import facts, link_to, moment_of, table, when
-from common.panels import Action, Panel
+from common.admin.html import facts, link_to, moment_of, table, when
+from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
+from common.ports import channels
+from common.ports.panels import Action, Panel
 from common.text import counted
 from subscriptions.admin.erasing import ERASE
 from subscriptions.models import Destination, Suppression
-from subscriptions.services.suppressing import lift
+from subscriptions.subscribers.suppression import lift
 
 
 def about(destination: Destination) -> SafeString:
@@ -73,14 +73,14 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["kind"].choices = [(kind.key, kind.label) for kind in kinds.all_kinds()]  # type: ignore[attr-defined]
+        self.fields["kind"].choices = [(kind.key, kind.label) for kind in channels.all_kinds()]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if data.get("kind") == "email" and data.get("core"):
             try:
-                data["core"] = kinds.get("email").parse_destination({"email": data["core"]}).core
-            except kinds.InvalidDestination as error:
+                data["core"] = channels.get("email").parse_destination({"email": data["core"]}).core
+            except channels.InvalidDestination as error:
                 self.add_error("core", str(error))
         return data
 

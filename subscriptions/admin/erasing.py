@@ -4,10 +4,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from common.clock import utcnow
-from common.panels import Action, CannotAct
+from common.ports.panels import Action, CannotAct
 from common.text import counted
 from subscriptions.models import Destination
-from subscriptions.services.erasing import count_held, erase, is_suppressed
+from subscriptions.privacy.erase import count_held, erase, is_suppressed
 
 AT_ONCE = 20
 

@@ -10,26 +10,29 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from unfold.decorators import display
 
-from common.admin import ReadOnlyAdmin
-from common.admin_html import moment_of
+from common.admin.html import moment_of
+from common.admin.model_admin import ReadOnlyAdmin
 from common.clock import utcnow
-from common.panels import Action, CannotAct, Panel
+from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from subscriptions.admin import list_import_panels as panels
+from subscriptions.admin.list_columns import ColumnsForm, say
 from subscriptions.admin.list_pages import as_csv
+from subscriptions.lists.reading import refused_head, refused_row
+from subscriptions.lists.uploads import NotPossible, begin, stop
 from subscriptions.models import ListImport
-from subscriptions.services.list_imports import NotPossible, begin, stop
-from subscriptions.services.list_report import refused_head, refused_row
 
 State = ListImport.State
 LABELS = {
     State.CHECKED: "warning",
+    State.ASKING: "warning",
     State.CHECKING: "info",
     State.IMPORTING: "info",
     State.DONE: "success",
     State.UNUSABLE: "danger",
 }
-GOING = (State.UPLOADING, State.CHECKING, State.CHECKED, State.IMPORTING)
+ASKED = (State.ASKING, State.CHECKED)
+GOING = (State.UPLOADING, State.CHECKING, *ASKED, State.IMPORTING)
 
 
 def run(request: HttpRequest, keys: list[int]) -> str:
@@ -75,6 +78,9 @@ class ListImportAdmin(ReadOnlyAdmin):
     )
     own_actions = (
         Action("run", "Import this list", run, fits=lambda row: row.state == State.CHECKED),
+        Action(
+            "columns", "Say what its columns mean", say, form=ColumnsForm, fits=lambda row: row.state in ASKED
+        ),
         Action("end", "Stop and forget it", end, what_stopping_does, fits=lambda row: row.state in GOING),
     )
     uploaded = moment_of("created_at", "uploaded")

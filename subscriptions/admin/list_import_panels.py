@@ -8,11 +8,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin_html import ago, facts, link_to, paragraph, table, when
+from common.admin.html import ago, facts, link_to, paragraph, table, when
 from common.clock import utcnow
 from common.text import counted, shortened
+from subscriptions.lists.uploads import terms_of
 from subscriptions.models import ListImport, RefusedLine
-from subscriptions.rules.list_headings import NoList, heading
+from subscriptions.rules.list_headings import Heading, NoList, heading
 
 State = ListImport.State
 EVERY_SECONDS = 1
@@ -33,9 +34,9 @@ def how_far(row: ListImport) -> SafeString:
         "is_going": is_going,
         "percent": percent,
         "heading": row.get_state_display(),
-        "lines": counted(row.lines, "line"),
+        "lines": "" if row.state == State.ASKING else counted(row.lines, "line"),
         "words": words(row, utcnow()),
-        "facts": counts(row) if row.lines or not is_going else [],
+        "facts": counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
         "trouble": row.trouble,
     }
     return render_to_string("admin/subscriptions/import_progress.html", context)
@@ -48,10 +49,28 @@ def words(row: ListImport, now: datetime) -> str:
     said = {
         State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
         State.CHECKED: UNCHANGED,
+        State.ASKING: asked(row),
         State.STOPPED: "It was stopped, and the file is forgotten.",
         State.DONE: "No one was mailed.",
     }
     return said.get(State(row.state), "")
+
+
+def asked(row: ListImport) -> str:
+    """Which columns a person has to explain."""
+    names = ", ".join(f"“{shortened(name, 40)}”" for name in understood(row).questions)
+    return (
+        f"Some columns may name people who must not be mailed: {names}. Say what its columns mean, with the"
+        f" button above; nothing is taken over before. {UNCHANGED}"
+    )
+
+
+def understood(row: ListImport) -> Heading:
+    """What the columns mean, as far as is known."""
+    try:
+        return heading(row.names, terms_of(row).meanings)
+    except NoList:
+        return Heading(())
 
 
 def pace(row: ListImport, now: datetime) -> str:
@@ -89,6 +108,8 @@ def about(row: ListImport) -> SafeString:
         pairs.append(("Columns taken", ", ".join(taken)))
         if left:
             pairs.append(("Columns left out", ", ".join(left)))
+    if note := understood(row).program.note:
+        pairs.append(("Mind", note))
     pairs += [
         ("Lines without a status", f"count as {row.status}"),
         ("How they agreed", row.words or "Not said. The file’s own words are kept where it has some."),
@@ -104,10 +125,8 @@ def about(row: ListImport) -> SafeString:
 
 def columns(row: ListImport) -> tuple[list[str], list[str]]:
     """The headings that mean something here, and the others."""
-    try:
-        places = {place for _, place in heading(row.names).places}
-    except NoList:
-        places = set()
+    known = understood(row)
+    places = {place for _, place in (*known.places, *known.blocks)}
     named = [(place, shortened(name, 40) or "(without a name)") for place, name in enumerate(row.names)]
     taken = [name for place, name in named if place in places]
     return taken, [name for place, name in named if place not in places]

@@ -20,15 +20,15 @@ from django.utils import timezone
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common import kinds
-from common.admin_html import list_url, object_url
+from common.admin.html import list_url, object_url
+from common.body_limits import FORM, takes_body
 from common.clock import utcnow
+from common.ports import channels as kinds
+from subscriptions.lists.export import export_subscribers
+from subscriptions.lists.reading import Terms
+from subscriptions.lists.uploads import PIECE, upload
 from subscriptions.models import ListImport, Subscribable, Subscription
-from subscriptions.services.consenting import LONGEST_WORDS
-from subscriptions.services.list_export import export_subscribers
-from subscriptions.services.list_files import PIECE
-from subscriptions.services.list_imports import upload
-from subscriptions.services.list_reading import Terms
+from subscriptions.subscribers.consent import LONGEST_WORDS
 
 MEGABYTE = 1024 * 1024
 MOST_BYTES = 200 * MEGABYTE
@@ -92,6 +92,7 @@ class ListPages:
 
     actions_list = ("import_list", "export_list")
 
+    @takes_body(MOST_BYTES + FORM, files=True)
     @action(description="Import a list", url_path="import", icon="upload", permissions=["add"])
     def import_list(self: Any, request: HttpRequest) -> HttpResponse:
         chosen = {"newsletter": request.GET.get("newsletter")}

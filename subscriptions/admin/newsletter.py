@@ -10,25 +10,24 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from unfold.decorators import display
 
-from common.admin import ServiceAdmin, count_of
-from common.admin_html import list_link, web_link
+from common.admin.html import list_link, web_link
+from common.admin.model_admin import ServiceAdmin, count_of
 from common.clock import utcnow
-from common.panels import Action, Panel
+from common.ports.panels import Action, Panel
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site_panel
 from subscriptions.admin_words import rhythm
-from subscriptions.forms_admin import subscribable_form
-from subscriptions.forms_channels import shown_for
+from subscriptions.collections.drop import drop_subscribable
+from subscriptions.forms.admin import shown_for, subscribable_form
 from subscriptions.links import page_url
 from subscriptions.models import PostRule, Subscribable, Subscription
-from subscriptions.services.defining import (
+from subscriptions.newsletters.define import (
     SCHEDULING,
     USES,
     alter_subscribable,
     define_subscribable,
     usual_access,
 )
-from subscriptions.services.dropping import drop_subscribable
 
 CLOSED = (
     "It is private and only you add subscribers, because a feed of it needs credentials."

@@ -8,24 +8,24 @@ from django.db.models import Count
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common import kinds
-from common.admin_html import add_url, facts, link_to, list_link, listed, table
+from common.admin.html import add_url, facts, link_to, list_link, listed, table
 from common.clock import utcnow
+from common.ports import channels
 from common.text import counted
 from subscriptions.admin.command import define_command
 from subscriptions.admin.list_pages import export_url, import_url
 from subscriptions.admin_words import rhythm, waits_for
 from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
-from subscriptions.services.schedules import schedule_of
 
 SHOWN = 20
 NEXT = 5
 
 
 def channel_labels() -> list[tuple[str, str]]:
-    return [(kind.key, kind.label) for kind in kinds.all_kinds()]
+    return [(kind.key, kind.label) for kind in channels.all_kinds()]
 
 
 def how_it_goes(subscribable: Subscribable) -> SafeString:
@@ -67,7 +67,7 @@ def subscribers(subscribable: Subscribable) -> SafeString:
 
 def _lists(subscribable: Subscribable, *, has_any: bool) -> list[SafeString]:
     """Ways to take a list over and to hand it out; bridges have none."""
-    if not kinds.get(subscribable.channel).public_sign_up:
+    if not channels.get(subscribable.channel).public_sign_up:
         return []
     ways = [(import_url(subscribable), "Import a list")]
     if has_any:

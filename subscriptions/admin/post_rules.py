@@ -9,11 +9,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
-from common.admin_html import link_to, paragraph, table, web_link, when
+from common.admin.html import link_to, paragraph, table, web_link, when
 from common.text import counted
+from subscriptions.collections.post_rules import MOST_RULES, Tried, change_rules, refuse_slow, try_rules
 from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
-from subscriptions.services.post_rules import MOST_RULES, change_rules, refuse_slow
-from subscriptions.services.trying_rules import Tried, try_rules
 
 SHOWN = 10
 # Few enough to stand in a row; above it the rule stands in a sentence.

@@ -7,20 +7,20 @@ from django.utils import translation
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common import kinds
-from common.admin_html import facts, web_link
-from subscriptions.forms import SignUpForm
+from common.admin.html import facts, web_link
+from common.ports import channels
+from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.rules.embed_hosts import WILD, sites
-from subscriptions.services.signing_up import is_open
+from subscriptions.subscribers.sign_up import is_open
 
 WIDGET = "feedletter/widget.js"
 
 
 def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
     """Where readers subscribe, and what to paste. Nothing for bridges, which nobody signs up for."""
-    if not kinds.get(subscribable.channel).public_sign_up:
+    if not channels.get(subscribable.channel).public_sign_up:
         return ""
     url = page_url(subscribable)
     if not url:

@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin import ServiceAdmin
-from common.admin_html import facts, link_to, moment_of, table, when
+from common.admin.html import facts, link_to, moment_of, table, when
+from common.admin.model_admin import ServiceAdmin
 from common.clock import utcnow
-from common.panels import Panel
+from common.ports.panels import Panel
 from common.text import shortened
 from subscriptions.admin.list_pages import ListPages
 from subscriptions.admin.subscriber_actions import ACTIONS
@@ -26,10 +26,10 @@ from subscriptions.admin.subscriber_filters import (
     search,
 )
 from subscriptions.admin.subscriber_form import SubscriberForm, subscriber_form
-from subscriptions.forms_channels import shown_for
+from subscriptions.forms.admin import shown_for
 from subscriptions.models import Subscribable, Subscription, Suppression
-from subscriptions.services.managing import rename
-from subscriptions.services.subscribing import subscribe
+from subscriptions.subscribers.admin_changes import subscribe
+from subscriptions.subscribers.details import rename
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
 SHOWN, LONGEST_WORDS = 50, 300

@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.clock import utcnow
-from common.panels import Action, CannotAct
+from common.ports.panels import Action, CannotAct
 from common.text import counted
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.services import bulk
-from subscriptions.services.managing import revoke_links
+from subscriptions.subscribers import bulk
+from subscriptions.subscribers.details import revoke_links
 
 Status = Subscription.Status
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.admin_html import link_to, when
+from common.admin.html import link_to, when
 from subscriptions.models import Subscription, Switch
 
 SHOWN = 5

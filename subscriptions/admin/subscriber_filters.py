@@ -8,8 +8,8 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
-from common import kinds
 from common.clock import utcnow
+from common.ports import channels
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
 
 DAYS = {
@@ -139,7 +139,7 @@ def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
     if len(words) > 1:
         return rows.filter(names)
     # (With the kind, which comes first in the index.)
-    known = [kind.key for kind in kinds.all_kinds()]
+    known = [kind.key for kind in channels.all_kinds()]
     begun = Destination.objects.filter(kind__in=known, core__startswith=first)
     address = Q(destination__in=begun.order_by().values("pk"))
     return rows.filter(address if "@" in first else address | names)

@@ -8,8 +8,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
-from common import kinds
-from subscriptions.forms_channels import destination_fields, filled, refused
+from common.ports import channels
+from subscriptions.forms.admin import destination_fields, filled, refused
 from subscriptions.models import Subscription
 
 
@@ -36,8 +36,8 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
         return data
 
     @property
-    def kind(self) -> kinds.Kind:
-        return kinds.get(self.cleaned_data["subscribable"].channel)
+    def kind(self) -> channels.ChannelSpec:
+        return channels.get(self.cleaned_data["subscribable"].channel)
 
     def destination(self) -> dict[str, str]:
         """What was typed for the newsletter's channel, by the channel's own names."""
@@ -48,7 +48,7 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
         """What the channel refuses, as an error at the field it names, else at its first."""
         try:
             yield
-        except kinds.InvalidDestination as error:
+        except channels.InvalidDestination as error:
             first = self.kind.destination_fields[0].name
             raise ValidationError(refused(self.kind, str(error), otherwise=first)) from error
 

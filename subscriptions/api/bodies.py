@@ -12,9 +12,9 @@ from common.api.fields import Choice, Day, Flag, Pattern, Text, Texts, Whole
 from common.api.pagination import ListParameters, search
 from subscriptions.api.weekdays import WEEKDAYS
 from subscriptions.models import Subscribable, Subscription
+from subscriptions.newsletters.define import LONGEST_APPROVAL, MAX_GRACE, MAX_PARAMS
 from subscriptions.rules.sign_up import LONGEST_NAME
 from subscriptions.rules.validation import MAX_N, MAX_WAIT_DAYS
-from subscriptions.services.defining import LONGEST_APPROVAL, MAX_GRACE, MAX_PARAMS
 
 NAME = r"^[A-Za-z0-9._-]{1,64}$"
 LANGUAGE = r"^([A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3})?$"

@@ -15,8 +15,8 @@ from subscriptions.api import bodies
 from subscriptions.api.rows import core_of
 from subscriptions.api.serializers import DestinationSerializer
 from subscriptions.models import Destination
-from subscriptions.services.disabling import BY_HAND, disable, enable
-from subscriptions.services.erasing import erase
+from subscriptions.privacy.erase import erase
+from subscriptions.subscribers.suppression import BY_HAND, disable, enable
 
 
 class DestinationViewSet(ResourceViewSet):

@@ -13,15 +13,15 @@ from common.clock import utcnow
 from feeds.api.bodies import ExcludeItem, FeedParameters, ForceParameters, ItemParameters
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Item
-from subscriptions.services.dropping import Refused, drop_feed
-from subscriptions.services.excluding import BY_HAND, exclude
+from subscriptions.collections.drop import DropRefused, drop_feed
+from subscriptions.collections.exclude import BY_HAND, exclude
 
 LATER = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
 
 
 class DroppableFeedViewSet(FeedViewSet):
     parameters: ClassVar = {"list": FeedParameters, "destroy": ForceParameters}
-    refusals = (Refused,)
+    refusals = (DropRefused,)
 
     @extend_schema(summary="Remove a feed", responses={202: LATER, 204: None})
     def destroy(self, request: Request, **_: object) -> Response:

@@ -3,8 +3,8 @@
 from django.db.models import Count, IntegerField, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from common import kinds
-from common.kinds import InvalidDestination
+from common.ports import channels
+from common.ports.channels import InvalidDestination
 from subscriptions.models import Assignable, Subscribable, Subscription
 
 
@@ -27,6 +27,6 @@ def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce
 def core_of(address: str) -> str:
     """How an e-mail address is kept, so that it is found by the index; "" for what is none."""
     try:
-        return kinds.get("email").parse_destination({"email": address}).core
+        return channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination:
         return ""

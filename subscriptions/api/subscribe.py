@@ -17,13 +17,13 @@ from rest_framework.throttling import BaseThrottle, ScopedRateThrottle
 from rest_framework.views import APIView
 
 from common.clock import utcnow
-from common.kinds import InvalidDestination
+from common.ports.channels import InvalidDestination
 from subscriptions.api.cors import add_cors, may_read
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
-from subscriptions.services.challenging import is_solved
-from subscriptions.services.signing_up import SignUpClosed, sign_up
-from subscriptions.views.same_time import same_time
+from subscriptions.subscribers.antispam import is_solved
+from subscriptions.subscribers.sign_up import SignUpClosed, sign_up
+from subscriptions.views.pages import same_time
 
 CHECK_YOUR_MAIL = _(
     "Check your mail: if the address can be subscribed, it gets a message with a link to confirm."
@@ -32,7 +32,7 @@ UNSOLVED = _("This newsletter holds off robots: send the solved sum of /challeng
 LARGEST = 16 * 1024
 
 
-class TooLarge(APIException):
+class SignUpTooLarge(APIException):
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_detail = _("A sign-up has an email and a name, nothing longer.")
 
@@ -119,7 +119,7 @@ class SubscribeView(APIView):
         super().initial(request, *args, **kwargs)
         # The parsers read a body whole; Django's own limit does not hold for them.
         if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST:
-            raise TooLarge
+            raise SignUpTooLarge
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         answered = super().finalize_response(request, response, *args, **kwargs)

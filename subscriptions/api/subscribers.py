@@ -10,22 +10,19 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.problems import Conflict
-from common.api.problems import Refused as Unprocessable
+from common.api.problems import Conflict, InvalidRequest
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
-from common.kinds import InvalidDestination
+from common.ports.channels import InvalidDestination
 from subscriptions.api import bodies
 from subscriptions.api.rows import core_of
 from subscriptions.api.serializers import SubscriptionSerializer
 from subscriptions.management.rows import with_suppressed
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.pausing import BadDate
-from subscriptions.services.adding import add_subscriber
-from subscriptions.services.bulk import confirm_many
-from subscriptions.services.managing import settle_details
-from subscriptions.services.pausing import pause, resume
-from subscriptions.services.subscribing import unsubscribe
+from subscriptions.rules.pauses import BadDate
+from subscriptions.subscribers.admin_changes import add_subscriber, unsubscribe
+from subscriptions.subscribers.bulk import confirm_many
+from subscriptions.subscribers.details import pause, resume, save_details
 
 
 class SubscriptionViewSet(ResourceViewSet):
@@ -76,14 +73,14 @@ class SubscriptionViewSet(ResourceViewSet):
                 now=utcnow(),
             )
         except InvalidDestination as error:
-            raise Unprocessable({"to": named(str(error), asked["to"])}) from error
+            raise InvalidRequest({"to": named(str(error), asked["to"])}) from error
 
     @extend_schema(summary="Change a subscriber")
     def partial_update(self, request: Request, **_: Any) -> Response:
         asked, row = self.body(), self.get_object()
         if asked:
             name, language = asked.get("name", row.display_name), asked.get("language")
-            settle_details(subscription=row, name=name, language=language)
+            save_details(subscription=row, name=name, language=language)
         return self.shown()
 
     @extend_schema(summary="Confirm a subscriber", request=None)

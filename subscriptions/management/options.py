@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common import kinds
-from common.arguments import find, pairs, whole
+from common.cli.arguments import find, pairs, whole
+from common.ports import channels
 from feeds.management.options import find_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
@@ -147,10 +147,10 @@ def weekday(text: str) -> int:
     return found[0]
 
 
-def destination_fields() -> Iterator[kinds.Field]:
+def destination_fields() -> Iterator[channels.Field]:
     """The fields of all channels, each name once."""
     seen: set[str] = set()
-    for kind in kinds.all_kinds():
+    for kind in channels.all_kinds():
         for field in kind.destination_fields:
             if field.name not in seen:
                 seen.add(field.name)
@@ -166,11 +166,11 @@ def add_destination(parser: CommandParser) -> None:
         parser.add_argument(option(field), dest=field.name, metavar=field.name.upper(), help=help_text)
 
 
-def option(field: kinds.Field) -> str:
+def option(field: channels.Field) -> str:
     return "--" + field.name.replace("_", "-")
 
 
-def destination(options: Mapping[str, Any], kind: kinds.Kind) -> dict[str, str]:
+def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:
     """The channel's fields that were given. Raises CommandError for another channel's, or a missing one."""
     given = {field.name: field for field in destination_fields() if options.get(field.name) is not None}
     own = {field.name for field in kind.destination_fields}
@@ -186,7 +186,7 @@ def destination(options: Mapping[str, Any], kind: kinds.Kind) -> dict[str, str]:
     }
 
 
-def asked(field: kinds.Field) -> str:
+def asked(field: channels.Field) -> str:
     """A secret that stays out of the list of processes: typed unseen, or the line piped in."""
     if not field.secret:
         return "-"

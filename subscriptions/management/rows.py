@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
 from subscriptions.models import PostRule, Subscribable, Subscription, Suppression
+from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.periods import next_ends
-from subscriptions.services.schedules import schedule_of
 
 
 def with_counts(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":

@@ -5,9 +5,9 @@ from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.notice import Notice
 from subscriptions.models.rule import LeftOut, PostRule, Stuck
-from subscriptions.models.sign_in import SignIn
+from subscriptions.models.sign_in import SignIn, SignInWish
 from subscriptions.models.subscribable import Subscribable
-from subscriptions.models.subscription import Subscription
+from subscriptions.models.subscription import OldNumber, Subscription
 from subscriptions.models.switch import Switch
 from subscriptions.models.tally import Tally
 
@@ -21,9 +21,11 @@ __all__ = [
     "ListImport",
     "ListPart",
     "Notice",
+    "OldNumber",
     "PostRule",
     "RefusedLine",
     "SignIn",
+    "SignInWish",
     "Stuck",
     "Subscribable",
     "Subscription",

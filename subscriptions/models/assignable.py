@@ -1,12 +1,20 @@
 """An open collection, and what is in it."""
 
+from datetime import datetime
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from feeds.models import Item
 from subscriptions.models.subscribable import Subscribable
-from subscriptions.querysets import AssignableQuerySet
+
+
+class AssignableQuerySet(models.QuerySet["Assignable"]):
+    def due(self, now: datetime) -> Self:
+        """Collections worth a look: not sealed by a live worker, not backing off."""
+        return self.filter(Q(seal_token=None) | Q(seal_until__lt=now)).filter(next_try_at__lte=now)
 
 
 class Assignable(models.Model):

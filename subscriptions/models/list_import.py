@@ -14,6 +14,7 @@ class ListImport(models.Model):
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
         CHECKING = "checking", "being looked at"
+        ASKING = "asking", "asks what its columns mean"
         CHECKED = "checked", "waiting for your word"
         IMPORTING = "importing", "being taken over"
         DONE = "done", "taken over"
@@ -27,6 +28,9 @@ class ListImport(models.Model):
     # For lines that say no status, and how these people agreed.
     status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
     words = models.TextField(blank=True, default="")
+    # What a person said its columns mean, by their names; and the order of day and month in its dates.
+    meanings = models.JSONField(null=True, blank=True)
+    dates = models.CharField(max_length=3, blank=True, default="", db_default="")
 
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     trouble = models.TextField(blank=True, default="")

@@ -5,6 +5,19 @@ from django.db import models
 from subscriptions.models.destination import Destination
 
 
+class SignInWish(models.Model):
+    """Somebody asked for a link for this address, known or not. A worker looks, and deletes the wish."""
+
+    core = models.CharField(max_length=512)
+    # Who asked, as limits count them (subscriptions.rules.limits).
+    network = models.CharField(max_length=64)
+    language = models.CharField(max_length=35, blank=True)
+    asked_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"sign-in wish {self.pk}"
+
+
 class SignIn(models.Model):
     """A link that was mailed: good once, for a short while. Of the link itself only a digest is kept."""
 

@@ -1,6 +1,7 @@
 """A subscribable: a named newsletter or bridge over one or more feeds."""
 
 from datetime import time
+from typing import Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -8,11 +9,33 @@ from django.db.models import Q
 from django.utils import timezone
 
 from feeds.models import Feed
-from subscriptions.querysets import SubscribableQuerySet
+from subscriptions.rules.schedule import Schedule
 
 NAME = RegexValidator(
     r"\A[A-Za-z0-9._-]{1,64}\Z", "Use 1 to 64 letters, digits, dots, dashes or underscores, without spaces."
 )
+
+
+class SubscribableQuerySet(models.QuerySet["Subscribable"]):
+    def listed(self) -> Self:
+        """What the public list shows."""
+        return self.filter(visibility="public", stopped=False)
+
+    def with_pages(self) -> Self:
+        """What has pages at all: everything but the private."""
+        return self.exclude(visibility="private")
+
+    def named(self, *names: str) -> Self:
+        """Those of these names, whatever strangers sent for a name (PostgreSQL takes no NUL)."""
+        return self.filter(name__in=[name for name in names if "\0" not in name])
+
+    def siblings_of(self, newsletter: "Subscribable") -> Self:
+        """The others over exactly the same feeds that travel the same way."""
+        feeds = list(newsletter.feeds.values_list("pk", flat=True))
+        theirs = models.Count("feeds", distinct=True)
+        shared = models.Count("feeds", distinct=True, filter=Q(feeds__in=feeds))
+        others = self.filter(channel=newsletter.channel).exclude(pk=newsletter.pk)
+        return others.annotate(theirs=theirs, shared=shared).filter(theirs=len(feeds), shared=len(feeds))
 
 
 class Subscribable(models.Model):
@@ -185,3 +208,13 @@ class Subscribable(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.name
+
+
+def schedule_of(subscribable: Subscribable) -> Schedule:
+    return Schedule(
+        arrangement=subscribable.arrangement,
+        at=subscribable.at,
+        weekday=subscribable.weekday,
+        day_of_month=subscribable.day_of_month,
+        cron=subscribable.cron,
+    )

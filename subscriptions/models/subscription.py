@@ -1,17 +1,27 @@
 """A subscription: a destination that wants a subscribable."""
 
 import secrets
+from typing import Self
 
 from django.db import models
 from django.utils import timezone
 
 from subscriptions.models.destination import Destination
 from subscriptions.models.subscribable import Subscribable
-from subscriptions.querysets import SubscriptionQuerySet
 
 
 def random_token() -> str:
     return secrets.token_urlsafe(24)
+
+
+class SubscriptionQuerySet(models.QuerySet["Subscription"]):
+    def confirmed(self) -> Self:
+        """Without those that a switch has ended, whose last letters are still on their way."""
+        return self.filter(status="confirmed", ended_at=None)
+
+    def reachable(self) -> Self:
+        """Confirmed, and the destination not disabled."""
+        return self.confirmed().filter(destination__disabled_at=None)
 
 
 class Subscription(models.Model):
@@ -40,6 +50,7 @@ class Subscription(models.Model):
     receives_until = models.DateTimeField(null=True, blank=True, editable=False)
     # Ended by a switch, while its last letters are still on their way. After that it has left.
     ended_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Its number in the Feedletter before this one; further ones are OldNumbers.
     upstream_id = models.BigIntegerField(null=True, blank=True, unique=True)
     # Links in letters must work for years, whatever happens to SECRET_KEY (RFC 8058).
     token = models.CharField(max_length=64, default=random_token, editable=False)
@@ -67,3 +78,16 @@ class Subscription(models.Model):
 
     def __str__(self) -> str:
         return f"{self.destination} → {self.subscribable}"
+
+
+class OldNumber(models.Model):
+    """A further number that a subscription had in the Feedletter before this one.
+
+    Two addresses there, alike but for upper and lower case, are one here; the links of both go on working.
+    """
+
+    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="old_numbers")
+    number = models.BigIntegerField(unique=True)
+
+    def __str__(self) -> str:
+        return str(self.number)

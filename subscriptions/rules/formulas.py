@@ -5,15 +5,19 @@ What a stranger typed as a name must not run when an admin opens the list (OWASP
 
 import re
 
-_RISKY = re.compile(r"'*[=+\-@\t\r]")
-_MADE_SAFE = re.compile(r"'+[=+\-@\t\r]")
+# Also after what some systems take for the end of a cell: a semicolon where the comma stands in numbers. The
+# full-width signs count as the others where Chinese or Japanese is typed.
+_BEGIN = r"(?:^|(?<=[;,\t\r\n]))"
+_SIGN = r"[=+\-@＝＋－＠\t\r]"
+_RISKY = re.compile(rf"{_BEGIN}(?='*{_SIGN})")
+_MADE_SAFE = re.compile(rf"{_BEGIN}'(?='*{_SIGN})")
 
 
 def as_text(cell: str) -> str:
     """The cell, with an apostrophe before what would be a formula. `from_text` takes it off again."""
-    return f"'{cell}" if _RISKY.match(cell) else cell
+    return _RISKY.sub("'", cell)
 
 
 def from_text(cell: str) -> str:
     """The cell as it was before `as_text`."""
-    return cell[1:] if cell[:1] == "'" and _MADE_SAFE.match(cell) else cell
+    return _MADE_SAFE.sub("", cell)

@@ -11,7 +11,7 @@ WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class GrowthStretch:
     """A day, or the week that begins with it."""
 
     start: date
@@ -21,13 +21,13 @@ class Stretch:
     bounced: int = 0
 
 
-def by_day(figures: Mapping[str, Days], *, today: date, count: int) -> list[Stretch]:
+def by_day(figures: Mapping[str, Days], *, today: date, count: int) -> list[GrowthStretch]:
     """The last days, today included, those without anything as well."""
     days = (today - timedelta(days=back) for back in reversed(range(count)))
     return [_stretch(figures, day, 1) for day in days]
 
 
-def by_week(figures: Mapping[str, Days], *, today: date, count: int) -> list[Stretch]:
+def by_week(figures: Mapping[str, Days], *, today: date, count: int) -> list[GrowthStretch]:
     """The last weeks from Monday on, this one included as far as it is."""
     return [_stretch(figures, first_monday(today, count) + WEEK * each, 7) for each in range(count)]
 
@@ -37,13 +37,13 @@ def first_monday(today: date, count: int) -> date:
     return today - timedelta(days=today.weekday()) - WEEK * (count - 1)
 
 
-def totals(stretches: list[Stretch]) -> Stretch:
+def totals(stretches: list[GrowthStretch]) -> GrowthStretch:
     """All of them in one."""
     sums = {part: sum(getattr(each, part) for each in stretches) for part in PARTS}
-    return Stretch(stretches[0].start, **sums)
+    return GrowthStretch(stretches[0].start, **sums)
 
 
-def _stretch(figures: Mapping[str, Days], start: date, length: int) -> Stretch:
+def _stretch(figures: Mapping[str, Days], start: date, length: int) -> GrowthStretch:
     days = [start + timedelta(days=each) for each in range(length)]
     counts = {part: sum(figures.get(part, {}).get(day, 0) for day in days) for part in PARTS}
-    return Stretch(start, **counts)
+    return GrowthStretch(start, **counts)

@@ -7,7 +7,9 @@ limit, so no period, wherever it begins, ever holds more.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Network, ip_network
+
+from common.net.addresses import read_address
 
 SLICES = 6
 PERIODS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -25,6 +27,9 @@ _NEAR = tuple(
         ),
     )
 )
+# Prefix length → how many times the limit of one reader.
+PREFIXES = {64: 1, 56: 2, 48: 4}
+UNREADABLE = "unreadable"
 _LIMIT = re.compile(r"(\w+)\s*=\s*([0-9]{1,10})\s*/\s*(\w+)")
 
 
@@ -76,22 +81,36 @@ def _limit(text: str) -> Limit:
 
 
 def is_near(ip: str) -> bool:
-    """Whether it is an address of this machine or of a private network: no reader's, most likely."""
-    try:
-        return any(ip_address(ip) in network for network in _NEAR)
-    except ValueError:
-        return False
+    """Whether it is an address of this machine or of a private network, or none: no reader's, most likely."""
+    address = read_address(ip)
+    return address is None or any(address in network for network in _NEAR)
 
 
-def network_of(ip: str) -> str:
-    """Whose address that is: an IPv4 address, or the /64 that one IPv6 connection has for itself.
+def networks_of(ip: str) -> dict[str, int]:
+    """Whose address that is, with how many times the limit holds for it.
 
-    Empty for what is no address (a server behind a socket of this machine).
+    An IPv4 address, or the /64 that one IPv6 connection has for itself; besides, the /56 and the /48, of
+    which providers give one to a customer: whoever has one would otherwise be 65,536 readers. All that is no
+    address (a server behind a socket of this machine) counts as one.
     """
-    try:
-        address = ip_address(ip.partition("%")[0])
-    except ValueError:
-        return ""
-    if isinstance(address, IPv6Address):
-        return str(address.ipv4_mapped or IPv6Network((int(address) >> 64 << 64, 64)))
-    return str(address)
+    address = read_address(ip)
+    if address is None:
+        return {UNREADABLE: 1}
+    if isinstance(address, IPv4Address):
+        return {str(address): 1}
+    number = int(address)
+    return {
+        str(IPv6Network((number >> 128 - length << 128 - length, length))): times
+        for length, times in PREFIXES.items()
+    }
+
+
+def counted_as(core: str) -> str:
+    """The mailbox that an address most likely is, for counting alone: without a +tag, dots and case.
+
+    With dots taken out where they do matter, two people share a limit; that is all.
+    """
+    local, _, domain = core.lower().rpartition("@")
+    return (
+        f"{local.partition('+')[0].replace('.', '')}@{'gmail.com' if domain == 'googlemail.com' else domain}"
+    )

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from subscriptions.rules.list_programs import NO_PROGRAM, PROGRAMS, STATUS_WORDS, Program
 
 COLUMNS = (
     "email",
@@ -18,7 +20,6 @@ COLUMNS = (
     "consent_ip",
     "upstream_id",
 )
-STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."
 
 # What else a heading may be called, in the order in which they are looked for. (Written without _ and -.)
@@ -47,6 +48,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         "date added",
         "subscribed at",
         "subscription date",
+        "date created",
+        "date registered",
         "sign up date",
         "signup date",
     ),
@@ -56,18 +59,26 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "consent_ip": ("confirm ip",),
     "wants": ("subscribed to emails",),
     "declines": ("email disabled",),
+    "confirms": (),
 }
 
-# The words of other programs for our four.
-STATUS_WORDS: Mapping[str, str] = {
-    **{status: status for status in STATUSES},
-    **dict.fromkeys(("subscribed", "active", "enabled", "regular", "premium", "free"), "confirmed"),
-    **dict.fromkeys(("trialed", "unpaid", "gifted", "churning", "past_due", "paused"), "confirmed"),
-    **dict.fromkeys(("pending", "unactivated", "not confirmed yet"), "unconfirmed"),
-    **dict.fromkeys(("left", "cancelled", "inactive", "disabled", "removed", "archived"), "unsubscribed"),
-    **dict.fromkeys(("cleaned", "bounced", "complained", "blocklisted", "spammy"), "suppressed"),
-}
-YES, NO = frozenset(("true", "yes", "1")), frozenset(("false", "no", "0"))
+# What a column may mean by which whoever has something in it is blocked.
+BLOCKS = ("suppressed", "unsubscribed")
+IGNORED = "ignore"
+MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, IGNORED)
+
+YES, NO = frozenset(("true", "yes", "1", "y")), frozenset(("false", "no", "0", "n"))
+_NOTHING_IN_IT = re.compile(r"(?:false|no|n|none|null|never|off|[\s0.:/-]*)", re.IGNORECASE)
+_LOOKS_BLOCKED = re.compile(
+    r"bl(?:a|o)c?k ?list|block(?:ed|list)|unsub|opt(?:ed)? ?out|bounce|delet|suppress|complain|spam|banned"
+    r"|undeliver|disabled|removed|cleaned|do not|d[eé]sabonn|desinscri|abgemeldet|gesperrt|baja"
+)
+# They go with a column that is read.
+_TOLD_ELSEWHERE = frozenset(
+    f"{what} {tail}"
+    for what in ("unsub", "clean", "unsubscribe", "bounce")
+    for tail in ("campaign title", "campaign id", "reason", "reason other")
+)
 
 
 class NoList(ValueError):
@@ -75,33 +86,17 @@ class NoList(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """How to know a file of it, what it calls things, and what a line is that has no status."""
-
-    name: str
-    signs: frozenset[str]
-    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    status: str = "confirmed"
-
-
-PROGRAMS = (
-    Program("Mailchimp", frozenset(("optin time", "confirm time"))),
-    Program("Substack", frozenset(("active subscription", "expiry"))),
-    Program("Ghost", frozenset(("subscribed to emails", "created at"))),
-    Program("Buttondown", frozenset(("creation date", "metadata")), {"status": ("type", "subscriber type")}),
-    Program("beehiiv", frozenset(("tier", "created at", "status"))),
-    Program("listmonk", frozenset(("uuid", "attributes", "status"))),
-)
-_ANY = Program("", frozenset(), status="")
-
-
-@dataclass(frozen=True, slots=True)
 class Heading:
-    """Where each column stands. `program`: whose export it seems to be, "" for a list of no known one."""
+    """Where each column stands.
+
+    `blocks` are those by which people are blocked; `questions` the names of columns that look as if they
+    said so, and of which nobody has said what they mean: until then nothing is imported.
+    """
 
     places: tuple[tuple[str, int], ...]
-    program: str = ""
-    status: str = ""
+    program: Program = NO_PROGRAM
+    blocks: tuple[tuple[str, int], ...] = ()
+    questions: tuple[str, ...] = ()
 
     def row(self, values: Sequence[str]) -> dict[str, str]:
         """A line's cells by our names. No status stays empty where nothing in the line tells it."""
@@ -110,29 +105,59 @@ class Heading:
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
         said = cells.get("status", "").lower()
-        cells["status"] = STATUS_WORDS.get(said, said) or _told(cells) or self.status
+        said = self.program.status_words.get(said, STATUS_WORDS.get(said, said))
+        cells["status"] = said or _told(cells) or self.program.status
+        for status, place in self.blocks:
+            is_blocked = place < count and not _NOTHING_IN_IT.fullmatch(values[place].strip())
+            if is_blocked and cells["status"] != "suppressed":
+                cells["status"] = status
         return cells
 
 
-def heading(names: Sequence[str]) -> Heading:
-    """The heading of a first line. Raises NoList when there is no email in it, or twice."""
-    known = [_plain(name) for name in names]
-    program = next((each for each in PROGRAMS if each.signs.issubset(known)), _ANY)
+def heading(names: Sequence[str], meanings: Mapping[str, str] | None = None) -> Heading:
+    """The heading of a first line; `meanings` is what a person said of columns, by their names.
+
+    Raises NoList when there is no email in it, or twice, or a meaning is of no column.
+    """
+    known = [plain_name(name) for name in names]
+    program = next((each for each in PROGRAMS if each.signs.issubset(known)), NO_PROGRAM)
+    told = {plain_name(name): meaning for name, meaning in (meanings or {}).items()}
+    if strange := [name for name in meanings or {} if plain_name(name) not in known]:
+        raise NoList(f"The first line names no column “{strange[0][:40]}”.")
+    free = [name if name not in told else "" for name in known]
     places: dict[str, int] = {}
     for column in (*COLUMNS, *(name for name in ALIASES if name not in COLUMNS)):
         called = (column.replace("_", " "), *program.aliases.get(column, ()), *ALIASES.get(column, ()))
-        found = next((name for name in called if name in known), None)
+        found = next((name for name, meaning in told.items() if meaning == column), None)
+        among = known if found else free
+        found = found or next((name for name in called if name in free), None)
         if found is None:
             continue
-        if known.count(found) > 1:
+        if among.count(found) > 1:
             raise NoList(f"The first line names the column “{found[:40]}” twice.")
-        places[column] = known.index(found)
+        places[column] = among.index(found)
     if "email" not in places:
         raise NoList(HEADER)
-    return Heading(tuple(places.items()), program.name, program.status)
+    blocks = _blocks(known, told, program)
+    left = {place for place, name in enumerate(free) if name} - {*places.values(), *(at for _, at in blocks)}
+    questions = (names[place] for place in sorted(left) if _is_question(known[place], program))
+    return Heading(tuple(places.items()), program, blocks, tuple(dict.fromkeys(questions)))
 
 
-def _plain(name: str) -> str:
+def _blocks(known: Sequence[str], told: Mapping[str, str], program: Program) -> tuple[tuple[str, int], ...]:
+    """The columns that block, a suppressing one last: it counts where both do."""
+    usual = {name: block for block in BLOCKS for name in program.aliases.get(block, ())}
+    meant = {**usual, **told}
+    found = [(meant[name], place) for place, name in enumerate(known) if meant.get(name) in BLOCKS]
+    return tuple(sorted(found, reverse=True))
+
+
+def _is_question(name: str, program: Program) -> bool:
+    return bool(_LOOKS_BLOCKED.search(name)) and name not in program.ignored | _TOLD_ELSEWHERE
+
+
+def plain_name(name: str) -> str:
+    """A heading as it is compared."""
     return " ".join(re.split(r"[\s_-]+", name.strip().lower())).strip()
 
 
@@ -143,4 +168,6 @@ def _told(cells: Mapping[str, str]) -> str:
     wants, declines = cells.get("wants", "").lower(), cells.get("declines", "").lower()
     if cells.get("left") or wants in NO or declines in YES:
         return "unsubscribed"
+    if cells.get("confirms", "").lower() in NO:
+        return "unconfirmed"
     return "confirmed" if cells.get("confirmed") or wants in YES else ""

@@ -9,7 +9,8 @@ from ipaddress import ip_address
 
 from subscriptions.rules.formulas import from_text
 from subscriptions.rules.invitations import LARGEST
-from subscriptions.rules.list_headings import STATUSES
+from subscriptions.rules.list_programs import STATUSES
+from subscriptions.rules.list_times import NoTime, moment
 
 UNREADABLE = "\ufffd"
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
@@ -49,18 +50,18 @@ class ListRow:
     confirmed: datetime | None = None
     left: datetime | None = None
     proof: Proof = NO_PROOF
-    upstream_id: int | None = None
+    upstream_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownSubscriber:
     """What is known of an address already; `status` is empty for one that never subscribed here."""
 
     status: str = ""
     name: str = ""
     language: str = ""
     suppressed: bool = False
-    upstream_id: int | None = None
+    upstream_ids: tuple[int, ...] = ()
 
 
 class Change(Enum):
@@ -69,8 +70,13 @@ class Change(Enum):
     NOTHING = "nothing"
 
 
-def read_row(values: Mapping[str, str], *, now: datetime, status: str = "unconfirmed") -> ListRow:
-    """The row of a line's columns; `status` is for a line that says none. Raises RefusedLine."""
+def read_row(
+    values: Mapping[str, str], *, now: datetime, status: str = "unconfirmed", dates: str = ""
+) -> ListRow:
+    """The row of a line's columns; `status` is for a line that says none. Raises RefusedLine.
+
+    `dates` says how times such as 3/4/2026 are meant: “dmy”, “mdy”, or "" where nobody said.
+    """
     texts = {column: from_text(text.strip()) for column, text in values.items() if text}
     _refuse_unreadable(texts)
     if not texts.get("email"):
@@ -83,11 +89,11 @@ def read_row(values: Mapping[str, str], *, now: datetime, status: str = "unconfi
         texts.get("name", ""),
         said,
         _language(texts.get("language", "")),
-        _moment(texts.get("added", ""), now),
-        _moment(texts.get("confirmed", ""), now),
-        _moment(texts.get("left", ""), now),
-        _proof(texts, now),
-        _upstream_id(texts.get("upstream_id", "")),
+        _moment(texts.get("added", ""), now, dates),
+        _moment(texts.get("confirmed", ""), now, dates),
+        _moment(texts.get("left", ""), now, dates),
+        _proof(texts, now, dates),
+        _upstream_ids(texts.get("upstream_id", "")),
     )
 
 
@@ -112,20 +118,21 @@ def _language(text: str) -> str:
     return tag
 
 
-def _upstream_id(text: str) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= LARGEST):
-        raise RefusedLine(f"“{text[:40]}” is not a subscription’s number in the old Feedletter.")
-    return int(text)
+def _upstream_ids(text: str) -> tuple[int, ...]:
+    """Several numbers of one subscription stand beside each other, with a space between."""
+    numbers = text.split()
+    for number in numbers:
+        if not (number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST):
+            raise RefusedLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
+    return tuple(dict.fromkeys(map(int, numbers)))
 
 
-def _proof(texts: Mapping[str, str], now: datetime) -> Proof:
+def _proof(texts: Mapping[str, str], now: datetime, dates: str) -> Proof:
     words, how = texts.get("consent_words", ""), texts.get("consent_how", "")
     at, ip = texts.get("consent_at", ""), texts.get("consent_ip", "")
     if not (words or how or at or ip):
         return NO_PROOF
-    return Proof(_moment(at, now), how, words, _ip(ip))
+    return Proof(_moment(at, now, dates), how, words, _ip(ip))
 
 
 def _ip(text: str) -> str | None:
@@ -137,21 +144,19 @@ def _ip(text: str) -> str | None:
         raise RefusedLine(f"“{text[:40]}” is not an IP address.") from None
 
 
-def _moment(text: str, now: datetime) -> datetime | None:
+def _moment(text: str, now: datetime, dates: str) -> datetime | None:
     if not text:
         return None
     try:
-        # beehiiv and others write “2026-03-02 12:00:00 UTC”.
-        read = datetime.fromisoformat(text.removesuffix(" UTC"))
-        moment = (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise RefusedLine(f"“{text[:40]}” is not a time; write 2026-03-02 or 2026-03-02T12:00:00Z.") from None
-    if not EARLIEST <= moment <= now:
+        read = moment(text, dates)
+    except NoTime as error:
+        raise RefusedLine(str(error)) from None
+    if not EARLIEST <= read <= now:
         raise RefusedLine(f"the time “{text[:40]}” is in the future or before 1971.")
-    return moment
+    return read
 
 
-def after(row: ListRow, known: Known) -> Known:
+def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """What is known once the line is taken. Raises RefusedLine where a person's own word stands against it.
 
     A list never takes back a confirmation, never brings back who left, and never lifts a suppression.
@@ -163,18 +168,18 @@ def after(row: ListRow, known: Known) -> Known:
         raise RefusedLine("this subscriber left; only they can come back.")
     if not known.status:
         suppressed = known.suppressed or _suppresses(row)
-        return Known(_first_status(row), row.name, row.language, suppressed, row.upstream_id)
+        return KnownSubscriber(_first_status(row), row.name, row.language, suppressed, row.upstream_ids)
     return replace(
         known,
         status=_status(row, known),
         name=row.name or known.name,
         language=row.language or known.language,
         suppressed=known.suppressed or _suppresses(row),
-        upstream_id=known.upstream_id or row.upstream_id,
+        upstream_ids=tuple(dict.fromkeys((*known.upstream_ids, *row.upstream_ids))),
     )
 
 
-def change(before: Known, then: Known) -> Change:
+def change(before: KnownSubscriber, then: KnownSubscriber) -> Change:
     """What taking a line did."""
     if not before.status:
         return Change.ADD
@@ -194,6 +199,6 @@ def _first_status(row: ListRow) -> str:
     return "confirmed" if row.confirmed else "unconfirmed"
 
 
-def _status(row: ListRow, known: Known) -> str:
+def _status(row: ListRow, known: KnownSubscriber) -> str:
     moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
     return row.status if moves else known.status

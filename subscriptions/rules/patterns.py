@@ -15,10 +15,14 @@ SAVED_WITHIN, USED_WITHIN = 0.05, 0.1
 # A repetition is written out when it is compiled: what a pattern may take then is its size times this.
 MOST_WRITTEN_OUT = 50_000
 MOST_PROBES = 12
+# The clock is looked at between steps only, and one step may hold a class in brackets against all of a text:
+# characters in brackets times characters of the text, some 10 ns each.
+MOST_IN_A_STEP = 10_000_000
 
 _REPEATS = regex.compile(r"\{\s*(\d*)\s*(?:,\s*(\d*)\s*)?\}")
 _GROUP = regex.compile(r"\\(\\|[0-9])")
 _BLANKS = regex.compile(r"\s+")
+_CLASSES = regex.compile(r"\\.|(\[\^?\]?(?:\\.|[^\]\\])*)", regex.DOTALL)
 _NUL = "\0"
 
 
@@ -73,6 +77,7 @@ def composed(text: str) -> str:
 
 def found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
     """Whether the text has it. Raises InvalidPattern and OutOfTime."""
+    _refuse_long_steps(test, pattern, text)
     try:
         return compiled(test, pattern).search(composed(text), timeout=deadline.left) is not None
     except TimeoutError as error:
@@ -85,6 +90,7 @@ def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Dea
     Raises InvalidPattern, OutOfTime, and ValueError when the result is longer than `room` characters.
     """
     given, text = text, composed(text)
+    _refuse_long_steps(test, pattern, text)
     pieces, at, size = [], 0, 0
     for match in _matches(compiled(test, pattern), text, deadline):
         if match.end() == match.start():
@@ -117,6 +123,12 @@ def refuse_slow(pattern: str, text: str) -> None:
         raise InvalidPattern(
             "It can take too long: a repetition stands within another, perhaps, as in (a+)+. Make it simpler."
         ) from error
+
+
+def _refuse_long_steps(test: str, pattern: str, text: str) -> None:
+    """Raises OutOfTime for what may take too long without the clock being looked at."""
+    if test == MATCHES and sum(map(len, _CLASSES.findall(pattern))) * len(text) > MOST_IN_A_STEP:
+        raise OutOfTime
 
 
 def _matches(expression: Any, text: str, deadline: Deadline) -> Iterator[Any]:

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from subscriptions.rules.cron import firings
-from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.wall_clock import first_instant, wall
+from subscriptions.rules.schedule import Schedule, firings, first_instant, wall
 
 # Cuts looked at from the one before the moment's day on: a clock set back by a whole day needs four.
 _LOOK_AHEAD = 6

@@ -1,14 +1,19 @@
-"""A newsletter's rules for posts: which it takes, what it changes in them, in which order they come. Pure."""
+"""A newsletter's rules for posts: which it takes, what it changes in them, in which order they come. Pure.
 
+In html only the text between the tags is looked at and changed.
+"""
+
+import html as entities
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from common.html import MAX_HTML, clean
-from common.text import one_line
+from common.html.clean import MAX_HTML, clean
+from common.text import one_line, words
 from feeds.parsing.entry import Entry
-from subscriptions.rules import html_text, patterns
+from subscriptions.rules import patterns, post_rules
 from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
@@ -19,6 +24,13 @@ NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text"
 TOO_SLOW = "Its regular expression takes too long for this post."
 
 T = TypeVar("T")
+# Clean html (common.html.clean.clean) has its values in quotes, no comments, and no < or > but those of tags.
+_TAG = re.compile(r"</?[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>")
+_NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
+_WITHIN_WORDS = words(
+    "a abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small span strike strong sub sup"
+    " tt u var wbr"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +185,7 @@ def _values(field: str, entry: Entry) -> Iterator[tuple[str, str]]:
         AUTHOR: lambda: entry.authors,
         CATEGORY: lambda: entry.categories,
         LINK: lambda: (entry.link,),
-        CONTENT: lambda: (html_text.visible(entry.html),),
+        CONTENT: lambda: (post_rules.visible(entry.html),),
     }
     for name in every if field == ANY else (field,):
         yield from ((name, value) for value in every[name]())
@@ -191,7 +203,7 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
     if rule.field in (ANY, CONTENT):
         for name in ("content", "summary"):
             before = getattr(entry, name)
-            if (after := html_text.changed(before, substituted)) != before:
+            if (after := post_rules.changed(before, substituted)) != before:
                 changes[name] = clean(after, base=entry.base or entry.link)
     return replace(entry, **changes) if changes else entry  # type: ignore[arg-type]
 
@@ -218,3 +230,37 @@ def _alphabetical(title: str) -> tuple[bool, str]:
     plain = "".join(char for char in unicodedata.normalize("NFKD", title) if not unicodedata.combining(char))
     key = plain.casefold().lstrip(" \t“”„«»‘’‚'\"([¡¿…")
     return not key, key
+
+
+def visible(html: str) -> str:
+    """What a reader sees: the text without tags; where a block begins or ends there is a line end."""
+    return "".join(_shown(token, is_tag) for token, is_tag in _tokens(html))
+
+
+def changed(html: str, change: Callable[[str], str]) -> str:
+    """The html with each piece of text between two tags changed; tags and their values stay as they are."""
+    return "".join(token if is_tag else _changed(token, change) for token, is_tag in _tokens(html))
+
+
+def _tokens(html: str) -> Iterator[tuple[str, bool]]:
+    at = 0
+    for tag in _TAG.finditer(html):
+        if tag.start() > at:
+            yield html[at : tag.start()], False
+        yield tag.group(), True
+        at = tag.end()
+    if at < len(html):
+        yield html[at:], False
+
+
+def _shown(token: str, is_tag: bool) -> str:
+    if not is_tag:
+        return entities.unescape(token)
+    name = _NAME.match(token)
+    return "" if name and name.group(1).lower() in _WITHIN_WORDS else "\n"
+
+
+def _changed(token: str, change: Callable[[str], str]) -> str:
+    before = entities.unescape(token)
+    after = change(before)
+    return token if after == before else entities.escape(after, quote=False)

@@ -1,10 +1,22 @@
-"""A schedule: how a newsletter collects its posts, as the rules see it."""
+"""A schedule: how a newsletter collects its posts, daily, weekly, or by a cron line.
 
+A cron line's five fields are read on the wall clock; from there to the instant it is one step, whatever
+daylight saving does.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import time
+from datetime import UTC, datetime, time, timedelta
+from itertools import chain, islice
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
 
 PERIODIC = frozenset({"daily", "weekly", "monthly", "cron"})
 ARRANGEMENTS = PERIODIC | {"each", "every_n"}
+MAX_LENGTH = 200
+FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
+_ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +37,82 @@ class Schedule:
     def has_periods(self) -> bool:
         """Whether collections are cut by the calendar, not by their posts."""
         return self.arrangement in PERIODIC
+
+
+def wall(moment: datetime, zone: ZoneInfo) -> datetime:
+    """What the zone's clock shows at an aware moment, as a naive datetime."""
+    if moment.tzinfo is None:
+        raise ValueError("A moment needs a time zone.")
+    return moment.astimezone(zone).replace(tzinfo=None, fold=0)
+
+
+def first_instant(reading: datetime, zone: ZoneInfo) -> datetime:
+    """The first instant (UTC) at which the zone's clock shows the naive `reading` or a later one.
+
+    A reading that occurs twice means its first; one that is skipped, the first instant after the gap.
+    So a later reading is never an earlier instant; two skipped ones may be the same.
+    """
+    instant = reading.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    if wall(instant, zone) == reading:
+        return instant
+    # PEP 495: in a gap, fold=0 reads the offset before it and so lies after it; fold=1 the reverse.
+    return _end_of_gap(reading.replace(tzinfo=zone, fold=1).astimezone(UTC), instant, reading, zone)
+
+
+def _end_of_gap(before: datetime, after: datetime, reading: datetime, zone: ZoneInfo) -> datetime:
+    # Offsets change at whole seconds; a day's gap (Apia, 2011-12-30) takes 18 halvings.
+    low, high = before.replace(microsecond=0), after
+    while (width := int((high - low).total_seconds())) > 1:
+        middle = low + timedelta(seconds=width // 2)
+        if wall(middle, zone) < reading:
+            low = middle
+        else:
+            high = middle
+    return low + timedelta(seconds=1)
+
+
+def firings(line: str, reading: datetime) -> Iterator[datetime]:
+    """The wall-clock times a line fires at: the last one not after the naive `reading`, then all later ones.
+
+    Looks at most 50 years either way. Given to cronsim without a zone: it would fire every doubled hour
+    twice for lines with a star, and step through a gap minute by minute.
+    """
+    reading = reading.replace(microsecond=0)
+    earlier = islice(CronSim(line, reading + timedelta(seconds=1), reverse=True), 1)
+    return chain(earlier, CronSim(line, reading))
+
+
+def check_cron(line: str) -> None:
+    """Raises ValueError, in a sentence for the admin, for a line that is wrong or never fires.
+
+    Neither zone nor present matters: what fires at all does so within 40 years (a 29 February on a Sunday).
+    """
+    if len(line) > MAX_LENGTH:
+        raise ValueError(f"The cron line is longer than {MAX_LENGTH} characters.")
+    if (count := len(line.split())) != 5:
+        raise ValueError(f"A cron line has five fields ({FIELDS}); “{line}” has {count}.")
+    try:
+        found = list(islice(firings(line, _ANY_TIME), 2))
+    except CronSimError as error:
+        raise ValueError(_sentence(line, str(error))) from None
+    if len(found) < 2:
+        raise ValueError(f"The cron line “{line}” never fires: there is no such date.")
+
+
+def _sentence(line: str, reason: str) -> str:
+    name = reason.removeprefix("Bad ")
+    if name == "day-of-month" and _day_is_readable(line):
+        return f"The cron line “{line}” never fires: its months have no such day."
+    names = {"day-of-month": "day", "day-of-week": "weekday"}
+    return f"The cron line “{line}” has a wrong {names.get(name, name)}. It reads: {FIELDS}."
+
+
+def _day_is_readable(line: str) -> bool:
+    # cronsim says "Bad day-of-month" both for a day it cannot read and for 30 February.
+    fields = line.split()
+    fields[3] = "*"
+    try:
+        CronSim(" ".join(fields), _ANY_TIME)
+    except CronSimError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""What a sign-up leads to. The page says the same whatever comes out here."""
+"""What a sign-up leads to, and where its reader finds the mail. The page says the same whatever comes out."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -12,9 +12,36 @@ AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
 # Newsletters in one sign-up: what fits into one mail and its link.
 MOST_AT_ONCE = 20
+_PLACES = (
+    ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
+    (
+        "Outlook",
+        "https://outlook.live.com/mail/",
+        "outlook.com hotmail.com live.com msn.com outlook.de outlook.fr outlook.es hotmail.de hotmail.fr"
+        " hotmail.es hotmail.it hotmail.co.uk live.de live.fr live.co.uk",
+    ),
+    (
+        "Yahoo Mail",
+        "https://mail.yahoo.com/",
+        "yahoo.com yahoo.de yahoo.fr yahoo.es yahoo.it yahoo.co.uk yahoo.com.br ymail.com rocketmail.com",
+    ),
+    ("iCloud Mail", "https://www.icloud.com/mail/", "icloud.com me.com mac.com"),
+    ("Proton Mail", "https://mail.proton.me/", "proton.me protonmail.com protonmail.ch pm.me"),
+    ("GMX", "https://www.gmx.net/", "gmx.de gmx.net gmx.at gmx.ch"),
+    ("GMX", "https://www.gmx.com/", "gmx.com gmx.us"),
+    ("WEB.DE", "https://web.de/", "web.de"),
+    ("T-Online", "https://email.t-online.de/", "t-online.de magenta.de"),
+    ("mailbox.org", "https://login.mailbox.org/", "mailbox.org"),
+    ("Posteo", "https://posteo.de/", "posteo.de posteo.net"),
+    ("Fastmail", "https://app.fastmail.com/mail/", "fastmail.com fastmail.fm"),
+    ("Orange", "https://messagerie.orange.fr/", "orange.fr wanadoo.fr"),
+    ("La Poste", "https://www.laposte.net/accueil", "laposte.net"),
+    ("Libero", "https://mail.libero.it/", "libero.it"),
+    ("UOL", "https://email.uol.com.br/", "uol.com.br bol.com.br"),
+)
 
 
-class Answer(Enum):
+class SignUpReply(Enum):
     """What goes to the address: the confirmation, a word that it is subscribed already, or nothing."""
 
     CONFIRM = "confirmation"
@@ -23,18 +50,18 @@ class Answer(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SubscriptionStatus:
     """Where an address stands with a newsletter. `blocked`: suppressed, or nothing arrives there."""
 
     status: str = ""
     blocked: bool = False
 
 
-def answer(standing: Standing, *, earlier: Iterable[datetime], now: datetime) -> Answer:
+def answer(standing: SubscriptionStatus, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
     """The answer to a sign-up, given when this subscription was written to `earlier`."""
     if standing.blocked or not may_write(earlier=earlier, now=now):
-        return Answer.NOTHING
-    return Answer.ALREADY if standing.status == "confirmed" else Answer.CONFIRM
+        return SignUpReply.NOTHING
+    return SignUpReply.ALREADY if standing.status == "confirmed" else SignUpReply.CONFIRM
 
 
 def may_write(*, earlier: Iterable[datetime], now: datetime) -> bool:
@@ -57,3 +84,17 @@ def tidy_name(name: str) -> str:
     """A person's name on one line: no control or formatting characters, no runs of space, ≤ 100 long."""
     visible = (" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: LONGEST_NAME * 10])
     return " ".join("".join(visible).split())[:LONGEST_NAME].rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Webmail:
+    name: str
+    url: str
+
+
+_BY_DOMAIN = {domain: Webmail(name, url) for name, url, domains in _PLACES for domain in domains.split()}
+
+
+def webmail_of(address: str) -> Webmail | None:
+    """The place, for the few providers that most people are with."""
+    return _BY_DOMAIN.get(address.rpartition("@")[2].strip(" >").lower())

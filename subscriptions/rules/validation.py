@@ -4,8 +4,7 @@ from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from subscriptions.rules.cron import check_cron
-from subscriptions.rules.schedule import ARRANGEMENTS, Schedule
+from subscriptions.rules.schedule import ARRANGEMENTS, Schedule, check_cron
 
 MAX_N = 1000
 MAX_WAIT_DAYS = 3650

@@ -8,24 +8,23 @@ from django.shortcuts import render
 
 from common.clock import utcnow
 from subscriptions import links
+from subscriptions.branding import Latest, latest_of
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.origin import How, Origin
-from subscriptions.services import signing_up
-from subscriptions.showing import Latest, latest_of
+from subscriptions.subscribers import sign_up
+from subscriptions.views.pages import by_token, speak_as
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.speaking import speak_as
-from subscriptions.views.tokens import by_token
 
 
 @by_token
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST confirms; who is confirmed already is told so."""
-    subscriptions = signing_up.awaiting(token=token, now=utcnow())
+    subscriptions = sign_up.awaiting(token=token, now=utcnow())
     # First of all: the proof of consent quotes the page.
     speak_as(subscriptions[0])
     if request.method == "POST":
         origin = Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", ""))
-        subscriptions = signing_up.confirm(token=token, now=utcnow(), origin=origin)
+        subscriptions = sign_up.confirm(token=token, now=utcnow(), origin=origin)
     if all(each.status == Subscription.Status.CONFIRMED for each in subscriptions):
         context = {**_context(subscriptions), "latest": _latest(subscriptions)}
         return render(request, "pages/confirmed.html", context)

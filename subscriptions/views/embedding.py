@@ -10,14 +10,13 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from subscriptions import links
-from subscriptions.forms import SignUpForm
+from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
 from subscriptions.rules.origin import How
-from subscriptions.services.signing_up import is_open
-from subscriptions.views.focus import focus_on_error
-from subscriptions.views.security import POLICY, page
-from subscriptions.views.taking import take
+from subscriptions.subscribers.sign_up import is_open
+from subscriptions.views.pages import POLICY, focus_on_error, page
+from subscriptions.views.sign_up import take
 
 View = Callable[[HttpRequest, Subscribable], HttpResponse]
 
@@ -39,7 +38,11 @@ def of_newsletter(view: View) -> Callable[..., HttpResponse]:
 @of_newsletter
 def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     """The form alone, in a frame on one of the newsletter's sites; POST takes a sign-up and says so there."""
-    form = SignUpForm(request.POST if request.method == "POST" else None, subscribables=[newsletter])
+    form = SignUpForm(
+        request.POST if request.method == "POST" else None,
+        subscribables=[newsletter],
+        ip=request.META.get("REMOTE_ADDR", ""),
+    )
     if request.method == "POST" and is_open(newsletter) and form.is_valid():
         how = How.WIDGET if request.GET.get("by") == "widget" else How.EMBED
         response = take(request, form, how, "pages/embed/done.html")
@@ -67,7 +70,7 @@ def subscribe(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseRedirect(links.page_url(newsletter))
     back = allowed(newsletter.embed_hosts, request.POST.get("return_to", ""))
-    form = SignUpForm(request.POST, subscribables=[newsletter])
+    form = SignUpForm(request.POST, subscribables=[newsletter], ip=request.META.get("REMOTE_ADDR", ""))
     if not is_open(newsletter):
         return _again(request, newsletter, form, back, status=403)
     if not form.is_valid():

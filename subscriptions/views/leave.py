@@ -8,13 +8,12 @@ from django.shortcuts import render
 from common.clock import utcnow
 from subscriptions import links
 from subscriptions.models import Subscription
-from subscriptions.services.leaving import leave, undo_leaving
-from subscriptions.services.lines import successor
-from subscriptions.services.paces import rarer_siblings
-from subscriptions.views.manage import Refused, act
-from subscriptions.views.speaking import speak_as
+from subscriptions.subscribers.frequency import rarer_siblings
+from subscriptions.subscribers.leave import leave, undo_leaving
+from subscriptions.subscribers.lineage import successor
+from subscriptions.views.manage import ManageRefused, act
+from subscriptions.views.pages import by_token, speak_as
 from subscriptions.views.subscription_page import choices, shown
-from subscriptions.views.tokens import by_token
 
 # What may be done instead of leaving, also afterwards.
 INSTEAD = frozenset({"switch", "pause"})
@@ -41,7 +40,7 @@ def _think_again(request: HttpRequest, subscription: Subscription, name: str, no
     if name in INSTEAD and subscription.status == Subscription.Status.CONFIRMED:
         try:
             return act(request, subscription, name, now)
-        except Refused:
+        except ManageRefused:
             pass  # The page shows what is possible.
     return HttpResponseRedirect(f"{links.manage_url(subscription)}?done={'back' if undone else ''}")
 

@@ -11,20 +11,18 @@ from django.utils.translation import gettext
 
 from common.clock import utcnow
 from subscriptions import links
-from subscriptions.forms_manage import DetailsForm, PauseForm
+from subscriptions.forms.reader import DetailsForm, PauseForm
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.pausing import LENGTHS, day_after
-from subscriptions.services.managing import settle_details
-from subscriptions.services.pausing import pause, resume
-from subscriptions.services.switching import CannotSwitch, switch, undo_switch
+from subscriptions.rules.pauses import LENGTHS, day_after
+from subscriptions.subscribers.details import pause, resume, save_details
+from subscriptions.subscribers.frequency import CannotSwitch, switch, undo_switch
+from subscriptions.views.pages import by_token, speak_as
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.speaking import speak_as
 from subscriptions.views.subscription_page import forms_of, shown
-from subscriptions.views.tokens import by_token
 
 
-class Refused(ValueError):
+class ManageRefused(ValueError):
     """What was asked for cannot be done; the page says why. `forms` are those with errors, by name."""
 
     def __init__(self, words: str = "", **forms: Any) -> None:
@@ -41,14 +39,14 @@ def manage(request: HttpRequest, token: str) -> HttpResponse:
         return _page(request, subscription, now)
     try:
         return act(request, subscription, request.POST.get("act", ""), now)
-    except Refused as error:
+    except ManageRefused as error:
         return _page(request, subscription, now, refused=error)
 
 
 def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
     """Does it, and leads to the page that says what was done. Raises Refused."""
     if subscription.status == Subscription.Status.UNSUBSCRIBED:
-        raise Refused(gettext("You have left: there is nothing to change any more."))
+        raise ManageRefused(gettext("You have left: there is nothing to change any more."))
     done = ACTS.get(name, details)(request, subscription, now)
     return HttpResponseRedirect(f"{links.manage_url(done.subscription)}?done={done.words}")
 
@@ -63,8 +61,8 @@ class Done:
 def details(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
     form = DetailsForm(request.POST, subscription=subscription)
     if not form.is_valid():
-        raise Refused(form=form)
-    settle_details(subscription=subscription, name=form.cleaned_data["name"], language=form.given_language)
+        raise ManageRefused(form=form)
+    save_details(subscription=subscription, name=form.cleaned_data["name"], language=form.given_language)
     return Done("saved", subscription)
 
 
@@ -75,7 +73,7 @@ def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) ->
     else:
         form = PauseForm(request.POST, newsletter=newsletter, now=now)
         if not form.is_valid():
-            raise Refused(pause=form)
+            raise ManageRefused(pause=form)
         until = form.cleaned_data["until"]
     pause(subscription=subscription, until=until, now=now)
     return Done("paused", subscription)
@@ -97,7 +95,7 @@ def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -
         origin = Origin(How.MANAGE, ip=request.META.get("REMOTE_ADDR", ""), words=words)
         made = switch(subscription=subscription, to=to, now=now, at_once=at_once, origin=origin)
     except CannotSwitch as error:
-        raise Refused(str(error)) from error
+        raise ManageRefused(str(error)) from error
     # What somebody had besides is nobody's business who has but this link.
     is_new_shown = at_once and not made.was_there
     return Done("changed" if at_once else "changing", made.new if is_new_shown else subscription)
@@ -107,7 +105,7 @@ def stay(request: HttpRequest, subscription: Subscription, now: datetime) -> Don
     try:
         undo_switch(subscription=subscription, now=now)
     except CannotSwitch as error:
-        raise Refused(str(error)) from error
+        raise ManageRefused(str(error)) from error
     return Done("stays", subscription)
 
 
@@ -121,7 +119,7 @@ ACTS: Mapping[str, Callable[[HttpRequest, Subscription, datetime], Done]] = {
 
 
 def _page(
-    request: HttpRequest, subscription: Subscription, now: datetime, refused: Refused | None = None
+    request: HttpRequest, subscription: Subscription, now: datetime, refused: ManageRefused | None = None
 ) -> HttpResponse:
     context = {
         **shown(subscription, now),

@@ -13,15 +13,15 @@ from django.utils.formats import date_format
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
-from common.holdings import Holding, holdings
+from common.ports.personal_data import PersonalDataSource, holdings
 from subscriptions import links
 from subscriptions.models import Destination, Subscription
-from subscriptions.services.erasing import count_held, erase, is_suppressed
-from subscriptions.services.exporting_held import held_as_json
-from subscriptions.services.leaving_all import is_received, leave_all, not_left
-from subscriptions.services.lines import succeeded
-from subscriptions.services.pausing import is_paused
-from subscriptions.services.signing_up import is_open
+from subscriptions.privacy.erase import count_held, erase, is_suppressed
+from subscriptions.privacy.personal_data import held_as_json
+from subscriptions.subscribers.details import is_paused
+from subscriptions.subscribers.leave import is_received, leave_all, not_left
+from subscriptions.subscribers.lineage import succeeded
+from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
 from subscriptions.views.rhythm import rhythm
@@ -82,7 +82,7 @@ def data(request: HttpRequest, reader: Destination) -> HttpResponse:
     return render(request, "pages/mine_data.html", {"reader": reader, "parts": parts})
 
 
-def _part(holding: Holding, reader: Destination) -> dict[str, Any]:
+def _part(holding: PersonalDataSource, reader: Destination) -> dict[str, Any]:
     rows = list(islice(holding.rows(reader), SHOWN + 1))
     return {
         "title": holding.title,
@@ -92,7 +92,7 @@ def _part(holding: Holding, reader: Destination) -> dict[str, Any]:
     }
 
 
-def _cells(holding: Holding, row: Any) -> Iterator[tuple[Any, str]]:
+def _cells(holding: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
     """Title and value of all that is not empty."""
     for name, title in holding.columns.items():
         if (value := row.get(name)) not in (None, ""):

@@ -10,18 +10,17 @@ from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from common import kinds
+from common.ports import channels as kinds
 from common.text import one_line
-from subscriptions.forms_several import SeveralForm
+from subscriptions.branding import brands
+from subscriptions.forms.sign_up import SeveralForm
 from subscriptions.models import Subscribable
-from subscriptions.querysets import SubscribableQuerySet
+from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.origin import How
-from subscriptions.services.signing_up import is_open
-from subscriptions.showing import brands
-from subscriptions.views.focus import focus_on_error
+from subscriptions.subscribers.sign_up import is_open
+from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.security import page
-from subscriptions.views.taking import take
+from subscriptions.views.sign_up import take
 
 ON_A_PAGE = 60
 # Fewer are read through as fast as searched.
@@ -40,7 +39,7 @@ def newsletters(request: HttpRequest) -> HttpResponse:
         return _page(request, SeveralForm(subscribables=()))
     names = request.POST.getlist("newsletter")[:MOST]
     chosen = [each for each in _listed().named(*names) if is_open(each)]
-    form = SeveralForm(request.POST, subscribables=chosen)
+    form = SeveralForm(request.POST, subscribables=chosen, ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
         return take(request, form, How.DIRECTORY)
     focus_on_error(form)

@@ -15,9 +15,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import reverse
 
 from subscriptions.models import Destination
-from subscriptions.services.signing_in import spoken_by
-from subscriptions.views.security import page
-from subscriptions.views.speaking import speak
+from subscriptions.subscribers.sign_in import spoken_by
+from subscriptions.views.pages import page, speak
 
 COOKIE = "reader"
 PATH = "/mine/"

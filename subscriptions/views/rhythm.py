@@ -6,9 +6,9 @@ from django.utils import translation
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from subscriptions.models import Subscribable
+from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
-from subscriptions.services.schedules import schedule_of
 
 # Whole sentences: days have a gender in some languages.
 WEEKLY = (

@@ -1,7 +1,5 @@
 """Asking for a sign-in link, and using it."""
 
-import time
-
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -10,33 +8,26 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
-from subscriptions.forms_sign_in import SignInForm
+from subscriptions.forms.reader import SignInForm
 from subscriptions.models import Destination
-from subscriptions.services import signing_in
-from subscriptions.services.limiting import OverLimit
+from subscriptions.subscribers import sign_in as signing_in
+from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.views import reader_session
-from subscriptions.views.security import page
-from subscriptions.views.speaking import speak
-from subscriptions.views.tokens import by_token
-
-# What a known address costs more than another is over by then, so the clock tells nothing.
-SAME_TIME_SECONDS = 0.05
+from subscriptions.views.pages import by_token, page, speak
 
 
 @csrf_exempt  # it changes nothing for whoever is signed in
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """GET shows the form; POST mails a link, and says the same in the same time whatever the address."""
+    """GET shows the form; POST notes the wish for a link, and does the same whatever the address."""
     if request.method != "POST":
         return _form(request, SignInForm(), ended="ended" in request.GET)
     form = SignInForm(request.POST)
     if not form.is_valid():
         return _form(request, form, status=400)
-    begun = time.monotonic()
     response = _asked(request, form)
     response.headers["Cache-Control"] = "no-store"
-    time.sleep(max(0.0, SAME_TIME_SECONDS - (time.monotonic() - begun)))
     return response
 
 
@@ -46,12 +37,10 @@ def _asked(request: HttpRequest, form: SignInForm) -> HttpResponse:
     try:
         if not form.is_trap_sprung:
             signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)
-    except OverLimit as over:
-        # How often an address was asked for is nobody's business; how often somebody asked is their own.
-        if over.scope == "ip":
-            said = gettext("That was often, from your connection. Please try again in an hour.")
-            form.add_error(None, said)
-            return _form(request, form, status=429)
+    except OverLimit:
+        # (By the connection's limit: how often an address was asked for is nobody's business.)
+        form.add_error(None, gettext("That was often, from your connection. Please try again in an hour."))
+        return _form(request, form, status=429)
     return render(request, "pages/sign_in_sent.html", {"email": email, "minutes": signing_in.MINUTES})
 
 

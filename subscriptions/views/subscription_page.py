@@ -6,16 +6,24 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from subscriptions import links
-from subscriptions.forms_manage import DetailsForm, PauseForm
+from subscriptions.forms.reader import DetailsForm, PauseForm
 from subscriptions.models import Subscribable, Subscription, Switch
-from subscriptions.rules.wall_clock import wall
+from subscriptions.rules.schedule import wall
 from subscriptions.rules.words import clock_words
-from subscriptions.services.leaving import can_undo
-from subscriptions.services.lines import successor
-from subscriptions.services.paces import Cost, cost_of_now, plan, siblings
-from subscriptions.services.pausing import is_paused
-from subscriptions.services.signing_up import is_open
-from subscriptions.services.switching import away, here, is_over, still_to_come
+from subscriptions.subscribers.details import is_paused
+from subscriptions.subscribers.frequency import (
+    Cost,
+    away,
+    cost_of_now,
+    here,
+    is_over,
+    plan,
+    siblings,
+    still_to_come,
+)
+from subscriptions.subscribers.leave import can_undo
+from subscriptions.subscribers.lineage import successor
+from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.rhythm import rhythm, zone_in_words
 
 

@@ -7,15 +7,14 @@ from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from common import kinds
-from subscriptions.forms import SignUpForm
+from common.ports import channels
+from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
 from subscriptions.rules.upstream_fields import Asked, WrongFields, asked
-from subscriptions.services.signing_up import is_open
-from subscriptions.views.focus import focus_on_error
-from subscriptions.views.security import page
-from subscriptions.views.taking import take
+from subscriptions.subscribers.sign_up import is_open
+from subscriptions.views.pages import focus_on_error, page
+from subscriptions.views.sign_up import take
 
 
 class OldForm(SignUpForm):
@@ -39,7 +38,9 @@ def create(request: HttpRequest) -> HttpResponse:
     filled = {"email": wanted.email, "name": wanted.name}
     if request.method != "POST":
         return _form(request, newsletter, OldForm(initial=filled, subscribables=[newsletter]))
-    form = OldForm({**request.POST.dict(), **filled}, subscribables=[newsletter])
+    form = OldForm(
+        {**request.POST.dict(), **filled}, subscribables=[newsletter], ip=request.META.get("REMOTE_ADDR", "")
+    )
     if is_open(newsletter) and form.is_valid():
         return take(request, form, How.V0)
     return _form(request, newsletter, form, status=400)
@@ -67,6 +68,6 @@ def _newsletter(wanted: Asked) -> Subscribable:
     found = Subscribable.objects.with_pages().named(wanted.newsletter).first()
     if found is None:
         raise WrongFields("There is no newsletter of that name (subscribableName).")
-    if not kinds.get(found.channel).public_sign_up or wanted.type != found.channel:
+    if not channels.get(found.channel).public_sign_up or wanted.type != found.channel:
         raise WrongFields("Such a subscription must be made by an administrator.")
     return found

@@ -16,7 +16,7 @@ from common.signing import BROKEN, TokenError
 from subscriptions import links
 from subscriptions.models import Subscription
 from subscriptions.rules.invitations import Suffix
-from subscriptions.services.upstream_links import (
+from subscriptions.subscribers.upstream_links import (
     Gone,
     Uncheckable,
     is_waiting,
@@ -26,7 +26,7 @@ from subscriptions.services.upstream_links import (
 from subscriptions.views.confirm import ask
 from subscriptions.views.confirm import confirm as confirm_page
 from subscriptions.views.leave import unsubscribe as leave_page
-from subscriptions.views.security import token_page
+from subscriptions.views.pages import token_page
 
 View = Callable[[HttpRequest], HttpResponse]
 

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from common.passes import single_pass
+from common.passes import skip_if_running
 
 LIMIT = 5
 
@@ -10,7 +10,7 @@ LIMIT = 5
 def test_a_second_tick_returns_at_once_while_a_pass_runs() -> None:
     entered, release, runs = threading.Event(), threading.Event(), []
 
-    @single_pass
+    @skip_if_running
     def stage() -> None:
         runs.append(1)
         entered.set()
@@ -28,11 +28,11 @@ def test_a_second_tick_returns_at_once_while_a_pass_runs() -> None:
 def test_stages_do_not_wait_for_each_other() -> None:
     runs = []
 
-    @single_pass
+    @skip_if_running
     def inner() -> None:
         runs.append("inner")
 
-    @single_pass
+    @skip_if_running
     def outer() -> None:
         inner()
 
@@ -43,7 +43,7 @@ def test_stages_do_not_wait_for_each_other() -> None:
 def test_a_pass_that_fails_leaves_the_way_free() -> None:
     runs = []
 
-    @single_pass
+    @skip_if_running
     def stage() -> None:
         runs.append(1)
         raise ValueError

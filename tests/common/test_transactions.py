@@ -3,7 +3,7 @@
 import pytest
 from django.db import transaction
 
-from common.http import SafeClient
+from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction, forbid_open_transaction
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from delivery.models import Delivery
 from tests.api import Api, fields, problem
-from tests.delivery.services.ledger import queued, states
+from tests.delivery.ledger import queued, states
 from tests.factories import AttemptFactory, DeliveryFactory, IssueFactory
 
 pytestmark = pytest.mark.django_db

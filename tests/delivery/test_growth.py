@@ -14,7 +14,7 @@ from common.clock import utcnow
 from delivery.admin import growth
 from delivery.admin.growth import figures
 from subscriptions.models import Subscription
-from subscriptions.services.growth import per_day
+from subscriptions.subscribers.growth import per_day
 from tests.factories import (
     BounceFactory,
     BridgeFactory,

@@ -9,12 +9,12 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
+from delivery.engine.jobs import read
+from delivery.engine.letter_cache import LetterCache
+from delivery.issues.pause import pause_newsletter
+from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
-from delivery.services.claimed import read
-from delivery.services.letters import Letters
-from delivery.services.pausing import pause_newsletter
-from delivery.services.publishing import publish
-from tests.delivery.services.ledger import queued, states
+from tests.delivery.ledger import queued, states
 from tests.factories import (
     AttemptFactory,
     BounceFactory,
@@ -102,7 +102,7 @@ def test_a_test_of_a_draft_is_the_draft(admin_client: Client) -> None:
     assert "A test is on its way to ada@example.org." in act(admin_client, issue, "send_test")
     row = Delivery.objects.select_related("lane").get(kind="test")
     (claimed,) = read(row.lane, [row.pk])
-    letter = Letters().parcel(claimed, now=utcnow()).letter
+    letter = LetterCache().parcel(claimed, now=utcnow()).letter
     assert (letter.subject, letter.html, letter.kind) == (
         "Spring is here",
         "<p>The draft itself.</p>",

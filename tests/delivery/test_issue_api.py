@@ -10,7 +10,7 @@ from django.test import Client
 from common.clock import utcnow
 from delivery.models import Issue
 from tests.api import Api
-from tests.delivery.services.ledger import queued, states
+from tests.delivery.ledger import queued, states
 from tests.factories import NOW, IssueFactory, SubscriptionFactory, SuppressionFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from delivery.accounts.accounts import add_account
+from delivery.lanes.shares import take_share
 from delivery.models import Account, Delivery, Lane, LaneDomain, LaneUse
-from delivery.rules.windows import minute_of
-from delivery.services.accounts import add_account
-from delivery.services.lane_shares import take_share
-from tests.delivery.services.ledger import a_lane, queued
+from delivery.rules.limits import minute_of
+from tests.delivery.ledger import a_lane, queued
 from tests.factories import SubscribableFactory
 from tests.servers.smtp_server import SmtpServer
 

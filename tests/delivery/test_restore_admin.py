@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from delivery.engine.restore_hold import begin, is_open
 from delivery.models import Delivery
-from delivery.services.restoring import begin, is_open
-from tests.delivery.services.ledger import queued, states
+from tests.delivery.ledger import queued, states
 from tests.factories import NOW, IssueFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from delivery.letters.templates import known_templates
 from delivery.models import Delivery, LetterTemplate
-from delivery.services.templates import known_templates
 from subscriptions.models import Subscribable
-from tests.delivery.services.own_letters import a_read_feed, kept, saved
+from tests.delivery.own_letters import a_read_feed, kept, saved
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -204,3 +204,16 @@ def test_a_draft_is_taken_from_our_own_pages_only(admin_user: User, weekly: Any)
     client.force_login(admin_user)
     for view in ("show", "edit"):
         assert client.post(address(view=view), a_draft(do="save")).status_code == 403
+
+
+def test_as_whom_it_is_shown_asks_the_permission_to_see_subscribers(weekly: Subscribable) -> None:
+    SubscriptionFactory(subscribable=weekly, destination__core="farah@example.org", display_name="Farah")
+    bea = a_client("view_lettertemplate")
+    for who in ("farah@example.org", "nobody@example.org"):
+        page = bea.get(f"{address(view='preview')}?as={who}").content.decode()
+        assert "You may not see subscribers" in page
+        assert "Farah" not in page
+    may = Permission.objects.filter(codename__in=["view_lettertemplate", "view_subscription"])
+    User.objects.get().user_permissions.set(may)
+    page = bea.get(f"{address(view='preview')}?as=nobody@example.org").content.decode()
+    assert "You may not see subscribers" not in page

@@ -12,11 +12,11 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from common.events import Kind
+from common.ports.events import EventKind
 from delivery.models import Webhook, WebhookCall
-from delivery.services.calling_webhooks import call_due
-from delivery.services.noting_events import call_of
-from tests.delivery.services.webhooks import Receiver, a_webhook, receivers
+from delivery.webhooks.dispatch import call_due
+from delivery.webhooks.outbox import call_of
+from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import FeedFactory, SubscribableFactory
 from tests.servers.feed_server import Reply
 
@@ -86,7 +86,7 @@ def test_what_a_receiver_says_against_a_test_is_shown_and_not_tried_again(
 def test_what_cannot_be_called_is_refused_at_its_field(
     admin_client: Client, changes: dict[str, Any], said: str
 ) -> None:
-    made = {"name": "CRM", "url": "https://crm.example/", "events": list(Kind), **changes}
+    made = {"name": "CRM", "url": "https://crm.example/", "events": list(EventKind), **changes}
     shown = admin_client.post(reverse("admin:delivery_webhook_add"), made)
     assert shown.status_code == 200
     assert said in html.unescape(shown.content.decode())

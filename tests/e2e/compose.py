@@ -19,12 +19,13 @@ class Unset(Exception):
 
 @dataclass(frozen=True)
 class Service:
-    """A service of ours: its command, and its environment after substitution."""
+    """A service of ours: its command, its environment after substitution, what asks for its health."""
 
     name: str
     command: list[str]
     environment: dict[str, str]
     after: frozenset[str]
+    health: list[str]
 
 
 def substitute(text: str, variables: Mapping[str, str]) -> str:
@@ -54,6 +55,7 @@ def load(variables: Mapping[str, str]) -> dict[str, Service]:
             [substitute(part, variables) for part in service["command"]],
             environment(service["environment"], variables),
             frozenset(service.get("depends_on", ())),
+            service.get("healthcheck", {}).get("test", [])[1:],
         )
         for name, service in document["services"].items()
         if "build" in service

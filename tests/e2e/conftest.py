@@ -49,4 +49,5 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def as_fast_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """A form that is filled in at once is a program's; here it is."""
-    monkeypatch.setattr("subscriptions.services.challenging.QUICKEST", timedelta(0))
+    monkeypatch.setattr("subscriptions.subscribers.antispam.QUICKEST", timedelta(0))
+    monkeypatch.setattr("subscriptions.subscribers.antispam.QUESTION_READ", timedelta(0))

@@ -40,7 +40,7 @@ def set_up(blog: Blog, environment: Mapping[str, str]) -> None:
 def ping(environment: Mapping[str, str]) -> None:
     """Makes the feed due now, so that the poll worker need not wait for its minute to pass."""
     code = (
-        "from common.clock import utcnow; from feeds.services.polling import request_poll; "
+        "from common.clock import utcnow; from feeds.polling.poll import request_poll; "
         "print(request_poll(feed_ids=[1], now=utcnow()))"
     )
     command = [sys.executable, "manage.py", "shell", "--no-imports", "--command", code]

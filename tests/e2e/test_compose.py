@@ -1,12 +1,15 @@
 """docker-compose.yml, each service by its very command, on a real PostgreSQL and a real Redis."""
 
+import re
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
 import pytest
+import yaml
 
+from feedletter_site import env
 from tests.e2e import compose
 from tests.e2e.journey import NEW, SECRET, Blog, arrived, ping, set_up
 from tests.e2e.processes import answers, clean_environment, running, until
@@ -42,6 +45,36 @@ def test_only_migrate_waits_for_the_database_and_the_rest_for_migrate() -> None:
     services = compose.load(VARIABLES)
     assert services.pop("migrate").after == {"postgres"}
     assert all("migrate" in service.after for service in services.values())
+
+
+def test_every_service_that_goes_on_has_a_health_check_and_workers_are_asked_by_their_names() -> None:
+    services = compose.load(VARIABLES)
+    assert services.pop("migrate").health == []
+    assert all(service.health for service in services.values())
+    for service in services.values():
+        if "-n" in service.command:
+            name = service.command[service.command.index("-n") + 1].partition("@")[0]
+            assert service.health[-2:] == ["feedletter_site/alive.py", name]
+
+
+def test_every_setting_that_a_container_may_use_is_handed_on() -> None:
+    settings = (compose.ROOT / "feedletter_site" / "settings.py").read_text(encoding="utf-8")
+    read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
+    every = compose.load({**VARIABLES, **dict.fromkeys(read, "x")})["web"].environment
+    # (Where it listens and keeps files is the image's affair, and nobody debugs there.)
+    assert read - every.keys() == {"BIND", "DATA_DIR", "DEBUG"}
+
+
+def test_secrets_may_come_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (compose.ROOT / "docs" / "examples" / "compose-secrets.yml").read_text(encoding="utf-8")
+    example = yaml.safe_load(text.replace("!reset null", "null"))
+    services = compose.load(VARIABLES)
+    assert services.keys() <= example["services"].keys()
+    for name, value in {**services["web"].environment, **example["x-secrets"]["environment"]}.items():
+        monkeypatch.setenv(name, value.replace("/run/secrets", str(tmp_path)))
+    for name in ("SECRET_KEY", "EMAIL_URL", "DATABASE_URL"):
+        (tmp_path / name.lower()).write_text(f"the {name}\n")
+        assert env.text(name) == f"the {name}"
 
 
 @pytest.fixture
@@ -86,9 +119,21 @@ def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_pa
         subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=True, timeout=120)
         for service in services.values():
             command, environment = start_of(service, places)
+            environment["DATA_DIR"] = str(tmp_path / service.name)
             stack.enter_context(running(service.name, command, environment, tmp_path))
         until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), "readyz")
         set_up(blog, environment)
         blog.publish(NEW)
         ping(environment)
         arrived(mail, LIMIT_SECONDS)
+        for service in services.values():
+            until(lambda: healthy(service, places, tmp_path), f"the health of {service.name}")  # noqa: B023
+        assert not healthy(services["worker-send"], places, tmp_path / "elsewhere")
+
+
+def healthy(service: compose.Service, places: dict[str, str], folder: Path) -> bool:
+    """What Docker would find."""
+    environment = {**start_of(service, places)[1], "DATA_DIR": str(folder / service.name)}
+    command = [here(part.replace("127.0.0.1:8000", "0.0.0.0:8000"), places) for part in service.health]
+    done = subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=False)
+    return done.returncode == 0

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from subscriptions.admin import site_panel
 from subscriptions.links import page_url
 from subscriptions.models import Consent, Subscribable, Subscription
-from subscriptions.services import challenging
+from subscriptions.subscribers import antispam
 from tests.factories import SubscribableFactory
 from tests.servers.blog_page import BlogPage
 
@@ -21,7 +21,7 @@ SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A browser that is driven types faster than people, and would be asked a question each time."""
-    monkeypatch.setattr(challenging, "QUICKEST", challenging.QUICKEST * 0)
+    monkeypatch.setattr(antispam, "QUICKEST", antispam.QUICKEST * 0)
 
 
 @pytest.fixture

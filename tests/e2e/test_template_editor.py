@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery.models import LetterTemplate
-from tests.delivery.services.own_letters import a_read_feed
+from tests.delivery.own_letters import a_read_feed
 from tests.factories import SubscribableFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

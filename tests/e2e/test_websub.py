@@ -8,11 +8,12 @@ import pytest
 from django.core import serializers
 
 from common.clock import utcnow
+from feeds.adding.add import add_feed
+from feeds.hubs.maintain import keep_hubs
+from feeds.hubs.pushes import read_pushes
 from feeds.models import Feed, HubSubscription, Item
-from feeds.services.adding import add_feed
-from feeds.services.hubs import keep_hubs
-from feeds.services.polling import PollResult, poll_feed
-from tests.feeds.services.watched import post
+from feeds.polling.poll import PollResult, poll_feed
+from tests.feeds.watched import post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 from tests.servers.hub import Hub
@@ -64,6 +65,8 @@ def feed(blog: Blog, hub: Hub) -> Feed:
 
 
 def read(feed: Feed, at: datetime | None = None) -> PollResult:
+    """After what was pushed, as a worker has it."""
+    read_pushes()
     result = poll_feed(feed_id=feed.pk, now=at or utcnow())
     assert result is not None
     assert result.ok, result.error
@@ -75,10 +78,12 @@ def row_of(feed: Feed) -> HubSubscription:
 
 
 def waiting(feed: Feed) -> set[str]:
+    read_pushes()
     return set(Item.objects.unassigned().filter(feed=feed).values_list("guid", flat=True))
 
 
 def everything() -> str:
+    read_pushes()
     return str(serializers.serialize("json", [*Item.objects.order_by("pk"), *Feed.objects.order_by("pk")]))
 
 
@@ -104,6 +109,7 @@ def test_hubs_may_verify_before_or_after_they_answer(blog: Blog, hub: Hub, at_on
 @pytest.mark.parametrize("method", ["sha1", "sha512"])
 def test_a_pushed_post_is_there_and_settles_like_a_polled_one(feed: Feed, blog: Blog, method: str) -> None:
     assert blog.show("new", "old", method=method) == [202]
+    assert not Item.objects.filter(guid="new").exists(), "the web process reads no push"
     assert waiting(feed) == {"new"}
     item = Item.objects.get(guid="new")
     assert item.final_at is None
@@ -115,6 +121,7 @@ def test_a_pushed_post_is_there_and_settles_like_a_polled_one(feed: Feed, blog: 
 
 def test_a_push_with_new_entries_only_withdraws_nothing(feed: Feed, blog: Blog, hub: Hub) -> None:
     blog.show("one", "old")
+    read_pushes()
     hub.push(blog.topic, blog.body("two"))
     assert waiting(feed) == {"one", "two"}
     blog.server.serve("/feed.xml", blog.body("two", "one", "old"))
@@ -248,6 +255,7 @@ def test_while_its_hub_is_live_a_feed_is_read_less_often_and_a_silent_hub_ends_t
     hub.settle()
     assert hub.modes() == ["subscribe", "subscribe"], "asked anew: it may have forgotten us"
     assert pace()[0] == "interval"
+    Feed.objects.update(fetched_through=utcnow())  # not hours ahead, as pace() leaves it
     blog.show("three", "two", "one", "old")
     assert row_of(feed).missed == 0
     assert pace()[0] == "hub"

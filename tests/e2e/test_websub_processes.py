@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.journey import SECRET
 from tests.e2e.processes import answers, manage, running, until
-from tests.feeds.services.watched import post
+from tests.feeds.watched import post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 from tests.servers.hub import Hub, signature

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from feeds.models import Feed, Item
-from feeds.services.tagging import tag_feeds
+from feeds.tags import tag_feeds
 from tests.api import Api, fields, problem
 from tests.factories import (
     NOW,

@@ -2,8 +2,10 @@
 
 Three runs: 50 workers killed; some more with a mail server that takes its time, so that each kill leaves
 letters in doubt; then PostgreSQL restarted five times and the mail server dead for 10 s three times. What
-the mail server has taken in the end is counted. Exits 1 when anybody was missed, or somebody was written to
-more often than the barrier allows. About twenty minutes.
+the mail server has taken in the end is counted. Then one fault after the other that kills nobody
+(chaos_faults.py): Redis away, beat frozen, a database gone without a word, wrong clocks, a worker frozen, a
+deployment. Exits 1 when anybody was missed, or somebody was written to more often than the barrier allows, or
+a fault kept all letters for more than a minute, or nothing told of it. About half an hour.
 """
 # ruff: noqa: T201 - its words are for whoever typed `make chaos`
 
@@ -15,6 +17,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tests.load import chaos_faults
+from tests.load.chaos_faults import FAULTS, Fault
 from tests.load.chaos_plan import Chaos, timeline
 from tests.load.chaos_run import prepared
 from tests.services import Missing
@@ -23,6 +27,7 @@ WORKERS = Chaos(kills=50)
 SLOWLY = Chaos(letters=4_000, kills=15, connections=40, answers_after=1)
 SERVERS = Chaos(restarts=5, outages=3, workers=2)
 RUNS = {"workers": WORKERS, "slowly": SLOWLY, "servers": SERVERS}
+NUMBERS = ("letters", "kills", "restarts", "outages", "connections", "workers", "answers-after")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,9 +37,16 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.randrange(1_000_000) if asked.seed is None else asked.seed
     given = {name: value for name, value in vars(asked).items() if value is not None and name != "only"}
-    names = [asked.only] if asked.only else list(RUNS)
+    names = asked.only.split(",") if asked.only else [*RUNS, *FAULTS]
     try:
-        return max([run(name, replace(RUNS[name], **given | {"seed": seed})) for name in names])
+        return max(
+            [
+                run_fault(name, FAULTS[name], seed)
+                if name in FAULTS
+                else run(name, replace(RUNS[name], **given | {"seed": seed}))
+                for name in names
+            ]
+        )
     except Missing as error:
         print(f"Missing: {error}.", file=sys.stderr)
     except ValueError as error:
@@ -56,19 +68,27 @@ def run(name: str, chaos: Chaos) -> int:
     return 1 if broken else 0
 
 
+def run_fault(name: str, fault: Fault, seed: int) -> int:
+    """One fault: as `run`, and how long no letter arrived."""
+    print(f"{name}: {fault.do.__name__.replace('_', ' ')}", flush=True)
+    started = time.monotonic()
+    with chaos_faults.prepared(fault, lambda line: print(line, flush=True), seed=seed) as ready:
+        verdict = ready.verdict()
+        broken, silence = ready.broken(verdict), ready.silence()
+    print(
+        f"{name}: {verdict.letters:,} letters: {verdict.lost} lost, {verdict.doubled} doubled (allowed "
+        f"{verdict.bound}), longest silence {silence:.1f} s, {ready.died_alone} processes ended alone; "
+        f"{time.monotonic() - started:.0f} s"
+    )
+    for words in broken:
+        print(f"{name}: BROKEN: {words}", file=sys.stderr)
+    return 1 if broken else 0
+
+
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.load.chaos", description=__doc__)
-    parser.add_argument("--only", choices=sorted(RUNS), help="one of the runs")
-    for name in (
-        "letters",
-        "kills",
-        "restarts",
-        "outages",
-        "connections",
-        "workers",
-        "answers-after",
-        "seed",
-    ):
+    parser.add_argument("--only", help="some of the runs: " + ", ".join([*RUNS, *FAULTS]))
+    for name in (*NUMBERS, "seed"):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--rate", type=float, help="letters a second")
     return parser.parse_args(arguments)

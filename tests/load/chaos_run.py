@@ -25,7 +25,7 @@ LOOK_EVERY = 0.5
 SETUP = """
 from django.utils import timezone
 from delivery.models import Issue, Lane
-from delivery.services.publishing import publish
+from delivery.issues.publish import publish
 from subscriptions.models import Destination, Subscribable, Subscription
 letter = Subscribable.objects.create(name="chaos", title="Chaos", from_email="Chaos <chaos@example.org>")
 made = Destination.objects.bulk_create(
@@ -66,8 +66,8 @@ class Run:
         """Runs it all. AssertionError when letters do not begin to go out, or workers cannot be started."""
         printed = self.site.script(SETUP.format(**self._numbers()), timeout=300)
         assert printed.strip() == str(self.chaos.letters)
-        self.beat = self.site.start(*BEAT)
-        self.workers = [self.site.start(*WORKER) for _ in range(self.chaos.workers)]
+        self.beat = self.start_beat()
+        self.workers = [self.start_worker() for _ in range(self.chaos.workers)]
         self._wait(lambda: bool(self.sink.copies()), START_SECONDS)
         self.began = time.monotonic()
         for at, what in timeline(self.chaos):
@@ -84,6 +84,12 @@ class Run:
             answers_after=self.chaos.answers_after,
         )
 
+    def start_worker(self) -> "subprocess.Popen[bytes]":
+        return self.site.start(*WORKER)
+
+    def start_beat(self) -> "subprocess.Popen[bytes]":
+        return self.site.start(*BEAT)
+
     def _numbers(self) -> dict[str, float]:
         chaos = self.chaos
         return {"letters": chaos.letters, "connections": chaos.connections, "rate": chaos.rate}
@@ -93,7 +99,7 @@ class Run:
         if what == "kill":
             worker = self.chance.choice(self.workers)
             self.site.kill(worker)
-            self.workers[self.workers.index(worker)] = self.site.start(*WORKER)
+            self.workers[self.workers.index(worker)] = self.start_worker()
             self.events.append(Event("kill", began, time.time()))
         elif what == "down":
             self.sink.kill()
@@ -126,10 +132,10 @@ class Run:
         for place, worker in enumerate(self.workers):
             if worker.poll() is not None:
                 self._tell_of("worker")
-                self.workers[place] = self.site.start(*WORKER)
+                self.workers[place] = self.start_worker()
         if self.beat is not None and self.beat.poll() is not None:
             self._tell_of("beat")
-            self.beat = self.site.start(*BEAT)
+            self.beat = self.start_beat()
 
     def _tell_of(self, name: str) -> None:
         self.died_alone += 1

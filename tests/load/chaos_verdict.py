@@ -23,7 +23,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What was done: kind is kill (of a worker), outage (of the mail server) or restart (of PostgreSQL)."""
+    """What was done: kind is kill (of a worker), stop (of one, for a while), outage (of the mail server) or
+    restart (of PostgreSQL)."""
 
     kind: str
     began: float
@@ -32,7 +33,9 @@ class Event:
     def may_forget(self, at: float, restarts: Sequence["Event"], answers_after: float) -> bool:
         """Whether this death may be why something accepted at that time was sent once more."""
         since = self._since(restarts) - FORGETS - answers_after
-        return self.kind != "restart" and since <= at <= self.began + ARRIVES
+        # (What was stopped in the middle of a message sends the rest of it when it goes on.)
+        until = self.ended if self.kind == "stop" else self.began
+        return self.kind != "restart" and since <= at <= until + ARRIVES
 
     def _since(self, restarts: Sequence["Event"]) -> float:
         waiting = [one.began for one in restarts if one.began <= self.began <= one.ended + CATCHES_UP]
@@ -55,8 +58,8 @@ class Verdict:
 
     @property
     def bound(self) -> int:
-        """One for each connection that was open when a worker or the mail server died."""
-        return (self.events["kill"] + self.events["outage"]) * self.connections
+        """One for each connection that was open when a worker or the mail server died, or was stopped."""
+        return sum(self.events[kind] for kind in ("kill", "stop", "outage")) * self.connections
 
     def broken(self) -> list[str]:
         """Which bounds do not hold; none in a good run."""

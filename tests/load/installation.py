@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,13 +63,15 @@ class Installation:
             check=False,
         )
 
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    def start(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[bytes]":
         """A process that goes on; `stop_all` ends it."""
         log = (self.folder / "workers.log").open("ab")
         worker = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env=self.environment,
+            env={**self.environment, **(environment or {})},
             stdout=log,
             stderr=log,
             start_new_session=True,
@@ -95,17 +97,20 @@ class Installation:
 
 
 @contextmanager
-def sqlite_installation(folder: Path, **environment: str) -> Iterator[Installation]:
+def sqlite_installation(folder: Path, *, migrated: bool = True, **environment: str) -> Iterator[Installation]:
     installation = Installation(folder, f"sqlite:///{folder}/feedletter.db", **environment)
     try:
-        installation.manage("migrate", "-v", "0")
+        if migrated:
+            installation.manage("migrate", "-v", "0")
         yield installation
     finally:
         installation.stop_all()
 
 
 @contextmanager
-def postgres_installation(folder: Path, server: str, **environment: str) -> Iterator[Installation]:
+def postgres_installation(
+    folder: Path, server: str, *, migrated: bool = True, **environment: str
+) -> Iterator[Installation]:
     """On a database of its own, dropped in the end."""
     name = f"feedletter_{folder.name.replace('-', '_')}"[:60]
     with psycopg.connect(server, autocommit=True) as admin:
@@ -114,7 +119,8 @@ def postgres_installation(folder: Path, server: str, **environment: str) -> Iter
     parts: Any = urlsplit(server)
     installation = Installation(folder, urlunsplit(parts._replace(path=f"/{name}")), **environment)
     try:
-        installation.manage("migrate", "-v", "0")
+        if migrated:
+            installation.manage("migrate", "-v", "0")
         yield installation
     finally:
         installation.stop_all()

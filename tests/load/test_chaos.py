@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.load import chaos_faults
 from tests.load.chaos_plan import OUTAGE_SECONDS, PART, Chaos, timeline
 from tests.load.chaos_run import prepared
 from tests.load.chaos_verdict import Copy, Event, Verdict, judge
@@ -27,6 +28,21 @@ def test_whatever_dies_nobody_is_missed_and_only_open_connections_double() -> No
             print(verdict, run.site.log())  # noqa: T201 - shown when it fails
             assert verdict.broken() == []
             assert run.died_alone == 0
+    except Missing as error:
+        if os.environ.get("REQUIRE_SERVICES") == "1":
+            pytest.fail(f"Missing: {error}")
+        pytest.skip(f"Missing: {error}")
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_a_database_that_is_gone_without_a_word_keeps_letters_for_half_a_minute_at_most() -> None:
+    try:
+        with chaos_faults.prepared(chaos_faults.FAULTS["takeover"], print) as run:
+            verdict = run.verdict()
+            print(verdict, run.site.log())  # noqa: T201 - shown when it fails
+            assert run.broken(verdict) == []
+            assert run.silence() <= 30
     except Missing as error:
         if os.environ.get("REQUIRE_SERVICES") == "1":
             pytest.fail(f"Missing: {error}")
@@ -65,6 +81,13 @@ def test_the_copy_before_the_answer_came_is_allowed_where_the_server_takes_its_t
 def test_what_waited_for_postgresql_may_be_forgotten_by_a_kill_soon_after() -> None:
     copies = (Copy("a", 199.5), Copy("a", 300.0), LATER)
     assert verdict(*copies, events=(RESTART, Event("kill", 205.0, 205.1))).broken() == []
+
+
+def test_what_was_stopped_in_the_middle_of_a_message_may_send_it_when_it_goes_on() -> None:
+    stop = Event("stop", 100.0, 200.0)
+    found = verdict(Copy("a", 165.0), Copy("a", 200.3), LATER, events=(stop,))
+    assert (found.doubled, found.unexplained, found.bound) == (1, 0, 2)
+    assert verdict(Copy("a", 205.0), Copy("a", 210.0), LATER, events=(stop,)).unexplained == 1
 
 
 def test_one_death_may_not_double_more_than_its_connections() -> None:

@@ -23,7 +23,7 @@ SECONDS = 300
 SETUP = f"""
 from django.utils import timezone
 from delivery.models import Issue, Lane
-from delivery.services.publishing import publish
+from delivery.issues.publish import publish
 from subscriptions.models import Destination, Subscribable, Subscription
 letter = Subscribable.objects.create(name="killed", title="Killed")
 made = Destination.objects.bulk_create(

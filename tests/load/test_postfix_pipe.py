@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.delivery.bounces.mails import dsn, failed
-from tests.delivery.bounces.test_leaving import mail
+from tests.delivery.bounces.test_unsubscribe_mail import mail
 from tests.load.installation import ROOT, Installation
 from tests.servers.postfix import Postfix, interpreter, postfix, site_packages
 from tests.services import Missing
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 DOMAIN = "bounces.example"
 ROWS = """
 import json
-from delivery.bounces.return_path import return_path
+from delivery.channels.email.return_path import return_path
 from delivery.models import Delivery, Lane
 from subscriptions.links import unsubscribe_url
 from subscriptions.models import Destination, Subscribable, Subscription

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from delivery.issues.complete import complete_due
 from delivery.models import Issue, IssueItem
-from delivery.services.completing import complete_due
+from feeds.adding.add import add_feed
 from feeds.models import Feed, Item
-from feeds.services.adding import add_feed
-from feeds.services.polling import poll_due
+from feeds.polling.poll import poll_due
+from subscriptions.collections.assign import assign_final
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.services.assigning import assign_final
-from subscriptions.services.defining import define_subscribable
+from subscriptions.newsletters.define import define_subscribable
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 

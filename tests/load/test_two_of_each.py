@@ -21,8 +21,8 @@ SETUP = """
 import sys
 from django.utils import timezone
 from feeds.models import Feed
-from feeds.services.adding import add_feed
-from subscriptions.services.defining import define_subscribable
+from feeds.adding.add import add_feed
+from subscriptions.newsletters.define import define_subscribable
 ping = dict(min_delay_minutes=0, await_stabilization_minutes=0, max_delay_minutes=0, recheck_every_minutes=0)
 feeds = [add_feed(url=url, now=timezone.now(), start="all", **ping) for url in {urls!r}]
 for name, details in {{"each": {{"arrangement": "each"}}, "threes": {{"arrangement": "every_n", "n": 3}},

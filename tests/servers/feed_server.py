@@ -68,6 +68,11 @@ class FeedServer:
         self._replies[path] = reply
         return self.url(path)
 
+    def clear(self) -> None:
+        """Forgets its script and what it was asked: for tests that share a server."""
+        self._replies.clear()
+        self.requests.clear()
+
     def redirect(self, path: str, to: str, status: int = 302) -> str:
         """Scripts a redirect."""
         return self.serve(path, status=status, headers={"Location": to})
@@ -154,7 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         reply = self.server.owner.reply_to(Request(self.command, self.path, headers, body))
         sent = {"Content-Type": "application/xml", "Content-Length": str(len(reply.body)), **reply.headers}
-        self.send_response(reply.status)
+        self.send_response_only(reply.status)
+        sent.setdefault("Date", self.date_time_string())
         for name, value in sent.items():
             self.send_header(name, value)
         self.end_headers()

@@ -27,6 +27,7 @@ trace unix - - n - 0 bounce
 error unix - - n - - error
 retry unix - - n - - error
 verify unix - - n - 1 verify
+smtp unix - - n - - smtp
 flush unix n - n 1000? 0 flush
 proxymap unix - - n - - proxymap
 anvil unix - - n - 1 anvil
@@ -74,15 +75,25 @@ def site_packages() -> str:
 
 
 @contextmanager
-def postfix(folder: Path, *, domain: str, command: str, environment: Mapping[str, str]) -> Iterator[Postfix]:
-    """A running Postfix that pipes each mail for the domain into `command RECIPIENT`. Raises Missing."""
+def postfix(
+    folder: Path,
+    *,
+    domain: str,
+    command: str,
+    environment: Mapping[str, str],
+    main: Mapping[str, str] | None = None,
+) -> Iterator[Postfix]:
+    """A running Postfix that pipes each mail for the domain into `command RECIPIENT`. Raises Missing.
+
+    `main` has settings of main.cf besides, or others.
+    """
     daemons = next((path for path in DAEMONS if (Path(path) / "master").exists()), None)
     if not program("postfix") or daemons is None:
         raise Missing("Postfix (Debian: postfix)")
     if os.geteuid() != 0:
         raise Missing("root, which Postfix's master has to be")
     port = free_port()
-    _write(folder, port, domain, command, environment, daemons)
+    _write(folder, port, domain, command, environment, daemons, main or {})
     _control(folder, "start")
     try:
         server = Postfix(folder, port)
@@ -93,7 +104,13 @@ def postfix(folder: Path, *, domain: str, command: str, environment: Mapping[str
 
 
 def _write(
-    folder: Path, port: int, domain: str, command: str, environment: Mapping[str, str], daemons: str
+    folder: Path,
+    port: int,
+    domain: str,
+    command: str,
+    environment: Mapping[str, str],
+    daemons: str,
+    more: Mapping[str, str],
 ) -> None:
     script, owner = folder / "handle-bounce", pwd.getpwnam("postfix")
     for name in ("etc", "spool", "data", "log"):
@@ -102,7 +119,7 @@ def _write(
     exports = "".join(f"export {name}='{value}'\n" for name, value in environment.items())
     script.write_text(f'#!/bin/sh\n{exports}{command} "$1" || exit 75\n')
     script.chmod(0o755)
-    main = {
+    main: dict[str, object] = {
         "compatibility_level": "3.6",
         "config_directory": folder / "etc",
         "queue_directory": folder / "spool",
@@ -122,6 +139,7 @@ def _write(
         "minimal_backoff_time": "5s",
         "queue_run_delay": "5s",
         "export_environment": "TZ LANG",
+        **more,
     }
     (folder / "etc" / "main.cf").write_text("".join(f"{name} = {value}\n" for name, value in main.items()))
     services = SERVICES.format(port=port, user=USER, script=script)

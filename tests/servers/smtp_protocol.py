@@ -57,12 +57,17 @@ class State:
     """What the server's thread and the test share, under one lock."""
 
     delay: float = 0.0
+    # So many connections are taken at a time; what more hear before they are closed (DROP: nothing).
+    takes: int | None = None
+    full: str = ""
     answers: list[Answer] = field(default_factory=list)
     messages: list[Received] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     connections: int = 0
     open: int = 0
     most_open: int = 0
+    inside: set[int] = field(default_factory=set)
+    refused: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def next_answer(self, stage: str, recipient: str) -> str | None:
@@ -87,8 +92,18 @@ class State:
             self.most_open = max(self.most_open, self.open)
             return self.connections
 
-    def disconnected(self) -> None:
+    def let_in(self, number: int) -> bool:
+        """Whether there is room for that connection."""
         with self.changed:
+            if self.takes is not None and len(self.inside) >= self.takes:
+                self.refused += 1
+                return False
+            self.inside.add(number)
+            return True
+
+    def disconnected(self, number: int) -> None:
+        with self.changed:
+            self.inside.discard(number)
             self.open -= 1
             self.changed.notify_all()
 
@@ -112,7 +127,7 @@ class _Protocol(SMTP):
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.state.disconnected()
+        self.state.disconnected(self.number)
         super().connection_lost(error)
 
     async def scripted(self, stage: str, recipient: str = "") -> str | None:
@@ -125,11 +140,20 @@ class _Protocol(SMTP):
         return reply
 
     async def _handle_client(self) -> None:
-        if reply := await self.scripted("connect"):
+        if reply := await self._greeting():
             await self.push(reply)
             cast(asyncio.Transport, self.transport).close()
         else:
             await super()._handle_client()
+
+    async def _greeting(self) -> str | None:
+        if self.state.let_in(self.number):
+            return await self.scripted("connect")
+        if self.state.full != DROP:
+            return self.state.full
+        cast(asyncio.Transport, self.transport).abort()
+        await asyncio.Event().wait()
+        return None
 
     async def smtp_EHLO(self, hostname: str) -> None:
         if reply := await self.scripted("ehlo"):

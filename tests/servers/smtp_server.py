@@ -28,6 +28,7 @@ __all__ = ["DROP", "STALL", "Received", "SmtpServer"]
 class SmtpServer:
     """See the module's text. `tls` is "", "starttls" or "implicit" and needs a server-side `context`;
     with `login` (user, password) the server asks for them. `delay` seconds pass before each acceptance.
+    It `takes` so many connections at a time; more hear `full` (DROP: nothing), and are closed.
     `port` 0 takes a free one; name one to come back at the same place after a stop."""
 
     def __init__(
@@ -40,8 +41,10 @@ class SmtpServer:
         utf8: bool = True,
         delay: float = 0.0,
         size_limit: int = 33_554_432,
+        takes: int | None = None,
+        full: str = "421 4.7.0 Error: too many connections from 127.0.0.1",
     ) -> None:
-        self.state = State(delay=delay)
+        self.state = State(delay=delay, takes=takes, full=full)
         self.tls, self.login, self.port = tls, login, port
         self._options: dict[str, Any] = {"enable_SMTPUTF8": utf8, "data_size_limit": size_limit}
         if tls == "implicit":

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from delivery.accounts.dkim_keys import make_key, retire_key
 from delivery.models import DkimKey
-from delivery.services.dkim_keys import make_key, retire_key
 from tests.factories import NOW
 from tests.site.test_admin_journey import act, submit, text
 

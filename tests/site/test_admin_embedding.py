@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from subscriptions.models import Subscribable
-from subscriptions.services.defining import alter_subscribable
+from subscriptions.newsletters.define import alter_subscribable
 from tests.console import printed, refused
 from tests.factories import BridgeFactory, FeedFactory, SubscribableFactory
 from tests.site.test_admin_rules import form_of

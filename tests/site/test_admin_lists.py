@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from subscriptions.admin import list_pages
+from subscriptions.lists.worker import work_off
 from subscriptions.models import Consent, ListImport, Notice, Subscription
-from subscriptions.services.list_working import work_off
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +41,49 @@ def act(client: Client, row: ListImport, action: str, **data: str) -> str:
 
 def work() -> None:
     work_off(budget=timedelta(minutes=1))
+
+
+def test_a_column_that_may_name_blocked_people_is_explained_before_anything_is_taken_over(
+    admin_client: Client,
+) -> None:
+    text = "Adresse,Ville,Désabonné\na@example.org,Lyon,oui\nb@example.org,Brest,\n"
+    choose(admin_client, text.replace("Adresse", "Adresse e-mail"), status="confirmed")
+    work()
+    row = ListImport.objects.get()
+    shown = page(admin_client, row)
+    assert row.state == "asking"
+    assert "Some columns may name people who must not be mailed: “Désabonné”" in shown
+    assert "Import this list" not in shown
+    asked = act(admin_client, row, "columns")
+    assert "For example: oui" in asked
+    assert "– please choose –" in asked
+    answers = {"with-column-0": "email", "with-column-1": "ignore", "with-dates": "", "confirmed": "yes"}
+    assert "This field is required" in act(admin_client, row, "columns", **answers)
+    twice = act(admin_client, row, "columns", **answers, **{"with-column-2": "email"})
+    assert "Only one column can be the address" in twice
+    said = act(admin_client, row, "columns", **answers, **{"with-column-2": "unsubscribed"})
+    assert "looked at again" in said
+    work()
+    row.refresh_from_db()
+    assert (row.state, row.added) == ("checked", 2)
+    act(admin_client, row, "run")
+    work()
+    found = dict(Subscription.objects.values_list("destination__core", "status"))
+    assert found == {"a@example.org": "unsubscribed", "b@example.org": "confirmed"}
+
+
+def test_what_a_program_means_stays_when_another_column_is_explained(admin_client: Client) -> None:
+    choose(admin_client, "email,active_subscription,expiry,email_disabled\na@example.org,true,,true\n")
+    work()
+    row = ListImport.objects.get()
+    asked = act(admin_client, row, "columns")
+    assert "what its program means by it" in asked
+    given = {"with-column-0": "email", "with-column-1": "ignore", "with-column-2": "ignore"}
+    act(admin_client, row, "columns", **given, **{"with-column-3": "as it is", "confirmed": "yes"})
+    work()
+    act(admin_client, row, "run")
+    work()
+    assert Subscription.objects.get().status == "unsubscribed"
 
 
 def test_from_the_file_to_the_report(admin_client: Client) -> None:

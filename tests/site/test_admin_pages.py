@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 
-from delivery.services.dkim_keys import make_key
+from delivery.accounts.dkim_keys import make_key
 from tests.factories import (
     NOW,
     AssignmentFactory,
@@ -24,6 +24,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
+admin.autodiscover()
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 
 

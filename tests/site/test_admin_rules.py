@@ -7,8 +7,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from subscriptions.collections.post_rules import add_rule
 from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
-from subscriptions.services.post_rules import add_rule
 from tests.factories import FinalItemFactory, SubscribableFactory, an_entry
 from tests.feeds.documents import a_feed_of
 

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from delivery.customisation import set_theme, theme_of
 from delivery.models import Theme
-from delivery.services.theming import set_theme, theme_of
 from subscriptions.models import Subscribable
 from tests.factories import BridgeFactory, SubscribableFactory
 from tests.site.test_admin_journey import act, submit, text

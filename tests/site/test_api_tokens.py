@@ -147,6 +147,7 @@ def test_a_wrong_key_opens_nothing() -> None:
 
 def test_a_token_ends_by_its_time_by_revoking_and_with_who_made_it() -> None:
     ada = User.objects.create_user("ada", is_staff=True)
+    ada.user_permissions.set(Permission.objects.filter(codename="view_feed"))
     now = utcnow()
     facts: dict[str, Any] = {"name": "x", "scopes": ["feeds:read"], "now": now}
     token, key = make_token(**facts, expires_at=now + timedelta(hours=1), made_by=ada)
@@ -259,13 +260,94 @@ def test_the_admin_makes_one_shows_its_key_once_and_revokes_it(admin: Client) ->
     assert opened(key) == 401
 
 
-def test_nobody_hands_on_more_than_they_may_do(client: Client) -> None:
+def staff(*codenames: str) -> User:
     eve = User.objects.create_user("eve", is_staff=True)
-    may = ["add_apitoken", "view_apitoken", "view_feed", "change_subscribable"]
-    eve.user_permissions.set(Permission.objects.filter(codename__in=may))
-    client.force_login(eve)
+    eve.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    return eve
+
+
+# What all of an area's views ask together.
+BEHIND = {
+    "feeds:read": ["view_feed", "view_item"],
+    "feeds:write": ["view_feed", "add_feed", "change_feed", "delete_feed", "view_item", "change_item"],
+    "newsletters:read": ["view_subscribable"],
+    "newsletters:write": [
+        *("view_subscribable", "add_subscribable", "change_subscribable", "delete_subscribable"),
+    ],
+    "subscribers:read": ["view_subscription", "view_destination"],
+    "subscribers:write": [
+        *("view_subscription", "add_subscription", "change_subscription"),
+        *("view_destination", "change_destination", "delete_destination"),
+    ],
+    "sending:read": ["view_issue", "view_delivery"],
+    "sending:write": ["view_issue", "change_issue", "view_delivery", "change_delivery"],
+}
+
+
+def offered(client: Client) -> set[str]:
     page = client.get(ADD).content.decode()
-    offered = {scope for scope in SCOPES if f'value="{scope}"' in page}
-    assert offered == {"feeds:read", "newsletters:read", "newsletters:write"}
-    client.post(ADD, {"name": "x", "scopes": ["feeds:write"], "lifetime": ""})
-    assert not ApiToken.objects.exists()
+    return {scope for scope in SCOPES if f'value="{scope}"' in page}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_scope_is_handed_on_by_those_only_who_may_do_all_that_is_behind_it(
+    client: Client, scope: str
+) -> None:
+    maker = staff("add_apitoken", "view_apitoken", *BEHIND[scope])
+    client.force_login(maker)
+    area = scope.partition(":")[0]
+    assert offered(client) == {scope, f"{area}:read"}
+    for lost in BEHIND[scope]:
+        if lost.startswith("view_") and lost.replace("view_", "change_") in BEHIND[scope]:
+            continue  # who may change something may see it
+        left = [name for name in BEHIND[scope] if name != lost]
+        maker.user_permissions.set(
+            Permission.objects.filter(codename__in=["add_apitoken", "view_apitoken", *left])
+        )
+        assert scope not in offered(client), lost
+        client.post(ADD, {"name": "x", "scopes": [scope], "lifetime": ""})
+        assert not ApiToken.objects.exists()
+
+
+EVERY = [
+    *(("get", f"{resource}/", f"view_{model}") for resource, model in (
+        ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
+        ("subscriptions", "subscription"), ("destinations", "destination"),
+        ("issues", "issue"), ("deliveries", "delivery"),
+    )),
+    *(
+        (method, path, f"{word}_{model}")
+        for _, method, path in CHANGING
+        for word in [{"delete": "delete"}.get(method, "add" if path.count("/") == 1 else "change")]
+        for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")]
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "permission"), EVERY, ids=lambda part: str(part))
+def test_at_each_use_a_token_may_no_more_than_its_maker(method: str, path: str, permission: str) -> None:
+    """A token with all scopes, made by somebody who has all permissions but one."""
+    eve = staff()
+    _, key = make_token(name="x", scopes=SCOPES, now=utcnow(), made_by=eve)
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    person = Client()
+    person.force_login(eve)
+
+    def tried(client: Client) -> int:
+        send = getattr(client, method)
+        return int(send(f"/api/v1/{path}", content_type="application/json").status_code)
+
+    model = permission.partition("_")[2]
+    others = Permission.objects.exclude(codename=permission)
+    if method == "get":
+        others = others.exclude(codename=f"change_{model}")
+    for may, expected in ((others, {403}), (Permission.objects.all(), {200, 400, 404})):
+        eve.user_permissions.set(may)
+        assert {tried(program), tried(person)} <= expected
+    eve.user_permissions.clear()
+    answer = getattr(program, method)(f"/api/v1/{path}", content_type="application/json")
+    assert "the account that made it" in problem(answer, 403)["detail"]
+
+
+def test_a_token_made_by_a_command_asks_nobody() -> None:
+    assert opened(make_token(name="x", scopes=["feeds:read"], now=utcnow())[1]) == 200

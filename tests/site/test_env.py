@@ -50,6 +50,8 @@ def test_flags_are_read_in_any_of_the_usual_words(
         (lambda name: env.database(name, "", BASE), "mysql://user:hunter2@db/name"),
         (lambda name: env.database(name, "", BASE), "postgres://db"),
         (lambda name: env.database(name, "", BASE), "postgres://db/letters?prepared=off"),
+        (lambda name: env.database(name, "", BASE), "postgres://db/letters?connect_timeout=soon"),
+        (lambda name: env.database(name, "", BASE), "postgres://db/letters?keepalives=-1"),
     ],
 )
 def test_a_wrong_value_names_the_variable_and_never_itself(
@@ -81,8 +83,20 @@ def test_a_postgres_url_may_say_how_to_connect(monkeypatch: pytest.MonkeyPatch) 
     found = env.database("DATABASE_URL", "", BASE)
     assert (found["NAME"], found["OPTIONS"]) == (
         "letters",
-        {"sslmode": "require", "prepare_threshold": None},
+        {"sslmode": "require", "prepare_threshold": None, **env.POSTGRES_NETWORK},
     )
+
+
+def test_postgres_is_asked_to_bound_everything_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://db.example/letters")
+    options = env.database("DATABASE_URL", "", BASE)["OPTIONS"]
+    assert options["tcp_user_timeout"] == 15_000
+    assert "-c idle_in_transaction_session_timeout=20000" in options["options"]
+    monkeypatch.setenv(
+        "DATABASE_URL", "postgres://db.example/letters?keepalives_idle=60&statement_timeout=0&prepare=off"
+    )
+    options = env.database("DATABASE_URL", "", BASE)["OPTIONS"]
+    assert (options["keepalives_idle"], options["options"]) == (60, "-c statement_timeout=0")
 
 
 def test_a_sqlite_path_is_relative_to_the_project_or_absolute(

@@ -55,12 +55,12 @@ class Proxy:
     certificate: Path
     behind: FeedServer
 
-    def get(self, path: str, headers: dict[str, str] | None = None) -> int:
+    def get(self, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> int:
         """The status of a request over TLS, as a browser makes it."""
         context = ssl.create_default_context(cafile=self.certificate)
         context.check_hostname = False
         url = f"https://127.0.0.1:{self.https}{path}"
-        request = urllib.request.Request(url, headers={"Host": HOST, **(headers or {})})
+        request = urllib.request.Request(url, data=body, headers={"Host": HOST, **(headers or {})})
         try:
             with urllib.request.urlopen(request, timeout=10, context=context) as answer:
                 return int(answer.status)
@@ -127,6 +127,13 @@ def test_nginx_says_who_asked_and_how(proxy: Proxy) -> None:
     assert headers["host"] == HOST
 
 
+def test_nginx_takes_large_bodies_only_where_they_belong(proxy: Proxy) -> None:
+    for path in ("/", "/s/news/", "/sign-in/", "/anymail/ses/tracking/", "/websub/x/"):
+        assert proxy.get(path, body=b"x" * 7_000_000) == 413, path
+    assert not [seen for seen in proxy.behind.requests if seen.path != "/s/news/"]
+    assert proxy.get("/admin/feeds/feed/opml/", body=b"x" * 7_000_000) != 413
+
+
 def test_nginx_leads_http_to_https(proxy: Proxy) -> None:
     class Stay(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: object) -> None:
@@ -147,6 +154,8 @@ def test_nginx_logs_no_tokens(proxy: Proxy) -> None:
     for path in (
         "/confirm/secret/",
         "/unsubscribe/secret/",
+        "/sign-in/secret/",
+        "//manage/secret/x",
         "/v0/subscription/confirm?subscriptionId=1&secret=x",
     ):
         proxy.get(path)

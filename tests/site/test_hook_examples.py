@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
-from common.hooks import KINDS, load
-from delivery.channels.base import Recipient
+from common.ports.hooks import KINDS, load
 from delivery.channels.mastodon.channel import MastodonChannel
+from delivery.issues.complete import complete_due
+from delivery.issues.own_code import recipient_params
+from delivery.letter import Recipient
+from delivery.letters.build import issue_letter
 from delivery.models import Issue
-from delivery.services.completing import complete_due
-from delivery.services.hooks import recipient_params
-from delivery.services.letters import issue_letter
 from feeds.models import Item
 from feeds.parsing.entry import Entry
-from feeds.services.reading import clean_entry
+from feeds.polling.read import clean_entry
 from subscriptions import hooks as public
-from tests.delivery.services.collecting import MIDNIGHT, a_newsletter, collect
+from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect
 from tests.factories import NOW, BridgeFactory, FeedFactory
 
 pytestmark = pytest.mark.django_db

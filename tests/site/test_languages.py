@@ -11,14 +11,14 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone, translation
 
+from delivery.letters.pages import forget_pages
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import MAILS, render_mail
-from delivery.services.pages import forget_pages
 from subscriptions import links
 from subscriptions.models import Consent, Notice, Subscribable, Subscription
 from subscriptions.rules.schedule import Schedule
-from subscriptions.services.signing_in import ask_for_link
+from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from subscriptions.views.rhythm import in_words
 from tests.factories import (
     NOW,
@@ -158,6 +158,7 @@ def test_what_is_signed_up_for_is_confirmed_in_the_language_of_the_browser(
 def test_a_sign_in_link_follows_the_reader(newsletter: Subscribable) -> None:
     reader = SubscriptionFactory(subscribable=newsletter, language="es")
     ask_for_link(email=reader.destination.label, ip="192.0.2.1", now=NOW, language="fr")
+    mail_links(now=NOW)
     assert Notice.objects.get().language == "es"
 
 

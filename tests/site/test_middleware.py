@@ -1,11 +1,16 @@
 """Who a request comes from: only a trusted proxy may say so."""
 
+import os
+import subprocess
+import sys
 from ipaddress import ip_network
 from typing import Any
+from wsgiref.util import setup_testing_defaults
 
 import pytest
+from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
 from feedletter_site.middleware import ProxyMiddleware, client_address
 
@@ -41,8 +46,70 @@ def test_a_stranger_is_not_believed(settings: Any) -> None:
         ("198.51.100.1, 203.0.113.9", "203.0.113.9"),
         ("198.51.100.1, 203.0.113.9, 10.0.0.7", "203.0.113.9"),
         ("10.0.0.8, 10.0.0.7", "10.0.0.8"),
-        ("nonsense", "nonsense"),
+        ("203.0.113.9:4711", "203.0.113.9"),
+        ("[2001:db8::9]:4711", "2001:db8::9"),
+        ("[2001:db8::9]", "2001:db8::9"),
+        ("198.51.100.1, 203.0.113.9:80, 10.0.0.7:81", "203.0.113.9"),
+        ("nonsense", "10.0.0.1"),
+        ("unknown", "10.0.0.1"),
+        ("203.0.113.9, unknown", "10.0.0.1"),
     ],
 )
 def test_the_nearest_address_that_is_no_proxy_counts(forwarded: str, expected: str) -> None:
     assert client_address("10.0.0.1", forwarded, TRUSTED) == expected
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/healthz", "/no-such-page", "/admin/login/"])
+def test_head_is_answered_with_the_fields_of_get_and_no_body(path: str) -> None:
+    """gunicorn writes a warning for each body that it has to drop. (Django's test client drops it, too.)"""
+    got, asked = (answered(path, method) for method in ("GET", "HEAD"))
+    assert got[2]
+    assert asked[2] == b""
+    assert asked[:2] == got[:2]
+
+
+def answered(path: str, method: str) -> tuple[str, str, bytes]:
+    """Status, Content-Length and body, as the server is given them."""
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "SERVER_NAME": "testserver"}
+    setup_testing_defaults(environ)
+    said: dict[str, str] = {}
+
+    def start(status: str, fields: list[tuple[str, str]], _: Any = None) -> Any:
+        said.update(dict(fields), status=status)
+
+    body = b"".join(WSGIHandler()(environ, start))
+    return said["status"], said.get("Content-Length", ""), body
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "a b", "x" * 5000, "@", ""])
+def test_a_host_that_is_not_ours_gets_a_sentence_and_the_log_a_line(
+    host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = Client().get("/", HTTP_HOST=host, SERVER_NAME="evil.example")
+    assert answer.status_code == 400
+    assert len(answer.content) < 100
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert len(record.getMessage()) < 250
+    assert "ALLOWED_HOSTS" in record.getMessage()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_https_is_promised_for_a_year_where_the_site_has_it(scheme: str) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", "from feedletter_site import settings; print(settings.SECURE_HSTS_SECONDS)"],
+        env={**os.environ, "SITE_URL": f"{scheme}://letters.example", "SECRET_KEY": "x" * 50},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(said.stdout) == (31_536_000 if scheme == "https" else 0)
+
+
+@pytest.mark.django_db
+def test_the_promise_goes_out_with_what_came_by_https(settings: Any) -> None:
+    settings.SECURE_HSTS_SECONDS = 31_536_000
+    assert Client().get("/healthz", secure=True)["Strict-Transport-Security"] == "max-age=31536000"
+    assert "Strict-Transport-Security" not in Client().get("/healthz")

@@ -23,18 +23,18 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from common.clock import utcnow
+from delivery.alerts.feeds import tell_admins
+from delivery.engine.send_pass import send_due
+from delivery.issues.complete import complete_due
+from delivery.letters.send_test import send_test_email
 from delivery.models import Delivery, Issue, MailboxMessage
-from delivery.services.alerting import tell_admins
-from delivery.services.completing import complete_due
-from delivery.services.sending import send_due
-from delivery.services.testing import send_test_email
 from subscriptions import links
 from subscriptions.models import Notice, Subscribable, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.services.leaving import leave
-from subscriptions.services.signing_in import ask_for_link
-from subscriptions.services.signing_up import confirm, sign_up
-from tests.delivery.services.collecting import a_newsletter, collect
+from subscriptions.subscribers.leave import leave
+from subscriptions.subscribers.sign_in import ask_for_link
+from subscriptions.subscribers.sign_up import confirm, sign_up
+from tests.delivery.collecting import a_newsletter, collect
 from tests.factories import NOW, FeedFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)

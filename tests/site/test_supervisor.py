@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from feedletter_site import supervisor
-from feedletter_site.supervisor import HEALTHY_SECONDS, LONGEST_PAUSE, Child, Plan
+from feedletter_site.supervisor import HEALTHY_SECONDS, LONGEST_PAUSE, Child, ProcessPlan
 from tests.servers.feed_server import wait_until
 
 NAP = (
@@ -29,7 +29,7 @@ def python(code: str, mark: Path) -> list[str]:
 def supervising(
     folder: Path, commands: dict[str, list[str]], grace: float = 5.0
 ) -> Iterator[subprocess.Popen[str]]:
-    plan = Plan(commands, str(folder), str(folder / "alive"), grace)
+    plan = ProcessPlan(commands, str(folder), str(folder / "alive"), grace)
     process = subprocess.Popen(supervisor.command(plan), stderr=subprocess.PIPE, text=True, cwd=folder)
     try:
         yield process

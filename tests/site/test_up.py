@@ -2,13 +2,22 @@
 
 import os
 import socket
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError
 from pytest_django import Settings
 
-from feedletter_site.management.commands.up import address, greeting, plan, point_links_to, refuse_taken
+from feedletter_site.management.commands.up import (
+    address,
+    greeting,
+    plan,
+    point_links_to,
+    refuse_second,
+    refuse_taken,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +76,49 @@ def test_there_are_more_threads_than_stages(settings: Settings) -> None:
     queues = worker[worker.index("-Q") + 1].split(",")
     assert {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()} <= set(queues)
     assert threads > len(queues)
+
+
+def test_a_worker_does_without_the_pages_and_their_libraries() -> None:
+    """(They took a fifth of its memory.)"""
+    loaded = "import django, sys; django.setup(); from feedletter_site.celery import app; "
+    loaded += "app.loader.import_default_modules(); print(*sys.modules)"
+    env = {**os.environ, "CELERY_SKIP_CHECKS": "1", "DATABASE_URL": "sqlite:///unused.db"}
+    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True, env=env)
+    needless = {"delivery.admin", "unfold.admin", "rest_framework.views", "psycopg", "delivery.panels"}
+    assert "delivery.tasks" in ran.stdout.split()
+    assert not needless & set(ran.stdout.split())
+    assert "--skip-checks" in plan("127.0.0.1:8000").commands["worker"]
+
+
+@pytest.mark.parametrize(("log_format", "own_logger"), [("console", False), ("json", True)])
+def test_gunicorns_parent_looks_at_the_settings_and_keeps_nothing_of_them(
+    log_format: str, own_logger: bool
+) -> None:
+    looked = "import runpy, sys; names = runpy.run_path('gunicorn.conf.py'); "
+    looked += "print('django' in sys.modules, 'celery' in sys.modules, 'logger_class' in names)"
+    env = {**os.environ, "LOG_FORMAT": log_format}
+    ran = subprocess.run([sys.executable, "-c", looked], capture_output=True, text=True, check=True, env=env)
+    assert ran.stdout.split() == ["False", "False", str(own_logger)]
+
+
+def test_a_second_up_with_the_same_data_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, django; django.setup(); from pathlib import Path; "
+        "from feedletter_site.management.commands.up import refuse_second; "
+        "refuse_second(Path(sys.argv[1])); print('locked', flush=True); time.sleep(60)"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as first:
+        assert first.stdout
+        assert first.stdout.readline() == b"locked\n"
+        with pytest.raises(CommandError, match=r"Another “manage\.py up” runs with .* as its DATA_DIR"):
+            refuse_second(tmp_path)
+        first.kill()
+        first.wait()
+    refuse_second(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_in_a_sentence() -> None:
+    with pytest.raises(CommandError, match="DATA_DIR cannot be written to"):
+        refuse_second(Path("/proc/nowhere"))

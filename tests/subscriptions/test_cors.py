@@ -10,7 +10,7 @@ from django.test import Client
 
 from subscriptions.models import Consent, Subscription
 from subscriptions.rules.proof_of_work import solve
-from subscriptions.services.challenging import new_sum
+from subscriptions.subscribers.antispam import new_sum
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db

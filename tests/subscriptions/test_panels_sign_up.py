@@ -7,8 +7,8 @@ from django.urls import reverse
 from common.clock import utcnow
 from subscriptions.models import Consent
 from subscriptions.rules.origin import How, Origin
-from subscriptions.services.consenting import consent, record_consents
-from subscriptions.services.signing_up import sign_up
+from subscriptions.subscribers.consent import consent, record_consents
+from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db

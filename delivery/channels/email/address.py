@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from email_validator import EmailNotValidError, ValidatedEmail, validate_email
 
-from common.kinds import InvalidDestination
+from common.ports.channels import InvalidDestination
 from common.text import one_line
 
 MAX_TEXT = 512

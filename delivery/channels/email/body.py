@@ -28,7 +28,7 @@ Written = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BodyPart:
     """One part: `pieces` are what stands between the holes, `fields` what fills them (one less)."""
 
     subtype: str
@@ -41,13 +41,13 @@ class Part:
 class Body:
     """The Content fields, the empty line and the parts; html last, as the better one (RFC 2046 §5.1.4)."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[BodyPart]) -> None:
         self.parts = tuple(parts)
         self._octets: list[bytes] = []
         # Where a value goes, the field it is of, and how the part has it.
         self._holes: list[tuple[int, str, Written]] = []
         # Parts that are encoded as a whole, once they are filled.
-        self._wholes: list[tuple[int, Part]] = []
+        self._wholes: list[tuple[int, BodyPart]] = []
         self._lay_out()
         # RFC 5321 §4.5.2: such lines are changed on the way. (A hole is on a line of its own.)
         self._has_dots = b"\n." in b"\n".join(self._octets)
@@ -84,7 +84,7 @@ class Body:
         if len(self.parts) > 1:
             self._octets.append(_END)
 
-    def _lay_out_part(self, part: Part) -> None:
+    def _lay_out_part(self, part: BodyPart) -> None:
         self._octets.append(part.pieces[0])
         for name, piece in zip(part.fields, part.pieces[1:], strict=True):
             self._holes.append((len(self._octets), name, part.written))
@@ -104,7 +104,7 @@ def _plain(value: str) -> bytes | None:
     return None if b"\n." in lines else lines
 
 
-def _whole(part: Part, values: Mapping[str, str]) -> bytes:
+def _whole(part: BodyPart, values: Mapping[str, str]) -> bytes:
     octets = [part.pieces[0]]
     for name, piece in zip(part.fields, part.pieces[1:], strict=True):
         octets += (_with_crlf(part.written(values.get(name, ""))).encode(), piece)
@@ -124,7 +124,7 @@ def body(
     return Body(parts or [part("", "plain", {}, str)])
 
 
-def part(content: str, subtype: str, holes: Mapping[str, str], written: Written) -> Part:
+def part(content: str, subtype: str, holes: Mapping[str, str], written: Written) -> BodyPart:
     """A text, encoded around its holes."""
     pieces, fields = _split(_with_crlf(content), holes)
     if not pieces[-1].endswith("\r\n"):
@@ -133,14 +133,14 @@ def part(content: str, subtype: str, holes: Mapping[str, str], written: Written)
         encoded = [_quoted(piece) for piece in pieces]
         # (A piece that ends its line, or is empty, has no line to go on with.)
         encoded[:-1] = [one + _SOFT_BREAK if one and not one.endswith(b"\n") else one for one in encoded[:-1]]
-        return Part(subtype, "quoted-printable", tuple(encoded), fields, written)
+        return BodyPart(subtype, "quoted-printable", tuple(encoded), fields, written)
     octets = [piece.encode() for piece in pieces]
     if not fields:
         octets = [_lines_of_base64(octets[0])]
-    return Part(subtype, "base64", tuple(octets), fields, written)
+    return BodyPart(subtype, "base64", tuple(octets), fields, written)
 
 
-def _head(part: Part) -> bytes:
+def _head(part: BodyPart) -> bytes:
     return (
         f"Content-Type: text/{part.subtype}; charset=utf-8\r\n"
         f"Content-Transfer-Encoding: {part.encoding}\r\n\r\n"

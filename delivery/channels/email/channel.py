@@ -6,18 +6,19 @@ from functools import partial
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from delivery.bounces.return_path import return_path
-from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient, Session
+from delivery.channels.base import CrashPolicy, LaneFacts, Session
+from delivery.channels.email.account_url import Mailbox, transport_of
 from delivery.channels.email.esp.session import EspSession
 from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.helo import our_name
+from delivery.channels.email.helo import helo_name
+from delivery.channels.email.letter_form import WireLetter
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.message import WireLetter
-from delivery.channels.email.pipeline import Pipeline
-from delivery.channels.email.servers import SmtpSettings
-from delivery.channels.email.session import MailboxSession, SmtpSession, UnusableSession
-from delivery.channels.email.transport import Mailbox, transport_of
-from delivery.models.account import DEFAULT
+from delivery.channels.email.return_path import return_path
+from delivery.channels.email.session import BlockingSmtpSession, MailboxSession, UnusableSession
+from delivery.channels.email.smtp_session import SmtpSession
+from delivery.channels.email.smtp_settings import SmtpSettings
+from delivery.letter import Letter, Recipient
+from delivery.rules.accounts import DEFAULT
 
 
 class EmailChannel:
@@ -51,7 +52,7 @@ class EmailChannel:
     def composer(self, letter: Letter) -> Callable[[Recipient], MailMessage]:
         return self.form(letter).message
 
-    def pipelines(self, lane: LaneFacts) -> Callable[[], Pipeline] | None:
+    def pipelines(self, lane: LaneFacts) -> Callable[[], SmtpSession] | None:
         """For SMTP servers."""
         try:
             target = transport_of(lane.account, lane.url)
@@ -59,9 +60,9 @@ class EmailChannel:
             return None
         if not isinstance(target, SmtpSettings):
             return None
-        helo, most = our_name(), lane.messages_per_connection
+        helo, most = helo_name(), lane.messages_per_connection
         # (No lambda: it is handed to another process.)
-        return partial(Pipeline, target, helo=helo, messages_per_connection=most)
+        return partial(SmtpSession, target, helo=helo, messages_per_connection=most)
 
     def connect(self, lane: LaneFacts) -> Session:
         """Reads the account's URL, or EMAIL_URL; connects at the first message."""
@@ -71,4 +72,6 @@ class EmailChannel:
             return UnusableSession(str(error))
         if isinstance(target, EspSettings):
             return EspSession(target, form=self.form)
-        return MailboxSession() if isinstance(target, Mailbox) else SmtpSession(target, helo=our_name())
+        return (
+            MailboxSession() if isinstance(target, Mailbox) else BlockingSmtpSession(target, helo=helo_name())
+        )

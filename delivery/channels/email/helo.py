@@ -5,7 +5,7 @@ import ipaddress
 from django.conf import settings
 
 
-def our_name() -> str:
+def helo_name() -> str:
     """A name, or an address literal (RFC 5321 §4.1.3)."""
     try:
         address = ipaddress.ip_address(settings.SITE_HOST)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from common.kinds import Field, InvalidDestination, ParsedDestination
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from delivery.channels.email.address import checked_name, parse_address
-from delivery.models.account import DEFAULT, Account
+from delivery.models.account import Account
+from delivery.rules.accounts import DEFAULT
 
 
 def _accounts() -> list[tuple[str, str]]:

@@ -1,22 +1,29 @@
-"""Sessions: an SMTP server for one thread at a time, and what stands for a server."""
+"""Sessions for one thread at a time: with an SMTP server, with what stands for one, and to try a login."""
 
+import asyncio
+import ssl
 from datetime import datetime
 from typing import Any
 
 import uvloop
 
 from delivery.channels.base import Outcome, Sent, Temporary
+from delivery.channels.email.helo import helo_name
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.pipeline import Pipeline
-from delivery.channels.email.servers import SmtpSettings
+from delivery.channels.email.smtp_connection import Reply, Timeouts
+from delivery.channels.email.smtp_replies import CannotConnect, words
+from delivery.channels.email.smtp_session import SmtpSession
+from delivery.channels.email.smtp_settings import SmtpSettings
+
+IMPATIENT = Timeouts(connect=10, reply=10)
 
 
-class SmtpSession:
+class BlockingSmtpSession:
     """A pipeline for callers that wait: its loop runs while a message is sent. Used by one thread."""
 
     def __init__(self, target: SmtpSettings, **options: Any) -> None:
         self._loop = uvloop.new_event_loop()
-        self.pipeline = Pipeline(target, **options)
+        self.pipeline = SmtpSession(target, **options)
 
     def send(self, message: MailMessage, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
         """The server's answer as an Outcome. `key` and `begun_at` are of no use to SMTP: the Message-ID
@@ -50,3 +57,28 @@ class UnusableSession:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+class CannotLogIn(ValueError):
+    """The account would not do. The message says why, in the server's words, never the password."""
+
+
+def log_in(target: object, *, context: ssl.SSLContext | None = None) -> str:
+    """What a server answered to the login, in a sentence. Network. Raises CannotLogIn."""
+    if not isinstance(target, SmtpSettings):
+        raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")
+    try:
+        reply = asyncio.run(_reply_to_login(target, context))
+    except CannotConnect as error:
+        raise CannotLogIn(str(error)) from None
+    if reply is None:
+        return f"{target.name} answers; it was not asked for a login, because the URL has no user."
+    return f"{target.name} took the login: {words(reply.code, reply.text)}"
+
+
+async def _reply_to_login(target: SmtpSettings, context: ssl.SSLContext | None) -> Reply | None:
+    pipeline = SmtpSession(target, helo=helo_name(), context=context, timeouts=IMPATIENT)
+    try:
+        return (await pipeline.ready()).login
+    finally:
+        await pipeline.close()

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
-from delivery.channels.base import CrashPolicy, LaneFacts, Letter, Recipient
+from delivery.channels.base import CrashPolicy, LaneFacts
 from delivery.channels.mastodon.compose import Message, compose
 from delivery.channels.mastodon.session import MastodonSession
+from delivery.letter import Letter, Recipient
 
 
 class MastodonChannel:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from common.fitting import Part, cut, one_line
-from delivery.channels.base import Letter, Recipient
+from common.truncation import FittingPart, cut, one_line
 from delivery.channels.mastodon.kind import VISIBILITIES
-from delivery.channels.mastodon.links import postable
+from delivery.channels.mastodon.links import MENTION, postable
+from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Entry
 
 WORD_JOINER = "\u2060"
@@ -16,9 +16,6 @@ NAME_LIMIT = 80
 NO_LINK = "The post has no link, so there is nothing to announce. Give it a link in its feed."
 NO_ARCHIVE = "The digest has no archive page to link to. Set SITE_URL, and let the bridge have an archive."
 
-# Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
-_MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -26,7 +23,7 @@ class Message:
 
     instance_url: str
     access_token: str = field(repr=False)
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FittingPart, ...] = ()
     link: str = ""
     visibility: str = "public"
     language: str = ""
@@ -41,7 +38,7 @@ def compose(letter: Letter, recipient: Recipient) -> Message:
     if entry and _has_own_words(letter):
         parts = _own_words(letter.text, link)
     else:
-        parts = [*(_announcement(letter, entry) if entry else _digest(letter)), Part(link)]
+        parts = [*(_announcement(letter, entry) if entry else _digest(letter)), FittingPart(link)]
     return Message(
         instance_url=recipient.config.get("instance_url", ""),
         access_token=recipient.secrets.get("access_token", ""),
@@ -65,45 +62,54 @@ def _name(text: str) -> str:
     return cut(plain(text), lambda part: len(part) <= NAME_LIMIT)
 
 
-def _announcement(letter: Letter, entry: Entry) -> list[Part]:
+def _announcement(letter: Letter, entry: Entry) -> list[FittingPart]:
     """`[name] New Post: TITLE, by AUTHOR LINK`, and the forms without title or author."""
     title, author = plain(entry.title), _name(", ".join(entry.authors))
     text = [*_start(letter)]
-    text += [Part("New Post: "), Part(title, cuttable=True)] if title else [Part("New Untitled Post")]
+    text += (
+        [FittingPart("New Post: "), FittingPart(title, cuttable=True)]
+        if title
+        else [FittingPart("New Untitled Post")]
+    )
     if author:
-        text += [Part(", by "), Part(author, cuttable=True)]
-    return [*text, Part(" " if title or author else " at ")]
+        text += [FittingPart(", by "), FittingPart(author, cuttable=True)]
+    return [*text, FittingPart(" " if title or author else " at ")]
 
 
 def _has_own_words(letter: Letter) -> bool:
-    """An issue without html has its text from the newsletter's own code (delivery.services.contents)."""
+    """An issue without html has its text from the newsletter's own code (delivery.issues.contents)."""
     return letter.kind == "issue" and not letter.html and bool(letter.text)
 
 
-def _own_words(text: str, link: str) -> list[Part]:
+def _own_words(text: str, link: str) -> list[FittingPart]:
     """The text as it was written, lines included; but it mentions nobody, and has the link once at least."""
     unmentioned = _unmentioned(text)
     if not link:
-        return [Part(unmentioned, cuttable=True)]
+        return [FittingPart(unmentioned, cuttable=True)]
     before, found, after = unmentioned.partition(link)
     if not found:
-        return [Part(before, cuttable=True), Part(" "), Part(link)]
-    return [Part(before, cuttable=True), Part(link), Part(after, cuttable=True)]
+        return [FittingPart(before, cuttable=True), FittingPart(" "), FittingPart(link)]
+    return [FittingPart(before, cuttable=True), FittingPart(link), FittingPart(after, cuttable=True)]
 
 
 def _unmentioned(text: str) -> str:
-    return _MENTION.sub(f"@{WORD_JOINER}", text)
+    return MENTION.sub(f"@{WORD_JOINER}", text)
 
 
-def _digest(letter: Letter) -> list[Part]:
+def _digest(letter: Letter) -> list[FittingPart]:
     """`[name] TITLE: n posts LINK`."""
     title = plain(letter.title)
     posts = f"{len(letter.entries)} {'post' if len(letter.entries) == 1 else 'posts'} "
-    return [*_start(letter), Part(title, cuttable=True), Part(": " if title else ""), Part(posts)]
+    return [
+        *_start(letter),
+        FittingPart(title, cuttable=True),
+        FittingPart(": " if title else ""),
+        FittingPart(posts),
+    ]
 
 
-def _start(letter: Letter) -> list[Part]:
-    return [Part("["), Part(_name(letter.newsletter), cuttable=True), Part("] ")]
+def _start(letter: Letter) -> list[FittingPart]:
+    return [FittingPart("["), FittingPart(_name(letter.newsletter), cuttable=True), FittingPart("] ")]
 
 
 def _visibility(options: Mapping[str, str]) -> str:

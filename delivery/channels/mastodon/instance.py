@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from mastodon import Mastodon, MastodonNotFoundError
 
-from common.fitting import Limits
+from common.truncation import LengthLimits
 
 REMEMBERED = timedelta(days=1)
 MOST_INSTANCES = 1000
-USUAL = Limits(characters=500, per_url=23)
+USUAL = LengthLimits(characters=500, per_url=23)
 # Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
 
@@ -22,7 +22,7 @@ MASTODON_SOURCE = "/mastodon"
 class Instance:
     """`honours_keys` is true of what is known to keep an Idempotency-Key for an hour: Mastodon itself."""
 
-    limits: Limits = USUAL
+    limits: LengthLimits = USUAL
     honours_keys: bool = False
 
 
@@ -72,9 +72,9 @@ def from_v1(said: Mapping[str, Any]) -> Instance:
     return Instance(_limits(said, characters=forks))
 
 
-def _limits(said: Mapping[str, Any], characters: int = USUAL.characters) -> Limits:
+def _limits(said: Mapping[str, Any], characters: int = USUAL.characters) -> LengthLimits:
     statuses = _mapping(_mapping(said.get("configuration")).get("statuses"))
-    return Limits(
+    return LengthLimits(
         characters=_number(statuses.get("max_characters"), characters),
         per_url=_number(statuses.get("characters_reserved_per_url"), USUAL.per_url or 0),
     )

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from common.fitting import one_line
-from common.kinds import Field, InvalidDestination, ParsedDestination
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
+from common.truncation import one_line
 from delivery.channels.mastodon.address import instance_url
 
 NICKNAME = re.compile(r"[\w.-]{1,64}")
@@ -85,6 +85,6 @@ class MastodonKind:
     def check(self, destination: ParsedDestination) -> None:
         """Asks the instance whose token it is (network). Raises InvalidDestination."""
         # Mastodon.py is large, and most processes never need it.
-        from delivery.channels.mastodon.checking import check
+        from delivery.channels.mastodon.check import check
 
         check(destination)

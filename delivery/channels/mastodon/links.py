@@ -8,19 +8,27 @@ from urllib.parse import quote, unquote, urlsplit
 # RFC 3986 §2.2 and §2.3: reserved and unreserved, and the percent sign of what is escaped already.
 SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
-_HREF = re.compile(r"""<a\s[^>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
+# Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
+MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
+_HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
 
 
 def postable(link: str) -> str:
-    """The link without what would end or break it in a text, or "" when it is not http or https."""
+    """The link without what would end or break it in a text, or mention anyone; "" when it is no web address.
+
+    Mastodon looks for mentions in links, too. A name and password before the host are left out: nobody's
+    password is public.
+    """
     escaped = "".join(quote(char) if _breaks(char) else char for char in link.strip())
     try:
         parts = urlsplit(escaped)
         usable = parts.scheme.lower() in DEFAULT_PORTS and bool(parts.hostname)
     except ValueError:
         return ""
-    return escaped if usable else ""
+    _, _, host = parts.netloc.rpartition("@")
+    rest = escaped[len(parts.scheme) + len("://") + len(parts.netloc) :]
+    return f"{parts.scheme}://{host}{MENTION.sub('%40', rest)}" if usable else ""
 
 
 def normalised(url: str) -> str:

@@ -9,9 +9,9 @@ from email.utils import parsedate_to_datetime
 import requests
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from common.fetch_errors import AddressRefused
+from common.net.errors import AddressRefused
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
-from delivery.channels.mastodon.transport import Answer, Redirected
+from delivery.channels.mastodon.transport import ApiResponse, Redirected
 
 # Mastodon counts 300 statuses in 3 hours; a server that names more than a day is not believed.
 LONGEST_WAIT = timedelta(days=1)
@@ -42,7 +42,7 @@ REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str]
 )
 
 
-def of_answer(answer: Answer, host: str, now: datetime) -> Outcome:
+def of_answer(answer: ApiResponse, host: str, now: datetime) -> Outcome:
     """The outcome of an answer that is no success."""
     said = f"{host} answered {answer.status}" + (f": {answer.words}" if answer.words else ".")
     if answer.status == 429 or answer.status >= 500 or answer.status in TRY_LATER:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import requests
 
-from common.fitting import DoesNotFit, Limits, count, fit
+from common.truncation import DoesNotFit, LengthLimits, count, fit
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.mastodon.client import Client, Failed
 from delivery.channels.mastodon.compose import Message
@@ -83,10 +83,10 @@ class MastodonSession:
         return self._transport
 
 
-def _text(message: Message, limits: Limits) -> str:
+def _text(message: Message, limits: LengthLimits) -> str:
     """The status within the instance's limit, of which a content warning takes its part."""
     left = limits.characters - count(message.spoiler, limits)
-    return fit(message.parts, Limits(left, limits.per_url))
+    return fit(message.parts, LengthLimits(left, limits.per_url))
 
 
 def _is_old(begun_at: datetime, now: datetime) -> bool:

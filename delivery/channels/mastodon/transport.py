@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from common.http import client
+from common.net.client import client
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_SECONDS = 30.0
@@ -27,7 +27,7 @@ class AnswerTooLong(requests.RequestException):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """A complete answer of an instance."""
 
     status: int
@@ -51,7 +51,7 @@ class Transport:
     def __init__(self, session: requests.Session, clock: Clock = time.monotonic) -> None:
         self.session = session
         self.clock = clock
-        self.answer: Answer | None = None
+        self.answer: ApiResponse | None = None
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
         """As requests does, and raising its exceptions; `answer` is None until there is one in full."""
@@ -64,7 +64,7 @@ class Transport:
             method, url, headers=headers, **{**options, "allow_redirects": False, "stream": True}
         ) as response:
             body = self._body(response)
-        self.answer = Answer(response.status_code, response.headers, body)
+        self.answer = ApiResponse(response.status_code, response.headers, body)
         if response.is_redirect or 300 <= response.status_code < 400:
             raise Redirected(_place(response.headers.get("Location", "")))
         return _plain_response(response, body)

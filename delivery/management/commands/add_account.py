@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import find
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import find
+from common.cli.commands import FeedletterCommand, Result
+from delivery.accounts.accounts import add_account, alter_account
 from delivery.management.lanes import account_row
 from delivery.models import Account
-from delivery.services.accounts import add_account, alter_account
 
 LONGEST = 4096
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import Row, table
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from common.panels import CannotAct
-from common.tables import Row, table
+from common.ports.panels import CannotAct
 from common.text import counted
+from delivery.engine.restore_hold import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
+from delivery.issues.pause import cancel_issue
 from delivery.models import Restore
-from delivery.services.pausing import cancel_issue
-from delivery.services.restoring import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
 from feeds.models import Feed, Item
 
 NEXT = """What to do next:
@@ -43,7 +43,7 @@ class Command(FeedletterCommand):
             return self.begin()
         return shown()
 
-    def begin(self) -> Told:
+    def begin(self) -> Printed:
         with self.progress("holding"):
             try:
                 held = begin(now=utcnow())
@@ -54,9 +54,9 @@ class Command(FeedletterCommand):
             "Nothing that was there before goes out until you say so."
         )
         now = shown()
-        return Told(f"{said}\n\n{now.sentence}\n\n{NEXT}", now.facts)
+        return Printed(f"{said}\n\n{now.sentence}\n\n{NEXT}", now.facts)
 
-    def go(self) -> Told:
+    def go(self) -> Printed:
         if is_open() is None and not held_issues():
             raise CommandError("No restore is open, and nothing is held because of one.")
         with self.progress("queueing"):
@@ -65,16 +65,16 @@ class Command(FeedletterCommand):
         posts = Item.objects.held().count()
         if posts:
             said += f" {counted(posts, 'post')} held by feeds: decide on them under Admin → Feeds."
-        return Told(said, {"queued": queued, "held_posts": posts})
+        return Printed(said, {"queued": queued, "held_posts": posts})
 
-    def cancel(self, pk: int) -> Told:
+    def cancel(self, pk: int) -> Printed:
         with self.progress("cancelling"):
             count = cancel_issue(issue_id=pk, now=utcnow())
         said = f"{counted(count, 'delivery', 'deliveries')} of issue {pk} cancelled: nobody gets it any more."
-        return Told(said, {"issue": pk, "cancelled": count})
+        return Printed(said, {"issue": pk, "cancelled": count})
 
 
-def shown() -> Told:
+def shown() -> Printed:
     """What is held now, for people and for programs."""
     restore, held = is_open(), held_issues()
     rows = [row_of(one) for one in held]
@@ -86,7 +86,7 @@ def shown() -> Told:
         "held_posts": posts,
         "feeds_with_held_posts": feeds,
     }
-    return Told("\n".join(_lines(restore, rows, posts, feeds)), facts)
+    return Printed("\n".join(_lines(restore, rows, posts, feeds)), facts)
 
 
 def row_of(held: HeldIssue) -> Row:

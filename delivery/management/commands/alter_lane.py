@@ -6,20 +6,21 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
-from delivery.management.lanes import add_limits, domain_row, find_lane, given_limits, lane_row
-from delivery.models import Delivery, Lane
-from delivery.services.domains import pause_domain, resume_domain
-from delivery.services.lane_limits import (
+from delivery.lanes.settings import (
     alter_domain,
     alter_lane,
     checked_domain,
     drop_domain,
+    pause_domain,
     pause_lanes,
+    resume_domain,
     resume_lanes,
 )
-from delivery.services.lane_standing import domains
+from delivery.lanes.status import domains
+from delivery.management.lanes import add_limits, domain_row, find_lane, given_limits, lane_row
+from delivery.models import Delivery, Lane
 
 BY_HAND = "Paused by hand."
 
@@ -58,7 +59,7 @@ def of_lane(lane: Lane, changes: dict[str, Any], now: datetime, options: Mapping
     if options["pause"]:
         pause_lanes(lane_ids=[lane.pk], reason=options["reason"] or BY_HAND)
     if options["resume"]:
-        resume_lanes(lane_ids=[lane.pk])
+        resume_lanes(lane_ids=[lane.pk], now=now)
     lane.refresh_from_db()
     waiting = Delivery.objects.waiting().filter(lane=lane).count()
     return lane_row(lane, waiting=waiting, now=now)

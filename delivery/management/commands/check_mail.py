@@ -10,11 +10,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import cell
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from common.tables import cell
+from delivery.doctor.check import DoctorReport, check_mail
 from delivery.doctor.findings import Finding, Verdict
-from delivery.services.checking_mail import Report, check_mail
 from subscriptions.models import Subscribable
 
 MARKS = {Verdict.GOOD: "good  ", Verdict.BETTER: "better", Verdict.WRONG: "WRONG "}
@@ -56,7 +56,7 @@ class Command(FeedletterCommand):
                 )
         except Subscribable.DoesNotExist as error:
             raise CommandError(f"There is no newsletter “{options['newsletter']}”.") from error
-        super().show(Told("\n".join(self.lines(report)), facts(report)), as_json=options["json"])
+        super().show(Printed("\n".join(self.lines(report)), facts(report)), as_json=options["json"])
         if report.verdict is Verdict.WRONG:
             raise CommandError(report.in_short)
         return None
@@ -64,7 +64,7 @@ class Command(FeedletterCommand):
     def show(self, result: Result, *, as_json: bool) -> None:
         """Nothing: `run` has shown it, also where it ends with what is wrong."""
 
-    def lines(self, report: Report) -> Iterator[str]:
+    def lines(self, report: DoctorReport) -> Iterator[str]:
         for about, findings in groupby(report.findings, key=lambda finding: finding.about):
             yield self.style.MIGRATE_HEADING(cell(about)) if self.stdout.isatty() else cell(about)
             for finding in findings:
@@ -92,7 +92,7 @@ def _wrapped(text: str) -> Sequence[str]:
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def facts(report: Report) -> dict[str, Any]:
+def facts(report: DoctorReport) -> dict[str, Any]:
     """The report for programs."""
     return {
         "verdict": report.verdict.value,

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
-from delivery.services.completing import complete_due
-from delivery.services.hurrying import hurry_collections
+from delivery.issues.complete import complete_due
+from delivery.issues.retry import make_collections_due
 
 
 class Command(FeedletterCommand):
@@ -18,6 +18,6 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         if options["all"]:
-            hurry_collections(now=utcnow())
+            make_collections_due(now=utcnow())
         with self.progress("completing"):
             return {"completed": complete_due()}

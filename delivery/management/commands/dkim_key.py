@@ -6,12 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from delivery.accounts.dkim_keys import activate_key, find_key, make_key, retire_key
 from delivery.dkim.keys import ALGORITHMS, MAX_PEM
+from delivery.doctor.check import look_up
 from delivery.models import DkimKey
-from delivery.services.dkim_keys import activate_key, find_key, make_key, retire_key
-from delivery.services.dkim_publication import look_up
 
 STANDING = {
     "active": "{} signs the letters from {}.",
@@ -56,7 +56,7 @@ class Command(FeedletterCommand):
             self.warn(key)
         elif options["retire"]:
             key = retire_key(key, now=utcnow())
-        return Told(sentence(key), facts(key))
+        return Printed(sentence(key), facts(key))
 
     def warn(self, key: DkimKey) -> None:
         """Says what is wrong with its record in the DNS, if anything is."""

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import find
-from common.commands import FeedletterCommand, Result, Told
+from common.cli.arguments import find
+from common.cli.commands import FeedletterCommand, Printed, Result
+from delivery.accounts.accounts import drop_account
 from delivery.models import Account
-from delivery.services.accounts import drop_account
 
 
 class Command(FeedletterCommand):
@@ -20,4 +20,4 @@ class Command(FeedletterCommand):
         hint = "“list_accounts” shows those there are."
         account: Account = find(Account.objects.all(), "mail account", hint, name=options["name"])
         drop_account(account=account)
-        return Told(f"The mail account {account.name} was deleted.", {"name": account.name})
+        return Printed(f"The mail account {account.name} was deleted.", {"name": account.name})

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from delivery.bounces.collect import take_mail
 from delivery.bounces.parsing import MAX_BYTES
-from delivery.services.incoming import take_mail
 
 # sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
 TRY_AGAIN = 75
@@ -28,7 +28,7 @@ class Command(FeedletterCommand):
             raise CommandError("Nothing came by standard input: pipe a mail into this command.")
         taken = take_mail(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
         facts = {"kind": taken.kind, "effect": taken.effect, "id": taken.bounce and taken.bounce.pk}
-        return Told(f"{taken.kind}: {taken.effect}", facts)
+        return Printed(f"{taken.kind}: {taken.effect}", facts)
 
     def _exit_code(self, argv: list[str]) -> int:
         try:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result
 from delivery.management.lanes import account_row
 from delivery.models import Account
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import add_paging, page
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import add_paging, page
+from common.cli.commands import FeedletterCommand, Result
 from delivery.management.rows import delivery_row
 from delivery.models import Delivery
 

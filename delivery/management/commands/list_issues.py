@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import add_paging, page
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import add_paging, page
+from common.cli.commands import FeedletterCommand, Result
+from delivery.issues.progress import in_state
 from delivery.management.issue_rows import issue_rows, issues
 from delivery.rules.progress import STATES
-from delivery.services.progress import in_state
 from subscriptions.management.options import find_subscribable
 
 

@@ -5,16 +5,17 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import Count
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
 from common.text import words
+from delivery.lanes.status import domains
 from delivery.management.lanes import domain_row, find_lane, lane_row
 from delivery.models import Delivery, Lane
-from delivery.services.lane_standing import domains
 
 # For people: what the words of “limits” say already is for programs.
 FOR_PROGRAMS = words(
-    "kind messages_per_connection rate burst per_hour per_day today warm_up_from warm_up_first warm_up_growth"
+    "kind server_takes messages_per_connection"
+    " rate burst per_hour per_day today warm_up_from warm_up_first warm_up_growth"
 )
 
 

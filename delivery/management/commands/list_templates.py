@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result
+from delivery.letters.templates import known_templates
 from delivery.management.templates import template_row
 from delivery.models import LetterTemplate
-from delivery.services.templates import known_templates
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 

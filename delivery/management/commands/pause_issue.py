@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
-from common.panels import CannotAct
+from common.ports.panels import CannotAct
+from delivery.issues.pause import pause_issue
 from delivery.management.issue_rows import add_issue, find_issue, shown
-from delivery.services.pausing import pause_issue
 
 
 class Command(FeedletterCommand):

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from delivery.services.pausing import pause_newsletter
+from delivery.issues.pause import pause_newsletter
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 
@@ -21,4 +21,4 @@ class Command(FeedletterCommand):
         found = find_subscribable(options["newsletter"])
         paused = pause_newsletter(subscribable_id=found.pk, reason=options["reason"], now=utcnow())
         words = "is paused" if paused else "was paused already"
-        return Told(f"“{found}” {words}.", {"name": found.name, "paused": True, "changed": paused})
+        return Printed(f"“{found}” {words}.", {"name": found.name, "paused": True, "changed": paused})

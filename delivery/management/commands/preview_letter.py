@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from delivery.rendering.rendered import UnknownTemplate
-from delivery.services.previewing import UnknownReader, find_reader, preview
-from delivery.services.samples import usual_count
-from delivery.services.templates import known_template
+from delivery.letters.preview import UnknownReader, find_reader, preview
+from delivery.letters.samples import usual_count
+from delivery.letters.templates import known_template
+from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 
@@ -48,4 +48,4 @@ class Command(FeedletterCommand):
         form = "raw" if options["raw"] else "text" if options["text"] else "html"
         names = ("subject", "html", "text", "raw")
         facts = {"template": known.name, **{name: getattr(shown, name) for name in names}}
-        return Told(getattr(shown, form).rstrip("\n"), facts)
+        return Printed(getattr(shown, form).rstrip("\n"), facts)

@@ -6,13 +6,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from common.text import counted
-from delivery.services.pruning import prunable, prune
+from delivery.privacy.retention import prunable, prune
 
 MOST_DAYS = 36_500
-# As the parts are called in delivery.services.pruning.
+# As the parts are called in delivery.privacy.retention.
 WORDS = {
     "attempts": "failed attempt",
     "issues": "issue’s text",
@@ -44,11 +44,11 @@ class Command(FeedletterCommand):
             raise CommandError(f"--days: give a number from 1 to {MOST_DAYS:,}.")
         if options["dry_run"]:
             counts = prunable(now=utcnow(), days=days)
-            return Told(f"Would be forgotten: {listed(counts)}.", counts)
+            return Printed(f"Would be forgotten: {listed(counts)}.", counts)
         now = utcnow()
         with self.progress("forgetting", sum(prunable(now=now, days=days).values())) as progress:
             counts = prune(now=now, days=days, told=progress.advance)
-        return Told(f"Forgotten: {listed(counts)}.", counts)
+        return Printed(f"Forgotten: {listed(counts)}.", counts)
 
 
 def listed(counts: Mapping[str, int]) -> str:

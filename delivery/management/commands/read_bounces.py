@@ -5,11 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from common.text import counted
+from delivery.bounces.collect import collect_bounces
 from delivery.bounces.sources import SourceError
-from delivery.services.collecting_bounces import collect_bounces
 
 
 class Command(FeedletterCommand):
@@ -23,4 +23,4 @@ class Command(FeedletterCommand):
             counts = collect_bounces(clock=utcnow)
         kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(counts.items()))
         said = f"{counted(counts.total(), 'mail')} read{': ' if kinds else ''}{kinds}."
-        return Told(said, dict(counts))
+        return Printed(said, dict(counts))

@@ -4,13 +4,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import find, positive
+from common.cli.arguments import find, positive
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
+from delivery.letters.templates import known_template, use_again, use_default
 from delivery.management.templates import OPTION_NAMES, add_template, template_row
 from delivery.models import LetterTemplate
-from delivery.rendering.rendered import UnknownTemplate
-from delivery.services.templates import known_template, use_again, use_default
+from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import find_subscribable
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from common.text import counted
-from delivery.services.pausing import resume_newsletter
+from delivery.issues.pause import resume_newsletter
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 
@@ -21,4 +21,4 @@ class Command(FeedletterCommand):
         found = find_subscribable(options["newsletter"])
         queued = resume_newsletter(subscribable_id=found.pk, now=utcnow())
         facts = {"name": found.name, "paused": False, "queued": queued}
-        return Told(f"“{found}” goes on: {counted(queued, 'letter')} queued.", facts)
+        return Printed(f"“{found}” goes on: {counted(queued, 'letter')} queued.", facts)

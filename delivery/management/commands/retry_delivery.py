@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
+from delivery.issues.retry import NotRetryable, retry_delivery
 from delivery.management.rows import add_delivery, delivery_row, find_delivery
-from delivery.services.retrying import NotRetryable, retry_delivery
 
 
 class Command(FeedletterCommand):

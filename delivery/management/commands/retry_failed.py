@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from common.text import counted
+from delivery.issues.retry import NotRetryable, failed_of, retry_failed
 from delivery.management.issue_rows import add_issue, find_issue
-from delivery.services.retrying import NotRetryable, failed_of, retry_failed
 
 
 class Command(FeedletterCommand):
@@ -26,10 +26,10 @@ class Command(FeedletterCommand):
         facts = {"failed": found.retryable + found.skipped, "skipped": found.skipped}
         if options["dry_run"]:
             said = f"{counted(found.retryable, 'failed delivery', 'failed deliveries')} can be tried again."
-            return Told(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": 0})
+            return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": 0})
         queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow())
         said = f"{counted(queued, 'failed delivery', 'failed deliveries')} queued again."
-        return Told(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": queued})
+        return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": queued})
 
 
 def skipped_words(count: int) -> str:

@@ -4,15 +4,17 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
 from common.text import counted
-from delivery.services.completing import complete_due
-from delivery.services.hurrying import hurry_collections, hurry_deliveries
-from delivery.services.sending import send_due
-from feeds.services.polling import poll_due
-from subscriptions.services.assigning import assign_final
-from subscriptions.services.waiting import hurry_feeds
+from delivery.engine.send_pass import send_due
+from delivery.engine.waits import put_off, resting
+from delivery.issues.complete import complete_due
+from delivery.issues.retry import make_collections_due, make_deliveries_due
+from delivery.management.waits import tell_waits
+from feeds.polling.poll import poll_due
+from subscriptions.collections.assign import assign_final
+from subscriptions.collections.readiness import make_feeds_due
 
 MOST_ROUNDS = 1000
 
@@ -25,10 +27,10 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         # A feed whose newsletter's period has ended is due now; asked first, because no feed is read twice.
-        hurry_feeds(now=utcnow())
+        make_feeds_due(now=utcnow())
         if options["all"]:
-            hurry_collections(now=utcnow())
-            hurry_deliveries(now=utcnow())
+            make_collections_due(now=utcnow())
+            make_deliveries_due(now=utcnow())
         with self.progress("polling"):
             polled = poll_due(ignore_due=options["all"], by_command=True)
         with self.progress("assigning and completing"):
@@ -39,6 +41,8 @@ class Command(FeedletterCommand):
             self.note(
                 f"Kept in the mailbox, not sent: {counted(report.stored, 'letter')}. Set EMAIL_URL to send."
             )
+        rests = resting(utcnow())
+        tell_waits(self, [*rests, *put_off(report, rests)])
         return {
             "polled": len(polled),
             "assigned": assigned,

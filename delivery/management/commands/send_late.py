@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from common.panels import CannotAct
+from common.ports.panels import CannotAct
 from common.text import counted
+from delivery.issues.publish import late_subscribers, send_late
 from delivery.management.issue_rows import add_issue, find_issue
-from delivery.services.late import late_subscribers, send_late
 
 
 class Command(FeedletterCommand):
@@ -24,8 +24,8 @@ class Command(FeedletterCommand):
         issue = find_issue(options["id"])
         if options["dry_run"]:
             late = late_subscribers(issue).count()
-            return Told(f"{counted(late, 'late subscriber')}.", {"late": late, "queued": 0})
+            return Printed(f"{counted(late, 'late subscriber')}.", {"late": late, "queued": 0})
         queued = send_late(issue_id=issue.pk, now=utcnow())
-        return Told(
+        return Printed(
             f"It is on its way to {counted(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
         )

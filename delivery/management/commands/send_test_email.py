@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from delivery.engine.send_pass import send_due
+from delivery.letters.send_test import send_test_email
 from delivery.management.rows import delivery_row, find_delivery
 from delivery.models import Delivery
-from delivery.services.sending import send_due
-from delivery.services.testing import send_test_email
 
 PATIENCE = timedelta(seconds=30)
 ARRIVED = {
@@ -38,6 +38,6 @@ class Command(FeedletterCommand):
                 f"The test mail to {delivery.destination} was not sent: {reason.rstrip('.')}. "
                 f"Check {account}; “show_delivery {delivery.pk}” tells how it goes on."
             )
-        return Told(
+        return Printed(
             ARRIVED[Delivery.State(delivery.state)].format(delivery.destination), delivery_row(delivery)
         )

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
+from delivery.letters.templates import known_template, save_template, source_in_use
 from delivery.management.templates import OPTION_NAMES, add_template, template_row, text_file
-from delivery.rendering.rendered import UnknownTemplate
-from delivery.services.templates import known_template, save_template, source_in_use
+from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import find_subscribable
 
 

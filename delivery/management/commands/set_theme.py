@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.arguments import whole
-from common.commands import FeedletterCommand, Result
-from delivery.services.theming import FIELDS, back_to_usual, set_theme, theme_of
+from common.cli.arguments import whole
+from common.cli.commands import FeedletterCommand, Result
+from delivery.customisation import FIELDS, back_to_usual, set_theme, theme_of
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 HELP = {

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import FeedletterCommand, Result
-from common.tables import cell
+from common.cli.commands import FeedletterCommand, Result
+from common.cli.tables import cell
 from delivery.management.rows import add_delivery, delivery_row, find_delivery
 from delivery.models import Attempt
 

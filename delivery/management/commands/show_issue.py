@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
+from delivery.issues import progress
+from delivery.issues.publish import late_subscribers
 from delivery.management.issue_rows import add_issue, find_issue, in_full
-from delivery.services import progress
-from delivery.services.late import late_subscribers
 
 
 class Command(FeedletterCommand):

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.commands import FeedletterCommand, Result, Told
+from common.cli.commands import FeedletterCommand, Printed, Result
+from delivery.customisation import current, source_of
+from delivery.letters.templates import known_template
 from delivery.management.templates import add_template
 from delivery.rendering.engine import usual_source
-from delivery.rendering.rendered import UnknownTemplate
-from delivery.services.own_templates import current, source_of
-from delivery.services.templates import known_template
+from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import find_subscribable
 
 
@@ -37,4 +37,4 @@ class Command(FeedletterCommand):
             "text": source.text,
         }
         # Printed as it is, so that it can go into a file and come back.
-        return Told((source.text if options["text"] else source.html).rstrip("\n"), facts)
+        return Printed((source.text if options["text"] else source.html).rstrip("\n"), facts)

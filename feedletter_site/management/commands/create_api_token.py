@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.api.scopes import SCOPES
-from common.arguments import positive
+from common.cli.arguments import positive
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
 from feedletter_site.management.rows import token_row
 from feedletter_site.services.tokens import make_token
 

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
+from common.cli.commands import FeedletterCommand, Printed
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Told
 from feedletter_site import env
 from feedletter_site.demo import environment, report
 from feedletter_site.demo.blog import Blog
@@ -22,9 +22,9 @@ from feedletter_site.demo.replay import ReplayFailed, Tally, VirtualClock, begin
 from feedletter_site.demo.server import BlogServer
 from feedletter_site.demo.serving import go_live, serving_plan
 from feedletter_site.management.commands.up import refuse_taken
-from feedletter_site.supervisor import Plan, become
+from feedletter_site.supervisor import ProcessPlan, become
+from feeds.adding.add import add_feed
 from feeds.models import Feed
-from feeds.services.adding import add_feed
 
 ADMIN = "admin"
 PATHS = {"site": "/", "mailbox": "/mailbox/", "admin": "/admin/"}
@@ -44,7 +44,7 @@ class Command(FeedletterCommand):
         if not env.flag("DEMO_EXIT"):
             become(self.plan)
 
-    def run(self, **options: Any) -> Told:
+    def run(self, **options: Any) -> Printed:
         environment.make_folder_fresh(Path(settings.DATA_DIR))
         refuse_taken(*settings.BIND)
         self.say("Creating a database of its own …")
@@ -83,11 +83,11 @@ class Command(FeedletterCommand):
             )
         return tally
 
-    def live_plan(self, blog_port: int, blog: Blog) -> Plan:
+    def live_plan(self, blog_port: int, blog: Blog) -> ProcessPlan:
         host, port = settings.BIND
         return serving_plan(f"{host}:{port}", blog_port=blog_port, today=blog.today, live_from=utcnow())
 
-    def tell(self, tally: Tally, seconds: float, blog_url: str, password: str) -> Told:
+    def tell(self, tally: Tally, seconds: float, blog_url: str, password: str) -> Printed:
         rows = report.newsletter_rows()
         if missing := report.without_letters(rows):
             raise CommandError(
@@ -99,7 +99,7 @@ class Command(FeedletterCommand):
         lines = ["", *report.story(tally, rows, seconds), "", *report.signpost(urls, ADMIN, password)]
         lines += ["", *(report.ended() if env.flag("DEMO_EXIT") else report.farewell())]
         facts = {"newsletters": rows, "urls": urls, "user": ADMIN, "password": password}
-        return Told("\n".join(lines), facts)
+        return Printed("\n".join(lines), facts)
 
     def say(self, line: str) -> None:
         """A line about a step done."""

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import find, whole
+from common.cli.arguments import find, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import revoke_tokens
 
@@ -23,4 +23,4 @@ class Command(FeedletterCommand):
         )
         changed = bool(revoke_tokens(tokens=[token.pk], now=utcnow()))
         words = "opens nothing any more" if changed else "was revoked already"
-        return Told(f"The token “{token}” {words}.", {"id": token.pk, "revoked": True, "changed": changed})
+        return Printed(f"The token “{token}” {words}.", {"id": token.pk, "revoked": True, "changed": changed})

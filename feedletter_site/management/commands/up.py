@@ -1,5 +1,6 @@
 """`manage.py up`: the whole service on one machine, two processes and their supervisor."""
 
+import fcntl
 import os
 import socket
 import sys
@@ -10,18 +11,29 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser, call_command
 
-from common.commands import FeedletterCommand, Told
+from common.cli.commands import FeedletterCommand, Printed
 from feedletter_site import env
 from feedletter_site.checks import mail_is_kept_here
 from feedletter_site.setup import offer_setup
-from feedletter_site.supervisor import Plan, become
+from feedletter_site.supervisor import ProcessPlan, become
 
-WEB = ["-k", "gthread", "--threads", "8", "-w", "1", "--graceful-timeout", "20"]
+WEB = ["-k", "common.web_worker.BufferingWorker", "--threads", "8", "--worker-connections", "500"]
+WEB += ["-w", "1", "--graceful-timeout", "20"]
 WEB += ["--no-control-socket", "--log-level", "warning"]
 # Which proxies count is the business of TRUSTED_PROXIES (feedletter_site.middleware), not of gunicorn.
 WEB += ["--forwarded-allow-ips", ""]
 # More threads than stages, so that a slow stage stops no other one.
-WORKER = ["-P", "threads", "-c", "13", "--without-gossip", "--without-mingle", "--loglevel", "warning"]
+WORKER = [
+    "-P",
+    "threads",
+    "-c",
+    "13",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
+    "--loglevel",
+    "warning",
+]
 WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces,webhooks"]
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
@@ -37,15 +49,15 @@ class Command(FeedletterCommand):
         host, port = address(options["bind"])
         become(plan(f"{host}:{port}"))
 
-    def run(self, **options: Any) -> Told:
+    def run(self, **options: Any) -> Printed:
         host, port = address(options["bind"])
+        refuse_second(Path(settings.DATA_DIR))
         refuse_taken(host, port)
-        Path(settings.DATA_DIR).mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0)
         return greeting(point_links_to(host, port), offer_setup())
 
 
-def greeting(site: str, setup_path: str | None) -> Told:
+def greeting(site: str, setup_path: str | None) -> Printed:
     """What the operator reads first: where it is, how to get in, where letters go."""
     setup_url = f"{site}{setup_path}" if setup_path else None
     lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
@@ -54,7 +66,7 @@ def greeting(site: str, setup_path: str | None) -> Told:
     if mail_is_kept_here():
         lines.append(f"Letters are kept here, not sent: set EMAIL_URL. Read them at {site}/mailbox/")
     facts = {"url": site, "setup_url": setup_url, "mail_kept_here": mail_is_kept_here()}
-    return Told("\n".join(lines), facts)
+    return Printed("\n".join(lines), facts)
 
 
 def address(bind: str | None) -> tuple[str, int]:
@@ -65,6 +77,29 @@ def address(bind: str | None) -> tuple[str, int]:
         return env.bind("BIND", "127.0.0.1:8000")
     except ImproperlyConfigured as error:
         raise CommandError(str(error)) from error
+
+
+def refuse_second(folder: Path) -> int:
+    """Locks the folder, and returns the lock's file. Raises CommandError while another `up` uses it.
+
+    The lock ends with the process that holds it, however that ends; what this one becomes (exec) keeps it.
+    """
+    path = folder / "up.lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise CommandError(f"DATA_DIR cannot be written to ({error.strerror}: {path}).") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(file)
+        raise CommandError(
+            f"Another “manage.py up” runs with {folder} as its DATA_DIR. Stop that one first, or give this "
+            "one a DATA_DIR and a DATABASE_URL of its own."
+        ) from error
+    os.set_inheritable(file, True)
+    return file
 
 
 def refuse_taken(host: str, port: int) -> None:
@@ -88,17 +123,18 @@ def point_links_to(host: str, port: int) -> str:
     return env.site_url("SITE_URL", "")
 
 
-def plan(bind: str) -> Plan:
+def plan(bind: str) -> ProcessPlan:
     """What to run. Called by module, so that it does not depend on PATH."""
     # Static files come straight from the packages unless they were collected: nothing to warn of.
     python = [sys.executable, "-W", "ignore:No directory at", "-m"]
+    # `up` has just checked all that there is; to do so a worker would load every page, 20 MB of them.
     commands = {
         "web": [*python, "gunicorn", "--bind", bind, *WEB, "feedletter_site.wsgi"],
-        "worker": [*python, "celery", "--quiet", "-A", "feedletter_site", "worker", *WORKER],
+        "worker": [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker", *WORKER],
     }
     if not settings.EMBEDDED:
         commands["beat"] = [*python, "celery", "--quiet", "-A", "feedletter_site", "beat", "--pidfile", ""]
-    return Plan(
+    return ProcessPlan(
         commands=commands,
         folder=str(settings.BASE_DIR),
         alive=str(Path(settings.DATA_DIR) / "up.alive"),

@@ -4,10 +4,14 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.arguments import positive
+from common.cli.arguments import positive
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
-from common.redirects import keeps_secrets
+from common.net.redirects import keeps_secrets
+from feeds.adding.add import add_feed
+from feeds.adding.discover import Discovery, discover
+from feeds.addresses import is_address
+from feeds.credentials import split_address, without_secrets
 from feeds.management.options import (
     OPTION_NAMES,
     add_credentials,
@@ -18,10 +22,7 @@ from feeds.management.options import (
     timings,
 )
 from feeds.models import Feed, Item
-from feeds.services.adding import add_feed, is_address
-from feeds.services.credentials import split_address, without_secrets
-from feeds.services.discovering import Discovery, discover
-from feeds.services.polling import poll_feed
+from feeds.polling.poll import poll_feed
 
 Access = dict[str, str] | None
 

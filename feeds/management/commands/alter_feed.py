@@ -5,8 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.arguments import whole
-from common.commands import FeedletterCommand, Result, Told
+from common.cli.arguments import whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from feeds.adding.edit import alter_feed
+from feeds.credentials import exposure, kind_of
 from feeds.management.options import (
     OPTION_NAMES,
     add_credentials,
@@ -19,9 +21,7 @@ from feeds.management.options import (
 )
 from feeds.management.rows import feed_row
 from feeds.models import Feed
-from feeds.services.credentials import exposure, kind_of
-from feeds.services.editing import alter_feed
-from feeds.services.tagging import checked_tag
+from feeds.tags import checked_tag
 
 NAMED = ("url", "title", "status")
 
@@ -60,7 +60,7 @@ class Command(FeedletterCommand):
             said.append("the credentials of the old address are forgotten, as the new one is at another host")
         if warning := exposure(feed) if "credentials" in changes else "":
             self.note(warning)
-        return Told(f"Feed {feed.pk}: {', '.join(said)}.", feed_row(feed))
+        return Printed(f"Feed {feed.pk}: {', '.join(said)}.", feed_row(feed))
 
 
 def tags(feed: Feed, options: dict[str, Any]) -> dict[str, list[str]]:

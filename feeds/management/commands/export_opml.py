@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result
+from feeds.adding.opml import export_opml
 from feeds.management.rows import feed_row
 from feeds.models import Feed
-from feeds.services.opml import export_opml
-from feeds.services.tagging import feeds_tagged
+from feeds.tags import feeds_tagged
 
 
 class Command(FeedletterCommand):

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
+from feeds.adding.candidates import Candidate
+from feeds.adding.discover import discover
 from feeds.management.options import OPTION_NAMES, add_credentials, credentials
-from feeds.services.candidates import Candidate
-from feeds.services.discovering import discover
 
 
 class Command(FeedletterCommand):

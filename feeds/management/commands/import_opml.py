@@ -6,12 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from common.text import counted
+from feeds.adding.opml import CHUNK, OpmlPlan, OpmlReport, import_chunk, look, plan_import
 from feeds.management.options import OPTION_NAMES
 from feeds.parsing.opml import MAX_BYTES, OpmlError, parse_opml
-from feeds.services.opml import CHUNK, Plan, Report, import_chunk, look, plan_import
 
 
 class Command(FeedletterCommand):
@@ -38,10 +38,10 @@ class Command(FeedletterCommand):
             "refused": [{"line": one.line, "title": one.title, "reason": one.reason} for one in plan.refused],
             "dry_run": options["dry_run"],
         }
-        return Told(told(plan, report, dry_run=options["dry_run"]), facts)
+        return Printed(told(plan, report, dry_run=options["dry_run"]), facts)
 
-    def take_over(self, plan: Plan) -> Report:
-        report = Report()
+    def take_over(self, plan: OpmlPlan) -> OpmlReport:
+        report = OpmlReport()
         with self.progress("adding feeds", total=len(plan.outlines)) as progress:
             for begin in range(0, len(plan.outlines), CHUNK):
                 report += import_chunk(plan, begin=begin, now=utcnow())
@@ -60,7 +60,7 @@ def read(name: str) -> bytes:
         raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
 
 
-def told(plan: Plan, report: Report, *, dry_run: bool) -> str:
+def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
     """The report for people: a sentence, then a line for each outline that was refused."""
     would = "would be " if dry_run else ""
     parts = [

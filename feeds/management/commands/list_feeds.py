@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import add_paging, page
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import add_paging, page
+from common.cli.commands import FeedletterCommand, Result
 from feeds.management.rows import feed_row
 from feeds.models import Feed
-from feeds.querysets import HEALTH
-from feeds.services.tagging import feeds_tagged
+from feeds.models.feed import HEALTH
+from feeds.tags import feeds_tagged
 
 
 class Command(FeedletterCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import add_paging, page, whole
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import add_paging, page, whole
+from common.cli.commands import FeedletterCommand, Result
 from feeds.management.options import find_feed
 from feeds.management.rows import item_row
 from feeds.models import Item

@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import FeedletterCommand, Result, Told
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.text import counted
-from feeds.services.polling import PollResult, poll_due
+from feeds.hubs.pushes import read_pushes
+from feeds.polling.poll import PollResult, poll_due
 
 
 class Command(FeedletterCommand):
@@ -20,10 +21,11 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         with self.progress("polling"):
+            read_pushes()
             results = poll_due(ignore_due=options["all"], by_command=True)
         failed = [result for result in results if not result.ok]
         facts = {"polled": len(results), "failed": len(failed), "feeds": [asdict(one) for one in results]}
-        return Told("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
+        return Printed("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
 
 
 def summary(results: list[PollResult], failed: int) -> str:

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.arguments import whole
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import whole
+from common.cli.commands import FeedletterCommand, Result
+from feeds.items.dry_run import FAILED, DryRun, dry_run, remarks, sentence
 from feeds.management.options import find_feed
-from feeds.services.dry_run import FAILED, DryRun, dry_run, remarks, sentence
 
 
 class Command(FeedletterCommand):

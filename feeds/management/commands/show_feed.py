@@ -4,15 +4,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import positive, whole
+from common.cli.arguments import positive, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import record, table
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from common.tables import record, table
 from feeds.admin.words import next_reading
+from feeds.items.history import KEPT_PER_FEED, readings
 from feeds.management.options import find_feed
 from feeds.management.rows import feed_row, poll_row
 from feeds.models import Feed
-from feeds.services.history import KEPT_PER_FEED, readings
 
 SHOWN = 20
 FOR_PROGRAMS = ("origin", "next_poll_at", "excluded", "final")
@@ -34,7 +34,7 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         feed = find_feed(options["id"])
         rows = [poll_row(poll) for poll in readings(feed, limit=options["readings"])]
-        return Told(self.page(feed, rows), {**facts(feed), "readings": rows})
+        return Printed(self.page(feed, rows), {**facts(feed), "readings": rows})
 
     def page(self, feed: Feed, rows: list[dict[str, Any]]) -> str:
         """What people read: the facts, then a table."""

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result
+from subscriptions.collections.post_rules import add_rule
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.management.rows import rule_row
 from subscriptions.models import PostRule
-from subscriptions.services.post_rules import add_rule
 
 TESTS = {"contains": "contains", "is": "equals", "matches": "matches"}
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.arguments import pairs
+from common.cli.arguments import pairs
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
 from subscriptions.management.options import (
     OPTION_NAMES,
     add_fields,
@@ -16,7 +16,7 @@ from subscriptions.management.options import (
     find_subscribable,
 )
 from subscriptions.management.rows import counted
-from subscriptions.services.defining import alter_subscribable
+from subscriptions.newsletters.define import alter_subscribable
 
 
 class Command(FeedletterCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import FeedletterCommand, Result
-from subscriptions.services.assigning import assign_final
+from common.cli.commands import FeedletterCommand, Result
+from subscriptions.collections.assign import assign_final
 
 
 class Command(FeedletterCommand):

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import pairs
+from common.cli.arguments import pairs
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
 from subscriptions.management.options import OPTION_NAMES, add_fields, feeds, fields
 from subscriptions.management.rows import counted
-from subscriptions.services.defining import define_subscribable
+from subscriptions.newsletters.define import define_subscribable
 
 
 class Command(FeedletterCommand):

@@ -4,16 +4,16 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import whole
+from common.cli.arguments import whole
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
 from feeds.management.options import find_feed
-from subscriptions.services.dropping import Refused, drop_feed
+from subscriptions.collections.drop import DropRefused, drop_feed
 
 
 class Command(FeedletterCommand):
     help = "Deletes a feed. Refuses while posts of it are still to be sent, unless forced."
-    mistakes = (Refused,)
+    mistakes = (DropRefused,)
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
@@ -24,4 +24,4 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         feed = find_feed(options["id"])
         said = drop_feed(feed=feed, force=options["force"], now=utcnow())
-        return Told(said, {"id": options["id"], "message": said})
+        return Printed(said, {"id": options["id"], "message": said})

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import find, whole
-from common.commands import FeedletterCommand, Result, Told
+from common.cli.arguments import find, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from subscriptions.collections.post_rules import drop_rule
 from subscriptions.models import PostRule
-from subscriptions.services.post_rules import drop_rule
 
 
 class Command(FeedletterCommand):
@@ -20,4 +20,4 @@ class Command(FeedletterCommand):
         rows = PostRule.objects.select_related("subscribable")
         rule = find(rows, "rule", "“list_rules NAME” shows those there are.", pk=options["rule"])
         pk, said = rule.pk, drop_rule(rule=rule)
-        return Told(f"No longer a rule of {rule.subscribable}: {said}", {"id": pk, "rule": said})
+        return Printed(f"No longer a rule of {rule.subscribable}: {said}", {"id": pk, "rule": said})

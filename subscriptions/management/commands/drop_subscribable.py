@@ -4,15 +4,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from subscriptions.collections.drop import DropRefused, drop_subscribable
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.services.dropping import Refused, drop_subscribable
 
 
 class Command(FeedletterCommand):
     help = "Deletes a newsletter with its issues. Refuses while it has subscribers, unless forced."
-    mistakes = (Refused,)
+    mistakes = (DropRefused,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)
@@ -25,4 +25,4 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
         said = drop_subscribable(subscribable=subscribable, force=options["force"], now=utcnow())
-        return Told(said, {"name": options["newsletter"], "message": said})
+        return Printed(said, {"name": options["newsletter"], "message": said})

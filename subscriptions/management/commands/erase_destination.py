@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common import kinds
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from common.ports import channels
 from common.text import counted
 from subscriptions.models import Destination
-from subscriptions.services.erasing import erase, is_suppressed
+from subscriptions.privacy.erase import erase, is_suppressed
 
 
 class Command(FeedletterCommand):
@@ -22,7 +22,7 @@ class Command(FeedletterCommand):
         parser.add_argument("address", metavar="ADDRESS", help="Such as ada@example.org.")
 
     def run(self, **options: Any) -> Result:
-        parsed = kinds.get("email").parse_destination({"email": options["address"]})
+        parsed = channels.get("email").parse_destination({"email": options["address"]})
         destination = Destination.objects.filter(kind="email", core=parsed.core).first()
         if destination is None:
             raise CommandError(f"Nothing is held about {parsed.label}: it is not known here.")
@@ -34,4 +34,4 @@ class Command(FeedletterCommand):
         )
         if suppressed:
             said += " It stays on the list of those not to be written to."
-        return Told(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})
+        return Printed(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.commands import FeedletterCommand, Result
-from common.mapping import unmap
+from common.cli.commands import FeedletterCommand, Result
+from common.db.lookups import disable_sqlite_mmap
+from subscriptions.lists.export import export_subscribers
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.models import Subscribable
-from subscriptions.services.list_export import export_subscribers
 
 
 class Command(FeedletterCommand):
@@ -22,7 +22,7 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
-        unmap()
+        disable_sqlite_mmap()
         if options["json"]:
             rows = export_subscribers(subscribable=subscribable, exact=True)
             header = next(rows)

@@ -7,19 +7,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import TextIOWrapper
 from pathlib import Path
+from shlex import quote
 from typing import Any, TextIO
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.progress import Progress
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
-from common.mapping import unmap
-from common.progress import Progress
+from common.db.lookups import disable_sqlite_mmap
+from subscriptions.lists.importer import OnRefused, Unclear, import_subscribers, try_subscribers
+from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.rules.list_headings import STATUSES
-from subscriptions.services.list_reading import Terms
-from subscriptions.services.list_report import ImportReport, Refused, refused_head, refused_row
-from subscriptions.services.lists import OnRefused, import_subscribers, try_subscribers
+from subscriptions.rules.list_headings import MEANINGS
+from subscriptions.rules.list_programs import STATUSES
+from subscriptions.rules.list_times import ORDERS
 
 LONGEST_LINE = 64 * 1024
 # From so many seconds on it is told how fast it went.
@@ -44,28 +46,64 @@ class Command(FeedletterCommand):
         parser.add_argument(
             "--consent", metavar="WORDS", default="", help="How they agreed, kept with each as the proof."
         )
+        parser.add_argument(
+            "--column",
+            metavar="HEADING=MEANING",
+            action="append",
+            default=[],
+            help=(
+                "What a column means: one of our names; or “suppressed” or “unsubscribed”, for whoever has"
+                " something in it; or “ignore”. May be given several times."
+            ),
+        )
+        parser.add_argument(
+            "--dates",
+            choices=ORDERS,
+            default="",
+            help="Whether dates such as 3/4/2026 begin with the day or the month.",
+        )
         parser.add_argument("--refused", metavar="FILE", help="Write the refused lines there, as CSV.")
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
-        unmap()
+        disable_sqlite_mmap()
         act = try_subscribers if options["dry_run"] else import_subscribers
         label = "checking lines" if options["dry_run"] else "importing lines"
+        terms = Terms(options["status"], options["consent"], meanings(options["column"]), options["dates"])
         began = time.monotonic()
         with (
             opened(options["file"]) as file,
             refusals(options["refused"]) as on_refused,
             self.progress(label) as progress,
         ):
-            report = act(
-                subscribable=subscribable,
-                lines=watched(file, progress),
-                now=utcnow(),
-                terms=Terms(options["status"], options["consent"]),
-                on_refused=on_refused,
-            )
+            try:
+                report = act(
+                    subscribable=subscribable,
+                    lines=watched(file, progress),
+                    now=utcnow(),
+                    terms=terms,
+                    on_refused=on_refused,
+                )
+            except Unclear as error:
+                given = " ".join(f"--column {quote(f'{name}=suppressed')}" for name in error.names)
+                raise CommandError(f"{' '.join(error.messages)} For example: {given}") from error
         said = told(report, dry_run=options["dry_run"])
-        return Told(said + pace(progress.done, time.monotonic() - began), facts(report, options["dry_run"]))
+        return Printed(
+            said + pace(progress.done, time.monotonic() - began), facts(report, options["dry_run"])
+        )
+
+
+def meanings(given: Sequence[str]) -> dict[str, str]:
+    """By heading. Raises CommandError for what is no meaning."""
+    said = {}
+    for pair in given:
+        name, _, meaning = pair.rpartition("=")
+        if not name or meaning not in MEANINGS:
+            raise CommandError(
+                f"--column {pair}: write HEADING=MEANING, the meaning one of {', '.join(MEANINGS)}."
+            )
+        said[name] = meaning
+    return said
 
 
 def opened(name: str) -> AbstractContextManager[TextIO]:
@@ -103,7 +141,7 @@ def refusals(name: str | None) -> Iterator[OnRefused]:
     with file:
         writer = csv.writer(file)
 
-        def write(report: ImportReport, lines: Sequence[Refused]) -> None:
+        def write(report: ImportReport, lines: Sequence[RefusedRow]) -> None:
             if not file.tell():
                 writer.writerow(refused_head(report.names))
             writer.writerows(refused_row(each.line, each.reason, each.cells) for each in lines)
@@ -117,7 +155,7 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
     repeated = f" {report.repeated} are in the file before." if report.repeated else ""
     nobody = "Nothing was changed." if dry_run else "No one was mailed."
     first = f"{counts}, {report.refused_count} refused.{repeated} {nobody}"
-    return "\n".join([first, *refused_lines(report)])
+    return "\n".join([first, *filter(None, [report.note]), *refused_lines(report)])
 
 
 def refused_lines(report: ImportReport) -> list[str]:

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from subscriptions.lists.suppressions import import_suppressions
 from subscriptions.management.commands.import_subscribers import opened, refused_facts, refused_lines, watched
-from subscriptions.services.suppressing import import_suppressions
 
 
 class Command(FeedletterCommand):
@@ -21,4 +21,4 @@ class Command(FeedletterCommand):
             report = import_suppressions(lines=watched(file, progress), now=utcnow())
         counts = f"{report.added} added, {report.unchanged} unchanged, {report.refused_count} refused."
         facts = {"added": report.added, "unchanged": report.unchanged, **refused_facts(report)}
-        return Told("\n".join([counts, *refused_lines(report)]), facts)
+        return Printed("\n".join([counts, *refused_lines(report)]), facts)

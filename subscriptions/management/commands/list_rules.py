@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.commands import FeedletterCommand, Result
+from common.cli.commands import FeedletterCommand, Result
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.management.rows import rule_row
 

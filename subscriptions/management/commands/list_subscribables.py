@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import add_paging, page
+from common.cli.arguments import add_paging, page
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
 from subscriptions.management.rows import subscribable_row, with_counts
 from subscriptions.models import Subscribable
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import add_paging, page
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import add_paging, page
+from common.cli.commands import FeedletterCommand, Result
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.management.rows import subscriber_row, with_suppressed
 

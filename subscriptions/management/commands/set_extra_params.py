@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import pairs
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import pairs
+from common.cli.commands import FeedletterCommand, Result
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.services.defining import set_extra_params
+from subscriptions.newsletters.define import set_extra_params
 
 
 class Command(FeedletterCommand):

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common import kinds
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result
+from common.ports import channels
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.models import Subscription
-from subscriptions.services.subscribing import subscribe
+from subscriptions.subscribers.admin_changes import subscribe
 
 
 class Command(FeedletterCommand):
@@ -28,7 +28,7 @@ class Command(FeedletterCommand):
         subscribable = find_subscribable(options["newsletter"])
         subscription = subscribe(
             subscribable=subscribable,
-            data=destination(options, kinds.get(subscribable.channel)),
+            data=destination(options, channels.get(subscribable.channel)),
             now=utcnow(),
             confirmed=not options["unconfirmed"],
         )

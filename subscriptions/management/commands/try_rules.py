@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.arguments import positive
-from common.commands import FeedletterCommand, Result
+from common.cli.arguments import positive
+from common.cli.commands import FeedletterCommand, Result
+from subscriptions.collections.post_rules import TRIED, try_rules
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.services.trying_rules import TRIED, try_rules
 
 
 class Command(FeedletterCommand):

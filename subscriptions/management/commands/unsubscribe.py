@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common import kinds
-from common.arguments import whole
+from common.cli.arguments import whole
+from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.commands import FeedletterCommand, Result, Told
+from common.ports import channels
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.services.subscribing import unsubscribe
+from subscriptions.subscribers.admin_changes import unsubscribe
 
 
 class Command(FeedletterCommand):
@@ -29,7 +29,7 @@ class Command(FeedletterCommand):
         unsubscribe(subscription=subscription, now=utcnow())
         label = subscription.destination.label
         said = f"{label} no longer gets {subscription.subscribable}."
-        return Told(said, {"id": subscription.pk, "destination": label, "confirmed": False})
+        return Printed(said, {"id": subscription.pk, "destination": label, "confirmed": False})
 
 
 def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) -> Subscription:
@@ -40,7 +40,7 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
     if options["id"] is not None:
         found, named = rows.filter(pk=options["id"]).first(), f"number {options['id']}"
     else:
-        kind = kinds.get(subscribable.channel)
+        kind = channels.get(subscribable.channel)
         # Secrets tell nothing about which account it is.
         secrets = {field.name: "none" for field in kind.destination_fields if field.secret}
         given = {name: value for name, value in options.items() if value is not None}

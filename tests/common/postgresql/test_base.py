@@ -3,9 +3,10 @@
 import psycopg
 import pytest
 from django.core.signals import request_started
-from django.db import connection
+from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 from django.db.backends.postgresql import base
 
+AWAY = (OperationalError, InterfaceError, InternalError)
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no server"),
@@ -39,3 +40,40 @@ def test_the_next_request_has_a_connection_that_works() -> None:
     assert not connection.is_usable()
     request_started.send(sender=None)
     assert asked() != gone
+
+
+def bounds() -> dict[str, str]:
+    names = ("statement_timeout", "idle_in_transaction_session_timeout")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(names)])
+        return dict(cursor.fetchall())
+
+
+def test_the_server_bounds_statements_and_what_a_frozen_process_holds() -> None:
+    """Well within a lease of a minute."""
+    assert bounds() == {"statement_timeout": "300000", "idle_in_transaction_session_timeout": "20000"}
+
+
+def test_a_migration_may_take_as_long_as_it_takes() -> None:
+    usual = bounds()
+    with connection.schema_editor():
+        assert set(bounds().values()) == {"0"}
+    assert bounds() == usual
+
+
+def test_a_transaction_that_does_nothing_is_ended_and_leaves_no_lock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET idle_in_transaction_session_timeout = 100")
+    with pytest.raises(AWAY):
+        do_nothing_with_a_lock()
+
+
+@transaction.atomic
+def do_nothing_with_a_lock() -> None:
+    """Until another connection has got it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(77)")
+        with psycopg.connect(**connection.get_connection_params(), autocommit=True) as other:
+            other.execute("SET lock_timeout = '5s'")
+            other.execute("SELECT pg_advisory_lock(77)")
+        cursor.execute("SELECT 1")

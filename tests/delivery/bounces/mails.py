@@ -41,12 +41,13 @@ The mailbox of our quota is full of policy.
 
 def failed(address: str = "ada@example.org", status: str = "5.1.1", said: str = "") -> dict[str, str]:
     """The fields of a recipient whom the letter did not reach."""
+    said = said or ("No such user here" if status == "5.1.1" else "no")
     return {
         "Final-Recipient": f"rfc822; {address}",
         "Original-Recipient": f"rfc822;{address}",
         "Action": "failed",
         "Status": status,
-        "Diagnostic-Code": f"smtp; 550 {status} {said or 'No such user here'}",
+        "Diagnostic-Code": f"smtp; 550 {status} {said}",
     }
 
 

@@ -8,17 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, MAX_WORDS
 from delivery.bounces.parsing import (
-    MAX_ADDRESS,
     MAX_BYTES,
-    MAX_FINDINGS,
-    MAX_WORDS,
     Mark,
     Unreadable,
     digest,
     read,
 )
-from delivery.rules.bounce_policy import Kind
+from delivery.rules.bounce_policy import BounceKind
 from delivery.rules.verp import MOST_TOKENS, Token, address, tokens
 from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
 
@@ -28,7 +26,7 @@ STAMP = "0123456789abcdef" * 2
 def test_a_delivery_report_says_who_what_and_in_whose_words() -> None:
     report = read(dsn(failed("Ada@example.org", said="No such user; try Bo")))
     (found,) = report.findings
-    assert (report.kind, found.kind, found.status) == (Kind.HARD, Kind.HARD, "5.1.1")
+    assert (report.kind, found.kind, found.status) == (BounceKind.HARD, BounceKind.HARD, "5.1.1")
     assert found.addresses == ("Ada@example.org",)
     assert found.diagnostic == "550 5.1.1 No such user; try Bo"
 
@@ -43,8 +41,15 @@ def test_every_recipient_is_told_and_the_worst_gives_the_kind() -> None:
         )
     )
     kinds = [found.kind for found in report.findings]
-    assert kinds == [Kind.DELAYED, Kind.ARRIVED, Kind.ARRIVED, Kind.ARRIVED, Kind.SOFT, Kind.POLICY]
-    assert report.kind is Kind.SOFT
+    assert kinds == [
+        BounceKind.DELAYED,
+        BounceKind.ARRIVED,
+        BounceKind.ARRIVED,
+        BounceKind.ARRIVED,
+        BounceKind.SOFT,
+        BounceKind.POLICY,
+    ]
+    assert report.kind is BounceKind.SOFT
 
 
 def test_the_address_as_we_wrote_it_goes_before_the_one_that_was_tried() -> None:
@@ -69,7 +74,7 @@ def test_addresses_with_letters_of_all_languages(encoding: str, written: str) ->
         )
     report = read(dsn(kind="message/global-delivery-status", encoding=encoding, status=status))
     (found,) = report.findings
-    assert (found.addresses, found.kind) == (("žofie@přiklad.test",), Kind.HARD)
+    assert (found.addresses, found.kind) == (("žofie@přiklad.test",), BounceKind.HARD)
     assert found.diagnostic == "550 5.1.1 není"
 
 
@@ -81,14 +86,31 @@ def test_a_status_that_says_nothing_gives_way_to_the_servers_words() -> None:
 @pytest.mark.parametrize("kind", ["abuse", "fraud", "opt-out"])
 def test_a_complaint_names_its_reader(kind: str) -> None:
     report = read(complaint(kind, whom="ada@example.org"))
-    assert report.kind is Kind.COMPLAINT
+    assert report.kind is BounceKind.COMPLAINT
     assert report.findings[0].addresses == ("ada@example.org",)
 
 
+def test_a_complaint_of_several_readers_names_each() -> None:
+    raw = complaint(whom="ada@example.org").replace(
+        b"Original-Rcpt-To: ", b"Original-Rcpt-To: bo@example.org\nOriginal-Rcpt-To: "
+    )
+    named = [found.addresses for found in read(raw).findings]
+    assert named == [("bo@example.org",), ("ada@example.org",)]
+
+
+def test_a_complaint_that_names_nobody_is_about_whom_the_letter_was_for() -> None:
+    raw = complaint().replace(
+        b"From: letters@sender.example\nMessage-ID", b"To: Ada <ada@example.org>\nMessage-ID"
+    )
+    assert read(raw).findings[0].addresses == ("ada@example.org",)
+
+
 def test_a_redacted_complaint_is_one_too_and_what_is_none_is_not() -> None:
-    assert read(complaint()).kind is Kind.COMPLAINT
-    assert read(complaint("not-spam")).kind is Kind.AUTO_REPLY
-    assert {read(complaint(kind)).kind for kind in ("virus", "other", "auth-failure", "x")} == {Kind.UNKNOWN}
+    assert read(complaint()).kind is BounceKind.COMPLAINT
+    assert read(complaint("not-spam")).kind is BounceKind.AUTO_REPLY
+    assert {read(complaint(kind)).kind for kind in ("virus", "other", "auth-failure", "x")} == {
+        BounceKind.UNKNOWN
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,26 +123,46 @@ def test_a_redacted_complaint_is_one_too_and_what_is_none_is_not() -> None:
         reply("Automatic reply: A letter", X_Auto_Response_Suppress="All"),
         reply("Abwesenheitsnotiz", Return_Path="<>"),
         reply("Out of office", Auto_Submitted="auto-generated", text="ada@example.org: user unknown"),
+        reply("Risposta automatica: A letter", Return_Path="<>", text="Sono assente. Scrivete a bo@x.org"),
+        reply("Automatisch antwoord: A letter", X_Auto_Response_Suppress="All"),
+        reply("Poza biurem", Precedence="bulk"),
+        reply("=?iso-2022-jp?b?GyRCSVQ6XxsoQg==?=", Return_Path="<>"),
+        reply("=?utf-8?b?6Ieq5YuV6L+U5L+h?=", Return_Path="<>"),
     ],
 )
 def test_automatic_replies_are_no_bounces(mail: bytes) -> None:
-    assert read(mail).kind is Kind.AUTO_REPLY
+    assert read(mail).kind is BounceKind.AUTO_REPLY
 
 
 @pytest.mark.parametrize(
-    "mail", [reply(), reply("I was out of office"), reply(Auto_Submitted="no"), reply(Precedence="bulk")]
+    "mail",
+    [
+        reply(),
+        reply("I was out of office"),
+        reply(Auto_Submitted="no"),
+        reply(Precedence="bulk"),
+        reply(
+            "Fwd: Undelivered Mail Returned to Sender", text="Look!\n\n> <bo@x.org>: 550 5.1.1 User unknown"
+        ),
+        reply("Delivery failed", text="Your letter to bo@x.org came back: 550 5.1.1 User unknown. Why?"),
+        reply("Re: A letter", text="My mailbox was full, and the user unknown.", Return_Path="<>"),
+        reply("Back in May", text="Ask bo@x.org; my account is closed till then.", Return_Path="<>"),
+        reply("A letter", text="bo@x.org is a bad address").replace(b"Ada <ada@", b"<postmaster@"),
+        reply("A letter", text="Final-Recipient: rfc822; ada@example.org\nAction: failed\nStatus: 5.1.1\n"),
+        reply().replace(b"From: Ada <ada@example.org>\n", b""),
+    ],
 )
 def test_what_a_person_wrote_is_neither(mail: bytes) -> None:
-    assert read(mail).kind is Kind.UNKNOWN
+    assert read(mail).kind is BounceKind.UNKNOWN
 
 
 def test_a_bounce_of_no_standard_form_is_understood_by_its_words() -> None:
     (found,) = read(QMAIL).findings
-    assert (found.kind, found.addresses, found.status) == (Kind.HARD, ("ada@example.org",), "5.1.1")
+    assert (found.kind, found.addresses, found.status) == (BounceKind.HARD, ("ada@example.org",), "5.1.1")
     full = QMAIL.replace(b"Sorry, no mailbox here by that name. (#5.1.1)", b"Mailbox quota exceeded.")
-    assert read(full).kind is Kind.SOFT
+    assert read(full).kind is BounceKind.SOFT
     vague = QMAIL.replace(b"Sorry, no mailbox here by that name. (#5.1.1)", b"I could not.")
-    assert read(vague).kind is Kind.SOFT
+    assert read(vague).kind is BounceKind.SOFT
 
 
 # --- what names our letters
@@ -178,8 +220,26 @@ def nested(depth: int) -> bytes:
         b"From: a@b.org\nSubject: " + b"=?utf-8?q?=" * 50_000 + b"\n\n" + b"(" * 100_000,
         b"From: MAILER-DAEMON@x\nSubject: failure notice\n\n" + b"<a@b.org>:\n" * 100_000,
         b"From: a@b.org\n" + b"A: b\n" * 100_000 + b"\n",
+        b"From: MAILER-DAEMON@x\n\n" + b"Final-Recipient: rfc822; a@b.org\n\n" * 50_000,
+        b"From: MAILER-DAEMON@x\n\n" + b"".join(b"<u%d@b.org>: no\n" % n for n in range(90_000)),
+        b"From: MAILER-DAEMON@x\nContent-Type: text/html\n\n" + b"<style " * 250_000,
+        b"From: x@sns.amazonaws.com\n\n" + b'{"a":' * 350_000,
+        b"From: MAILER-DAEMON@x\nContent-Type: text/plain" + b";" * 1_500_000 + b"\n\nno",
     ],
-    ids=["nested", "recipients", "words", "parts", "encoded", "loose", "headers"],
+    ids=[
+        "nested",
+        "recipients",
+        "words",
+        "parts",
+        "encoded",
+        "loose",
+        "headers",
+        "fields",
+        "addresses",
+        "html",
+        "json",
+        "parameters",
+    ],
 )
 def test_large_and_twisted_mails_are_read_quickly_and_bounded(raw: bytes) -> None:
     began = time.process_time()

@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from delivery.bounces import sources
+from delivery.bounces import collect, record, sources
 from delivery.bounces.account import MailAccount, parse_bounce_url
+from delivery.bounces.collect import collect_bounces, read_bounces
 from delivery.bounces.parsing import MAX_BYTES
-from delivery.bounces.return_path import return_path
 from delivery.bounces.sources import SourceError, opened
+from delivery.channels.email.return_path import return_path
 from delivery.models import Bounce
-from delivery.services import bouncing, collecting_bounces
-from delivery.services.collecting_bounces import collect_bounces, read_bounces
 from subscriptions.models import Suppression
 from tests.common.certificates import self_signed, server_context
 from tests.console import json_of, printed, refused
 from tests.delivery.bounces.mails import QMAIL, dsn, failed, reply
-from tests.delivery.services.ledger import Clock
+from tests.delivery.ledger import Clock
 from tests.factories import DeliveryFactory
 from tests.servers.mail_servers import PASSWORD, ImapServer, MailServer, Pop3Server
 
@@ -183,7 +182,7 @@ def test_a_pass_takes_what_waits_once(kind: type[MailServer], settings: Any) -> 
 def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
     kind: type[MailServer], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = bouncing.take_report, []
+    real, calls = record.take_report, []
 
     def dying(**facts: Any) -> Any:
         taken = real(**facts)
@@ -192,7 +191,7 @@ def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
             raise KeyboardInterrupt
         return taken
 
-    monkeypatch.setattr(collecting_bounces, "take_mail", dying)
+    monkeypatch.setattr(collect, "take_mail", dying)
     with kind([QMAIL, QMAIL.replace(b"<q1@", b"<q2@"), QMAIL.replace(b"<q1@", b"<q3@")]) as server:
         settings.BOUNCE_URL = server.url
         with pytest.raises(KeyboardInterrupt):
@@ -208,14 +207,14 @@ def test_one_that_cannot_be_taken_stays_and_stops_no_other(
 ) -> None:
     box = a_maildir(tmp_path / "box", *MAILS)
     settings.BOUNCE_URL = f"maildir://{box}"
-    real = bouncing.take_report
+    real = record.take_report
 
     def picky(*, raw: bytes, now: Any) -> Any:
         if raw == QMAIL:
             raise RuntimeError("never this one")
         return real(raw=raw, now=now)
 
-    monkeypatch.setattr(collecting_bounces, "take_mail", picky)
+    monkeypatch.setattr(collect, "take_mail", picky)
     assert read_bounces(clock=Clock()) == {"failed": 1, "auto_reply": 1, "unknown": 1}
     assert [file.name for file in (box / "new").iterdir()] == ["0.host"]
 

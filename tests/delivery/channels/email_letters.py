@@ -3,13 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from delivery.channels.base import Letter, Outcome, Recipient
+from delivery.channels.base import Outcome
+from delivery.channels.email.account_url import parse_email_url
+from delivery.channels.email.letter_form import compose
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.message import compose
-from delivery.channels.email.servers import SmtpSettings
-from delivery.channels.email.session import SmtpSession
-from delivery.channels.email.transport import parse_email_url
-from delivery.channels.email.wire import Timeouts
+from delivery.channels.email.session import BlockingSmtpSession
+from delivery.channels.email.smtp_connection import Timeouts
+from delivery.channels.email.smtp_settings import SmtpSettings
+from delivery.letter import Letter, Recipient
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 # For tests in which a server falls silent on purpose.
@@ -52,11 +53,11 @@ def message(to: str = "ada@example.test", **changes: Any) -> MailMessage:
     return compose(letter(**changes), to_whom, site_host="letters.example.org")
 
 
-def session(url: str, **options: Any) -> SmtpSession:
+def session(url: str, **options: Any) -> BlockingSmtpSession:
     target = parse_email_url(url)
     assert isinstance(target, SmtpSettings)
-    return SmtpSession(target, **{"helo": "letters.example.org", "timeouts": SHORT, **options})
+    return BlockingSmtpSession(target, **{"helo": "letters.example.org", "timeouts": SHORT, **options})
 
 
-def send(to: SmtpSession, mail: MailMessage | None = None) -> Outcome:
+def send(to: BlockingSmtpSession, mail: MailMessage | None = None) -> Outcome:
     return to.send(mail or message(), key="key-1", begun_at=None, now=NOW)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from delivery.channels.base import Letter, Outcome, Recipient
+from delivery.channels.base import Outcome
 from delivery.channels.email.channel import EmailChannel
 from delivery.channels.email.esp.session import EspSession
 from delivery.channels.email.esp.settings import EspSettings, parse_esp_url
+from delivery.letter import Letter, Recipient
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 from tests.servers.esp_server import KEY, EspServer
 

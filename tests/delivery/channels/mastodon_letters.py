@@ -5,12 +5,13 @@ from datetime import datetime
 from ipaddress import ip_network
 from typing import Any
 
-from common.http import SafeClient
-from delivery.channels.base import Letter, Outcome, Recipient
+from common.net.client import SafeClient
+from delivery.channels.base import Outcome
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.channels.mastodon.compose import Message
 from delivery.channels.mastodon.instance import InstanceCache
 from delivery.channels.mastodon.session import MastodonSession
+from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Entry
 from tests.contracts.channel import NOW, RETRY_AFTER
 from tests.servers.mastodon_instance import TOKEN, Reply

@@ -5,7 +5,7 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.kinds import InvalidDestination
+from common.ports.channels import InvalidDestination
 from delivery.channels.email.address import MAX_NAME, parse_address, parse_sender
 from delivery.channels.email.kind import EmailKind
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.channels.email.body import Written, body
-from delivery.channels.email.message import compose
+from delivery.channels.email.letter_form import compose
 from delivery.rendering.fill import fill_html, fill_text, written_html, written_text
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 

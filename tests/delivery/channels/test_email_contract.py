@@ -9,7 +9,7 @@ import pytest
 from delivery.channels.base import Channel, LaneFacts, Outcome, Session
 from delivery.channels.email.channel import EmailChannel
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.session import SmtpSession
+from delivery.channels.email.session import BlockingSmtpSession
 from tests.contracts.channel import NOW, Answer, Arrival, ChannelContract
 from tests.delivery.channels.email_letters import IMPATIENT, SHORT, letter, recipient
 from tests.servers.smtp_server import STALL, Received, SmtpServer
@@ -31,7 +31,7 @@ class TestEmailKeepsTheContract(ChannelContract):
 
     def session(self) -> Session:
         session = self.channel.connect(LaneFacts("email", "default"))
-        assert isinstance(session, SmtpSession)
+        assert isinstance(session, BlockingSmtpSession)
         session.pipeline.timeouts = self.timeouts
         return session
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from delivery.channels.email.login import CannotLogIn, log_in
-from delivery.channels.email.transport import Mailbox, parse_email_url
+from delivery.channels.email.account_url import Mailbox, parse_email_url
+from delivery.channels.email.session import CannotLogIn, log_in
 from tests.delivery.channels.email_certificates import make_certificate, server_context, trusting
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, SmtpServer

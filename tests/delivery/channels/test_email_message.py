@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.kinds import InvalidDestination
+from common.ports.channels import InvalidDestination
 from delivery.channels.email.address import clean_name
 from delivery.channels.email.headers import MAX_TEXT
+from delivery.channels.email.letter_form import compose, message_mark
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.message import compose, message_mark
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\u2028\u2029"))
@@ -177,6 +177,13 @@ def test_without_html_there_is_just_the_text() -> None:
     assert mail.get_content().strip() == "A post about bees"
 
 
+@pytest.mark.parametrize("kind", ["confirmation", "welcome", "sign_in", "farewell", "alert", "issue"])
+def test_every_mail_says_its_language_as_its_html_does(kind: str) -> None:
+    languages = {"": "en", "de": "de", "pt_BR": "pt-BR", "no language": "en"}
+    for language, said in languages.items():
+        assert parsed(made(kind=kind, language=language))["Content-Language"] == said
+
+
 def test_a_sender_that_is_no_address_is_refused() -> None:
     with pytest.raises(InvalidDestination):
         made(from_email="nobody")
@@ -208,9 +215,7 @@ def test_no_text_adds_a_header_field(
         archive_url="https://x/" + url,
         to={"name": name, "unsubscribe_url": "https://x/" + url},
     )
-    assert [name for name in names_of(mail) if name != "Content-Language"] == [
-        name for name in ISSUE_FIELDS if name != "Content-Language"
-    ]
+    assert names_of(mail) == ISSUE_FIELDS
     head = mail.dated(NOW).split(b"\r\n\r\n")[0]
     assert head.isascii()
     assert not re.search(rb"[^\r]\n|\r[^\n]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head)

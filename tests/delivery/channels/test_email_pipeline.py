@@ -8,7 +8,7 @@ import pytest
 
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.wire import MAX_REPLY
+from delivery.channels.email.smtp_connection import MAX_REPLY
 from tests.delivery.channels.email_certificates import make_certificate, server_context, trusting
 from tests.delivery.channels.email_letters import IMPATIENT, NOW, message, send, session
 from tests.servers.odd_smtp import OddServer

@@ -7,9 +7,9 @@ from email import message_from_bytes, policy
 
 import pytest
 
-from delivery.channels.base import Ambiguous, Permanent, Sent, Temporary
-from delivery.channels.email.session import SmtpSession
-from delivery.channels.email.wire import MAX_REPLY
+from delivery.channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
+from delivery.channels.email.session import BlockingSmtpSession
+from delivery.channels.email.smtp_connection import MAX_REPLY
 from tests.delivery.channels.email_letters import IMPATIENT, NOW, message, send, session
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
@@ -24,13 +24,13 @@ def server() -> Iterator[SmtpServer]:
 
 
 @pytest.fixture
-def client(server: SmtpServer) -> Iterator[SmtpSession]:
+def client(server: SmtpServer) -> Iterator[BlockingSmtpSession]:
     client = session(server.url)
     yield client
     client.close()
 
 
-def test_a_message_arrives_as_composed(server: SmtpServer, client: SmtpSession) -> None:
+def test_a_message_arrives_as_composed(server: SmtpServer, client: BlockingSmtpSession) -> None:
     mail = message()
     outcome = send(client, mail)
     assert outcome == Sent(remote_id="250 2.0.0 Ok: queued as 00000001")
@@ -41,14 +41,14 @@ def test_a_message_arrives_as_composed(server: SmtpServer, client: SmtpSession) 
 
 
 @pytest.mark.parametrize("text", [".", "..", ".\n.\n..\n.x", "a\n.\n", "\n.\nQUIT\n", "From x\n>From y"])
-def test_dots_arrive_as_they_are(server: SmtpServer, client: SmtpSession, text: str) -> None:
+def test_dots_arrive_as_they_are(server: SmtpServer, client: BlockingSmtpSession, text: str) -> None:
     mail = message(text=text, html="")
     assert isinstance(send(client, mail), Sent)
     assert isinstance(send(client, mail), Sent)
     assert [taken.data for taken in server.messages] == [mail.dated(NOW)] * 2
 
 
-def test_messages_share_a_connection(server: SmtpServer, client: SmtpSession) -> None:
+def test_messages_share_a_connection(server: SmtpServer, client: BlockingSmtpSession) -> None:
     for _ in range(5):
         assert isinstance(send(client), Sent)
     assert (len(server.messages), server.connections) == (5, 1)
@@ -59,28 +59,30 @@ def test_nothing_is_connected_before_the_first_message(server: SmtpServer) -> No
     assert server.connections == 0
 
 
-def test_a_connection_carries_no_more_than_its_share(server: SmtpServer, client: SmtpSession) -> None:
+def test_a_connection_carries_no_more_than_its_share(server: SmtpServer, client: BlockingSmtpSession) -> None:
     client.pipeline.messages_per_connection = 2
     for _ in range(5):
         assert isinstance(send(client), Sent)
     assert [taken.connection for taken in server.messages] == [1, 1, 2, 2, 3]
 
 
-def test_a_connection_closed_between_messages_costs_nothing(server: SmtpServer, client: SmtpSession) -> None:
+def test_a_connection_closed_between_messages_costs_nothing(
+    server: SmtpServer, client: BlockingSmtpSession
+) -> None:
     send(client)
     server.drop_connections()
     assert isinstance(send(client), Sent)
     assert (len(server.messages), server.connections) == (2, 2)
 
 
-def test_a_421_between_messages_costs_nothing(server: SmtpServer, client: SmtpSession) -> None:
+def test_a_421_between_messages_costs_nothing(server: SmtpServer, client: BlockingSmtpSession) -> None:
     send(client)
     server.answer("mail", "421 4.4.2 idle for too long", times=1)
     assert isinstance(send(client), Sent)
     assert (len(server.messages), server.connections) == (2, 2)
 
 
-def test_close_leaves_no_connection_behind(server: SmtpServer, client: SmtpSession) -> None:
+def test_close_leaves_no_connection_behind(server: SmtpServer, client: BlockingSmtpSession) -> None:
     send(client)
     client.close()
     server.wait_until_idle()
@@ -94,7 +96,7 @@ REFUSALS = [
     ("mail", "553 5.7.1 sender not owned by user", Temporary, False),
     ("mail", "503 5.5.1 sender already specified", Temporary, False),
     ("mail", "530 5.7.0 must issue STARTTLS first", Temporary, True),
-    ("mail", "552 5.3.4 too big", Permanent, False),
+    ("mail", "552 5.3.4 too big", Temporary, False),
     ("rcpt", "450 4.2.0 mailbox busy", Temporary, False),
     ("rcpt", "452 4.2.2 over quota", Temporary, False),
     ("rcpt", "421 4.7.28 rate limit", Temporary, True),
@@ -104,7 +106,7 @@ REFUSALS = [
     ("rcpt", "550 5.1.1 no such user", Permanent, False),
     ("rcpt", "550 5.1.10 null MX", Permanent, False),
     ("rcpt", "553 5.1.3 bad address syntax", Permanent, False),
-    ("rcpt", "550 5.1.8 bad sender", Permanent, False),
+    ("rcpt", "550 5.1.8 bad sender", Temporary, False),
     ("rcpt", "550 no such user", Permanent, False),
     ("rcpt", "550 5.11.1 no such code", Permanent, False),
     ("rcpt", "552 5.2.2 mailbox full", Permanent, False),
@@ -126,7 +128,7 @@ REFUSALS = [
     ("stage", "reply", "kind", "mark"), REFUSALS, ids=[f"{s}: {r}" for s, r, *_ in REFUSALS]
 )
 def test_a_refusal_is_told_in_the_servers_words_and_harms_no_other(
-    server: SmtpServer, client: SmtpSession, stage: str, reply: str, kind: type, mark: bool
+    server: SmtpServer, client: BlockingSmtpSession, stage: str, reply: str, kind: type, mark: bool
 ) -> None:
     server.answer(stage, reply, times=1)
     outcome = send(client)
@@ -137,7 +139,9 @@ def test_a_refusal_is_told_in_the_servers_words_and_harms_no_other(
     assert server.recipients == [BEN]
 
 
-def test_a_recipient_is_refused_and_the_connection_kept(server: SmtpServer, client: SmtpSession) -> None:
+def test_a_recipient_is_refused_and_the_connection_kept(
+    server: SmtpServer, client: BlockingSmtpSession
+) -> None:
     server.answer("rcpt", "550 5.1.1 no such user", recipient=ADA)
     assert isinstance(send(client), Permanent)
     assert isinstance(send(client, message(BEN)), Sent)
@@ -146,7 +150,7 @@ def test_a_recipient_is_refused_and_the_connection_kept(server: SmtpServer, clie
 
 @pytest.mark.parametrize("stage", ["mail", "rcpt", "data"])
 def test_a_connection_lost_before_the_message_is_temporary(
-    server: SmtpServer, client: SmtpSession, stage: str
+    server: SmtpServer, client: BlockingSmtpSession, stage: str
 ) -> None:
     server.answer(stage, DROP, times=1)
     outcome = send(client)
@@ -158,7 +162,7 @@ def test_a_connection_lost_before_the_message_is_temporary(
 
 @pytest.mark.parametrize(("stage", "reply"), [("message", DROP), ("taken", DROP), ("taken", STALL)])
 def test_without_an_answer_to_the_final_dot_nobody_knows(
-    server: SmtpServer, client: SmtpSession, stage: str, reply: str
+    server: SmtpServer, client: BlockingSmtpSession, stage: str, reply: str
 ) -> None:
     server.answer(stage, reply, times=1)
     assert isinstance(send(client), Ambiguous)
@@ -211,7 +215,7 @@ def test_a_host_without_an_address_stops_the_lane() -> None:
     ],
 )
 def test_a_server_that_is_not_ready_stops_the_lane(
-    server: SmtpServer, client: SmtpSession, stage: str, reply: str
+    server: SmtpServer, client: BlockingSmtpSession, stage: str, reply: str
 ) -> None:
     server.answer(stage, reply)
     outcome = send(client)
@@ -276,18 +280,18 @@ def test_a_server_without_ehlo_is_greeted_with_helo() -> None:
     assert "HELO" in server.verbs
 
 
-def test_a_letter_beyond_the_servers_size_fails_before_it_is_sent() -> None:
+def test_a_letter_beyond_the_servers_size_is_not_sent_and_waits() -> None:
     with SmtpServer(size_limit=2000) as server:
         client = session(server.url)
         outcome = send(client, message(text="long " * 1000))
-        assert isinstance(outcome, Permanent)
-        assert not outcome.disables
+        assert isinstance(outcome, Temporary)
+        assert outcome.holdup is Holdup.LETTER
         assert "2000" in outcome.text
         assert isinstance(send(client), Sent)
         client.close()
 
 
-def test_smtputf8_is_asked_for_only_when_needed(server: SmtpServer, client: SmtpSession) -> None:
+def test_smtputf8_is_asked_for_only_when_needed(server: SmtpServer, client: BlockingSmtpSession) -> None:
     send(client, message("žofie@example.test"))
     send(client, message())
     assert ["SMTPUTF8" in taken.options for taken in server.messages] == [True, False]
@@ -304,7 +308,7 @@ def test_an_international_address_fails_where_the_server_cannot_take_it() -> Non
         client.close()
 
 
-def test_what_arrives_parses_back(server: SmtpServer, client: SmtpSession) -> None:
+def test_what_arrives_parses_back(server: SmtpServer, client: BlockingSmtpSession) -> None:
     text = "Žluťoučký kůň 🦄\n" + "x" * 3000 + "\n.\nEnd"
     assert isinstance(send(client, message(text=text, subject="Žluť " * 20)), Sent)
     mail = message_from_bytes(server.messages[0].data, policy=policy.default)

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.channels.base import LaneFacts, Temporary
+from delivery.channels.email.account_url import Mailbox, parse_email_url
 from delivery.channels.email.channel import EmailChannel
-from delivery.channels.email.checks import check_email
-from delivery.channels.email.servers import SmtpSettings
-from delivery.channels.email.session import MailboxSession, SmtpSession
-from delivery.channels.email.transport import Mailbox, parse_email_url
+from delivery.channels.email.session import BlockingSmtpSession, MailboxSession
+from delivery.channels.email.smtp_settings import SmtpSettings
+from delivery.checks import check_email
 from tests.delivery.channels.email_letters import message, send
 
 LANE = LaneFacts("email", "default")
@@ -69,7 +69,7 @@ def test_the_url_is_read_at_use(settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
     assert isinstance(EmailChannel().connect(LANE), MailboxSession)
     settings.EMAIL_URL = "smtp://127.0.0.1:1"
-    assert isinstance(EmailChannel().connect(LANE), SmtpSession)
+    assert isinstance(EmailChannel().connect(LANE), BlockingSmtpSession)
 
 
 def test_with_a_wrong_url_letters_wait_and_say_why(settings: Any) -> None:

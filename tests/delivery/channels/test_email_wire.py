@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.channels.email.failures import CannotConnect, Lost
-from delivery.channels.email.servers import SmtpSettings
-from delivery.channels.email.wire import (
+from delivery.channels.email.smtp_connection import (
     MAX_REPLY,
     MOST_UNREAD,
     NO_SMTP,
@@ -22,6 +20,8 @@ from delivery.channels.email.wire import (
     Wire,
     connect,
 )
+from delivery.channels.email.smtp_replies import CannotConnect, Lost
+from delivery.channels.email.smtp_settings import SmtpSettings
 from tests.servers.odd_smtp import OddServer
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import SmtpServer

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.channels.base import Permanent, Temporary
-from delivery.channels.email.esp.answers import Refused, items_of, judged, of_error, words_of
+from delivery.channels.email.esp.outcomes import ServiceRefused, items_of, judged, of_error, words_of
 from tests.delivery.channels.email_letters import NOW
 
 RECIPIENT = [
@@ -43,7 +43,7 @@ def test_a_refusal_of_us_stops_the_lane_and_fails_nobody(words: str) -> None:
 @pytest.mark.parametrize("words", ["", "Bad Request", "Something went wrong", "Invalid JSON"])
 def test_other_words_defer_that_letter_alone(words: str) -> None:
     assert judged("said", words) == Temporary("said")
-    assert isinstance(of_error(422, words, {}, "Acme", NOW), Refused)
+    assert isinstance(of_error(422, words, {}, "Acme", NOW), ServiceRefused)
 
 
 @pytest.mark.parametrize("status", [301, 307, 401, 402, 403, 404, 405, 408, 410, 429, 500, 502, 503, 599])
@@ -55,7 +55,7 @@ def test_what_is_about_the_account_or_the_service_stops_the_lane(status: int) ->
 
 
 def test_a_letter_that_is_too_large_is_refused_for_good() -> None:
-    assert of_error(413, "", {}, "Acme", NOW) == Refused(Permanent("Acme answered 413."))
+    assert of_error(413, "", {}, "Acme", NOW) == ServiceRefused(Permanent("Acme answered 413."))
 
 
 ANSWERS: Any = st.recursive(

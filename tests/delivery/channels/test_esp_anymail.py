@@ -10,9 +10,9 @@ from anymail.exceptions import AnymailAPIError, AnymailConfigurationError
 from anymail.message import ANYMAIL_STATUSES, AnymailRecipientStatus
 from django.core import mail
 
-from delivery.bounces.metadata import delivery_of
 from delivery.channels.base import Ambiguous, Permanent, Sent, Temporary
 from delivery.channels.email.channel import EmailChannel
+from delivery.channels.email.esp.metadata import delivery_of
 from delivery.channels.email.esp.services import SERVICES, Style
 from delivery.channels.email.esp.session import EspSession
 from delivery.channels.email.esp.settings import EspSettings

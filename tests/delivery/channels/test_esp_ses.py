@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from delivery.bounces.metadata import delivery_of
 from delivery.channels.base import Ambiguous, Outcome, Sent, Temporary
+from delivery.channels.email.esp.metadata import delivery_of
 from tests.delivery.channels.email_letters import NOW
 from tests.delivery.channels.esp_letters import a_letter, recipients, session
 from tests.servers.esp_server import EspServer, Reply, Request

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from delivery.bounces.metadata import NAME as METADATA
-from delivery.bounces.metadata import delivery_of
 from delivery.channels.base import Ambiguous, LaneFacts, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.channel import EmailChannel
+from delivery.channels.email.esp.metadata import NAME as METADATA
+from delivery.channels.email.esp.metadata import delivery_of
 from delivery.channels.email.esp.session import EspSession
 from tests.delivery.channels.email_letters import NOW
 from tests.delivery.channels.esp_letters import a_letter, a_recipient, batch, recipients, session

@@ -4,10 +4,10 @@ import pytest
 from anymail.utils import get_anymail_setting
 from django.core.exceptions import ImproperlyConfigured
 
+from delivery.channels.email.account_url import parse_email_url
 from delivery.channels.email.esp.backends import backend
 from delivery.channels.email.esp.services import SERVICES
 from delivery.channels.email.esp.settings import EspSettings, expected
-from delivery.channels.email.transport import parse_email_url
 
 COMPLETE = {
     "ses": "region=eu-west-1",

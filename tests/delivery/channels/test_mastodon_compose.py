@@ -120,6 +120,28 @@ class TestLinks:
         assert postable(link) == expected
 
     @pytest.mark.parametrize(
+        ("link", "expected"),
+        [
+            ("https://x.example/p,@victim@m.example/more", "https://x.example/p,%40victim@m.example/more"),
+            ("https://x.example/?a&@victim#-@victim", "https://x.example/?a&%40victim#-%40victim"),
+            ("https://x.example/ü@victim", "https://x.example/ü%40victim"),
+            ("https://x,@victim@m.example/a", "https://m.example/a"),
+            ("https://name:secret@x.example/", "https://x.example/"),
+            ("https://m.example/@ada/1", "https://m.example/@ada/1"),
+            ("https://x.example/?by=@ada", "https://x.example/?by=@ada"),
+        ],
+    )
+    def test_a_link_mentions_nobody(self, link: str, expected: str) -> None:
+        assert postable(link) == expected
+        assert holds(f'<a href="{expected}">x</a>', postable(link))
+
+    @given(st.text(alphabet="@,;&=/?#.:aö_-", max_size=30))
+    def test_no_link_mentions_anyone_by_mastodons_own_rule(self, rest: str) -> None:
+        """Account::MENTION_RE, whose [:word:] is Ruby's: letters, digits and _ of all scripts."""
+        for made in (postable(f"https://x.example/{rest}"), postable(f"https://{rest}x.example/")):
+            assert not re.search(r"(?<![=/\w])@[a-z0-9_]", made, re.IGNORECASE)
+
+    @pytest.mark.parametrize(
         ("one", "other"),
         [
             ("HTTPS://X.example", "https://x.example/"),

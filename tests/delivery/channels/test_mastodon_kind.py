@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from common.kinds import InvalidDestination, ParsedDestination
+from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.channels.mastodon.channel import MastodonChannel
-from delivery.channels.mastodon.checking import check
+from delivery.channels.mastodon.check import check
 from delivery.channels.mastodon.kind import MastodonKind
 from tests.delivery.channels.mastodon_letters import IMPATIENT, LOOPBACK, PATIENT, closed_port
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from common.http import SafeClient
+from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction
 from delivery.channels.base import Ambiguous, Permanent, Sent, Temporary
 from delivery.channels.mastodon.instance import Instance, InstanceCache

@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.fitting import Limits, count, fit
+from common.truncation import LengthLimits, count, fit
 from delivery.channels.mastodon.compose import Message
 from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
 
-LIMITS = Limits(500, 23)
+LIMITS = LengthLimits(500, 23)
 
 
 def message(text: str, **fields: Any) -> Message:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from delivery.accounts.accounts import add_account, url_of
+from delivery.lanes.lanes import mail_lane
 from delivery.models import Account, Lane
-from delivery.services.accounts import add_account, url_of
-from delivery.services.lanes import mail_lane
 from subscriptions.models import Subscribable
 from tests.console import json_of, printed, refused
-from tests.delivery.services.ledger import queued
+from tests.delivery.ledger import queued
 from tests.factories import FeedFactory
 
 pytestmark = pytest.mark.django_db

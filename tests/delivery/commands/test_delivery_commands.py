@@ -90,7 +90,7 @@ def test_send_sends_what_is_due_and_all_ends_back_off(smtp: SmtpServer) -> None:
     due = DeliveryFactory()
     waiting = DeliveryFactory(state="deferred", due_at=LATER)
     queued = DeliveryFactory(state="queued", due_at=LATER)
-    assert json_of("send") == {"sent": 1, "stored": 0, "failed": 0, "deferred": 0}
+    assert json_of("send") == {"sent": 1, "stored": 0, "failed": 0, "deferred": 0, "waits": []}
     assert json_of("send", "--all")["sent"] == 1
     assert smtp.recipients == [due.destination.core, waiting.destination.core]
     assert Delivery.objects.get(pk=queued.pk).state == "queued"
@@ -133,5 +133,5 @@ def test_a_feed_becomes_a_letter_by_commands_alone(smtp: SmtpServer, loopback_al
 def test_a_letter_kept_in_the_mailbox_is_not_called_sent(settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
     DeliveryFactory(subscription=SubscriptionFactory())
-    assert json_of("send") == {"sent": 0, "stored": 1, "failed": 0, "deferred": 0}
+    assert json_of("send") == {"sent": 0, "stored": 1, "failed": 0, "deferred": 0, "waits": []}
     assert "mailbox" in printed("send_test_email", "--to", "ada@example.org")

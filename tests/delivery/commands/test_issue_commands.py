@@ -8,7 +8,7 @@ from common.clock import utcnow
 from delivery.models import Delivery, Issue
 from subscriptions.models import Subscribable
 from tests.console import json_of, printed, refused
-from tests.delivery.services.ledger import queued, states
+from tests.delivery.ledger import queued, states
 from tests.factories import FeedFactory, IssueFactory, SubscriptionFactory, SuppressionFactory
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.models import Delivery, Lane, LaneDomain
 from tests.console import json_of, printed, refused
-from tests.delivery.services.ledger import a_lane, queued
+from tests.delivery.ledger import a_lane, queued
 
 pytestmark = pytest.mark.django_db
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from delivery.customisation import current
 from delivery.rendering.engine import usual_source
-from delivery.services.own_templates import current
 from tests.console import json_of, printed, refused
-from tests.delivery.services.own_letters import a_read_feed, saved
+from tests.delivery.own_letters import a_read_feed, saved
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from delivery.channels.email.message import compose
+from delivery.channels.email.letter_form import compose
 from tests.delivery.channels.email_letters import letter, recipient
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.dkim.records import record_of
-from delivery.doctor.answers import Answer, Status
+from delivery.doctor.answers import DnsAnswer, DnsStatus
 from delivery.doctor.dkim import judge_key, publication, read_key
+from delivery.doctor.domains import include_of
 from delivery.doctor.findings import Publish, Verdict
 from delivery.doctor.hosts import judge_mx, judge_ptr
-from delivery.doctor.providers import include_of
 from tests.delivery.doctor.zones import txt
 
 OURS = record_of(domain="example.org", selector="feedletter", algorithm="rsa", public="MIIB" + "x" * 400)
-NONE, FAILED = Answer(Status.NONE), Answer(Status.FAILED)
+NONE, FAILED = DnsAnswer(DnsStatus.NONE), DnsAnswer(DnsStatus.FAILED)
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_no_answer_about_mx_is_not_nobody() -> None:
         (txt("mx.example.org"), {"mx.example.org": ["192.0.2.1"]}, "good"),
         (txt("mx.example.org"), {"mx.example.org": ["192.0.2.2"]}, "wrong"),
         (txt("mx.example.org"), {}, "wrong"),
-        (Answer(Status.NO_NAME), {}, "wrong"),
+        (DnsAnswer(DnsStatus.NO_NAME), {}, "wrong"),
         (FAILED, {}, "could be better"),
     ],
 )
 def test_an_address_has_a_name_that_leads_back(
-    names: Answer, forward: dict[str, list[str]], verdict: str
+    names: DnsAnswer, forward: dict[str, list[str]], verdict: str
 ) -> None:
     assert judge_ptr("192.0.2.1", "1.2.0.192.in-addr.arpa", names, forward).verdict == verdict
 

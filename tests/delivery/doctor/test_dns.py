@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from common.transactions import NetworkInTransaction
-from delivery.doctor.answers import Answer, Status
+from delivery.doctor.answers import DnsAnswer, DnsStatus
 from delivery.doctor.dns import Dns, NoResolver, reverse_name
 from tests.servers.dns_server import BROKEN, SILENT, DnsServer
 
@@ -29,7 +29,7 @@ def test_records_become_text() -> None:
     }
     with DnsServer(zone) as server:
         ask = dns(server)
-        assert ask("example.org", "TXT") == Answer(Status.FOUND, ("a", "b"))
+        assert ask("example.org", "TXT") == DnsAnswer(DnsStatus.FOUND, ("a", "b"))
         assert ask("example.org", "MX").records == ("10 mx.example.org",)
         assert ask("none.example.org", "MX").records == ("0 .",)
         assert ask("example.org", "A").records + ask("example.org", "AAAA").records == (
@@ -42,17 +42,17 @@ def test_records_become_text() -> None:
 @pytest.mark.parametrize(
     ("name", "status"),
     [
-        ("example.org", Status.NONE),
-        ("nowhere.example", Status.NO_NAME),
-        ("broken.example", Status.FAILED),
-        ("silent.example", Status.FAILED),
-        ("a..b", Status.FAILED),
-        ("x" * 70 + ".example", Status.FAILED),
-        ("\udcff.example", Status.FAILED),
-        ("", Status.NONE),
+        ("example.org", DnsStatus.NONE),
+        ("nowhere.example", DnsStatus.NO_NAME),
+        ("broken.example", DnsStatus.FAILED),
+        ("silent.example", DnsStatus.FAILED),
+        ("a..b", DnsStatus.FAILED),
+        ("x" * 70 + ".example", DnsStatus.FAILED),
+        ("\udcff.example", DnsStatus.FAILED),
+        ("", DnsStatus.NONE),
     ],
 )
-def test_no_record_no_name_and_no_answer_are_three_things(name: str, status: Status) -> None:
+def test_no_record_no_name_and_no_answer_are_three_things(name: str, status: DnsStatus) -> None:
     zone = {
         "example.org": {"A": ["192.0.2.1"]},
         "broken.example": {BROKEN: [""]},

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from delivery.doctor.findings import Finding, Verdict, worst
 from delivery.doctor.spf import judge_record, judge_sender, proposal
-from delivery.doctor.spf_record import read_spf, spf_records
-from delivery.doctor.spf_tree import Node, Tree, check
+from delivery.doctor.spf_tree import Node, Tree, check, read_spf, spf_records
 from tests.delivery.doctor.zones import Zone, zone
 
 HERE = "192.0.2.7"

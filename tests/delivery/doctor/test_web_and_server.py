@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from common.http import SafeClient
-from delivery.channels.email.transport import parse_email_url
+from common.net.client import SafeClient
+from delivery.channels.email.account_url import parse_email_url
 from delivery.doctor.findings import Finding, Verdict, worst
 from delivery.doctor.server import SERVER, TLS, judge_server, look_at
 from delivery.doctor.web import PATH, check_links

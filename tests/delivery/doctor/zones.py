@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from delivery.doctor.answers import Answer, Lookup, Status
+from delivery.doctor.answers import DnsAnswer, DnsStatus, Lookup
 
 Zone = dict[tuple[str, str], Sequence[str]]
 
@@ -10,16 +10,16 @@ Zone = dict[tuple[str, str], Sequence[str]]
 def zone(records: Zone, *, failing: Sequence[str] = ()) -> Lookup:
     """A look-up in these records; names that are `failing` get no answer."""
 
-    def lookup(name: str, kind: str) -> Answer:
+    def lookup(name: str, kind: str) -> DnsAnswer:
         if name in failing:
-            return Answer(Status.FAILED)
+            return DnsAnswer(DnsStatus.FAILED)
         if texts := records.get((name, kind)):
-            return Answer(Status.FOUND, tuple(texts))
+            return DnsAnswer(DnsStatus.FOUND, tuple(texts))
         known = any(there == name for there, _ in records)
-        return Answer(Status.NONE if known else Status.NO_NAME)
+        return DnsAnswer(DnsStatus.NONE if known else DnsStatus.NO_NAME)
 
     return lookup
 
 
-def txt(*texts: str) -> Answer:
-    return Answer(Status.FOUND, texts) if texts else Answer(Status.NO_NAME)
+def txt(*texts: str) -> DnsAnswer:
+    return DnsAnswer(DnsStatus.FOUND, texts) if texts else DnsAnswer(DnsStatus.NO_NAME)

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.fill import fill_html, fill_text
-from delivery.rendering.rendered import Rendered
 from feeds.parsing.entry import Entry
 
 NOW = datetime(2026, 3, 8, 9, tzinfo=UTC)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.html import clean
-from delivery.rendering.content import for_letter
+from common.html.clean import clean
+from delivery.rendering.posts import for_letter
 
 PAGE = "https://blog.example/1"
 

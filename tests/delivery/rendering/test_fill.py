@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.rendering.fill import fill_header, fill_html, fill_text
-from delivery.rendering.holes import Holes
+from delivery.rendering.placeholders import Placeholders
 
 HOLES = {"toemail": "hAAAA00001x", "tonickname": "hAAAA00002x"}
 
@@ -40,14 +40,14 @@ def test_no_value_gets_markup_or_line_breaks_through(value: str) -> None:
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_what_is_no_hole_stays_as_it_is(before: str, value: str) -> None:
-    holes = Holes({})
+    holes = Placeholders({})
     token = holes.token("toEmail")
     assert fill_html(f"{before}{token}", holes.used, {"toemail": ""}) == before
     assert fill_html(before, holes.used, {"toemail": value}) == before
 
 
 def test_tokens_are_letters_and_digits_and_differ_from_letter_to_letter() -> None:
-    one, other = Holes({"Extra": "1"}), Holes({"Extra": "1"})
+    one, other = Placeholders({"Extra": "1"}), Placeholders({"Extra": "1"})
     tokens = [holes.token(field) for holes in (one, other) for field in ("to", "toEmail", "extra")]
     assert len(set(tokens)) == 6
     assert all(token.isalnum() and token.isascii() and len(token) > 20 for token in tokens)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.html import clean
+from common.html.clean import clean
+from delivery.rendering.errors import LetterError, UnknownTemplate
 from delivery.rendering.issue import render_issue
-from delivery.rendering.rendered import LetterError, UnknownTemplate
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import SITE, entry, facts, html_of, one, text_of
 

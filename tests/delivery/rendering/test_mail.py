@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from delivery.rendering.errors import LetterError, UnknownTemplate
 from delivery.rendering.mail import MAILS, render_mail
-from delivery.rendering.rendered import LetterError, UnknownTemplate
 from tests.delivery.rendering.samples import SITE, html_of, text_of
 
 CONFIRM = f"{SITE}/confirm/abc/?x=1&y=2"
@@ -100,3 +100,30 @@ def test_templates_see_no_objects() -> None:
 def test_an_unknown_mail_is_refused() -> None:
     with pytest.raises(UnknownTemplate, match="There are: alert, already, already_several, confirm_several"):
         render_mail("nonsense", CONTEXT)
+
+
+LONG = "The server answered that it would rather not, and that it has said so before, more than once. " * 3
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("template", MAILS)
+def test_the_lines_of_every_text_are_as_long_as_those_of_posts(template: str, language: str) -> None:
+    """Words and links stay whole, and so does whatever stood on a line of its own."""
+    context = context_of(template) | {"sentences": [LONG, SITE + "/a" * 60], "lines": [LONG, "Short"]}
+    text = text_of(render_mail(template, context, language=language))
+    too_long = [line for line in text.splitlines() if len(line) > 72]
+    assert [line for line in too_long if "://" not in line.split()[-1]] == []
+    assert text.count("\n- ") == (2 if template == "alert" else 0)
+    if template == "alert":
+        assert SITE + "/a" * 60 in text.splitlines()
+        assert "\n  " in text
+
+
+@pytest.mark.parametrize("template", MAILS)
+def test_what_is_hidden_is_not_hidden_by_its_colour(template: str) -> None:
+    """Spam filters count text of the background's colour against a mail (HTML_FONT_LOW_CONTRAST)."""
+    html = html_of(render_mail(template, context_of(template)))
+    (style,) = re.findall(r'<div class="preheader" style="([^"]*)"', html)
+    assert "display: none" in style
+    assert "color" not in style
+    assert not re.search(r"\.preheader \{[^}]*color", html)

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from common.html import clean
+from common.html.clean import clean
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import MAILS, render_mail
 from feeds.parsing.entry import Media

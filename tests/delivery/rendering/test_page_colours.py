@@ -6,8 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rendering.colours import contrast
-from delivery.rendering.page_colours import (
+from delivery.rendering.colours import (
     DANGER,
     DANGER_DARK,
     GROUND,
@@ -15,6 +14,7 @@ from delivery.rendering.page_colours import (
     TINT,
     TINT_DARK,
     accent_by_day,
+    contrast,
     stylesheet,
 )
 

@@ -2,8 +2,15 @@
 
 import pytest
 
-from delivery.rendering.page_html import for_page
-from delivery.rendering.page_posts import PART, description_of, part_of, picture_of, shown, summary_of
+from delivery.rendering.page_posts import (
+    PART,
+    description_of,
+    for_page,
+    part_of,
+    picture_of,
+    shown,
+    summary_of,
+)
 from feeds.parsing.entry import Media
 from tests.factories import an_entry
 

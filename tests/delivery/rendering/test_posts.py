@@ -2,7 +2,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from delivery.rendering.posts import Image, Post, post, web_address
+from delivery.rendering.posts import Image, LetterPost, letter_html, post, web_address
 from feeds.parsing.entry import Entry, Media
 from tests.delivery.rendering.samples import entry
 
@@ -10,8 +10,15 @@ PICTURE = Media("https://i.example/a.png?x=1&y=2", "image/png", alt="A bucket")
 OTHER = Media("https://i.example/b.png", "image/png")
 
 
-def shown(given: Entry) -> Post:
-    return post(given, share=50_000, zone=ZoneInfo("UTC"), archive_url="", newsletter_language="en")
+def shown(given: Entry) -> LetterPost:
+    return post(
+        given,
+        whole=letter_html(given),
+        share=50_000,
+        zone=ZoneInfo("UTC"),
+        archive_url="",
+        newsletter_language="en",
+    )
 
 
 def test_a_single_image_stands_on_top() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rendering.sayings import as_html, as_text
+from delivery.rendering.branding import as_html, as_text
 
 
 @pytest.mark.parametrize(

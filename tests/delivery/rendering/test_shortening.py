@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.balancing import balance
+from common.html.balance import balance
 from delivery.rendering.shortening import fair_share, shorten
 
 
@@ -26,12 +26,10 @@ def test_shares_fit_the_budget_and_cut_nothing_that_fits(sizes: list[int], budge
 def test_what_is_cut_is_short_and_closed(pieces: list[str]) -> None:
     html = balance("".join(pieces * 20))
     cut = shorten(html, 200)
-    assert len(cut) <= max(len("<p></p>") + 5 * 200, 200)
+    assert len(cut) <= len("<p></p>") + 5 * 200
     assert balance(cut) == cut
 
 
 def test_only_what_is_too_long_is_cut() -> None:
     assert shorten("<p>Rain.</p>", 12) == "<p>Rain.</p>"
-    cut = shorten("<p>Rain on the river.</p>" * 10, 100)
-    assert cut.startswith("<p>Rain on the river.</p>")
-    assert cut.endswith("…</p>")
+    assert shorten("<p>Rain on the river.</p>" * 10, 100) == "<p>Rain on the river.</p>" * 4

@@ -2,10 +2,9 @@
 
 import pytest
 
-from common.html import clean
-from delivery.rendering.facts import IssueFacts
+from common.html.clean import clean
+from delivery.rendering.facts import IssueFacts, ThemeFacts
 from delivery.rendering.issue import render_issue
-from delivery.rendering.themes import ThemeFacts
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, html_of, one, text_of
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.rendering import subjects
-from delivery.rendering.themes import ThemeFacts
+from delivery.rendering.facts import ThemeFacts
 from tests.delivery.rendering.samples import NOW, entry, facts, one
 
 

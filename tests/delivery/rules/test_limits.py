@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.limits import Bucket, Limits, Used, again_at, allowed, pace, put_off
-from delivery.rules.windows import MINUTE, WarmUp
+from delivery.rules.limits import MINUTE, Bucket, LaneLimits, Used, WarmUp, again_at, allowed, pace, put_off
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=3)
@@ -18,12 +17,12 @@ def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
 
 
-def limits(rate: float | None = None, burst: int = 10, tokens: float = 0, **changes: Any) -> Limits:
-    return Limits(Bucket(rate, burst, tokens, NOW), **changes)
+def limits(rate: float | None = None, burst: int = 10, tokens: float = 0, **changes: Any) -> LaneLimits:
+    return LaneLimits(Bucket(rate, burst, tokens, NOW), **changes)
 
 
 WARM = WarmUp(NOW.date(), 20, 2.0, UTC)
-NARROW: list[tuple[Limits, Used, int | None]] = [
+NARROW: list[tuple[LaneLimits, Used, int | None]] = [
     (limits(), Used(9, 9, 9), None),
     (limits(rate=1.0, tokens=7), Used(), 7),
     (limits(per_hour=10), Used(hour=4, day=9), 6),
@@ -41,7 +40,7 @@ NARROW: list[tuple[Limits, Used, int | None]] = [
 
 
 @pytest.mark.parametrize(("limit", "used", "count"), NARROW)
-def test_the_narrowest_limit_counts(limit: Limits, used: Used, count: int | None) -> None:
+def test_the_narrowest_limit_counts(limit: LaneLimits, used: Used, count: int | None) -> None:
     assert allowed(limit, used, NOW) == count
 
 

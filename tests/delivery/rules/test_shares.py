@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.shares import share
+from delivery.rules.lanes import share
 
 
 def test_a_new_worker_waits_until_the_others_have_shrunk() -> None:

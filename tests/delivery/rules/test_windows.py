@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.windows import (
+from delivery.rules.limits import (
     DAY,
     HOUR,
     WARM,

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.cache import cache
 
-from delivery.services.pages import forget_pages
+from delivery.letters.pages import forget_pages
 
 
 @pytest.fixture(autouse=True)

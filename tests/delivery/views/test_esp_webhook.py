@@ -12,7 +12,8 @@ import pytest
 from django.test import Client
 from django.urls import path
 
-from delivery.bounces.metadata import NAME, delivery_of, metadata
+from delivery.channels.email.esp.metadata import NAME, delivery_of, metadata
+from delivery.channels.email.esp.services import SERVICES
 from delivery.models import Account, Bounce, Delivery
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env
@@ -218,6 +219,8 @@ def test_a_service_without_an_account_or_without_webhooks_is_not_there(settings:
         ("sendgrid", lambda m: events.sendgrid("dropped", m, reason="Bounced Address"), "hard"),
         ("brevo", lambda m: events.brevo("hard_bounce", m, reason="no mailbox"), "hard"),
         ("brevo", lambda m: events.brevo("soft_bounce", m, reason="later"), "soft"),
+        ("brevo", lambda m: events.brevo("hard_bounce", m, reason="554 blocked using a list"), "policy"),
+        ("brevo", lambda m: events.brevo("hard_bounce", m, reason="552 mailbox full"), "soft"),
         ("brevo", lambda m: events.brevo("blocked", m), "policy"),
         ("brevo", lambda m: events.brevo("spam", m), "complaint"),
         ("resend", lambda m: _resend(m, "Permanent", "a hard bounce message"), "hard"),
@@ -285,3 +288,33 @@ def test_nonsense_with_the_right_secret_is_no_answer_of_ours() -> None:
     for body in nonsense:
         assert tell("postmark", body).status_code in (200, 400, 500)
     assert kinds() == []
+
+
+MALFORMED = [
+    *(b"", b"{", b"null", b"[]", b"[null]", b"1", b'"x"', b"{}", b"[[]]", b"\xff", b"[" * 100_000, b"NaN"),
+    *(b'{"event-data": 1, "signature": 2}', b'{"Type": "Notification", "Message": "{"}', b'{"data": []}'),
+    *(b'[{"event": {}, "timestamp": "x"}]', b'{"msys": 1}', b'{"RecordType": {}, "Metadata": 1}'),
+    *(b'{"type": 1, "created_at": 1e400, "data": {}}', b'[{"timestamp": 1e30, "event": "bounce"}]'),
+    *(b"mandrill_events=x", b"mandrill_events=[1]", b"timestamp=1&token=2&signature=3"),
+]
+
+
+@pytest.mark.parametrize("esp", sorted(SERVICES))
+def test_a_malformed_body_is_refused_whatever_it_is(esp: str) -> None:
+    headers = {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()}
+    client = Client(headers=headers, raise_request_exception=False)
+    for body in MALFORMED:
+        for kind in ("application/json", "application/x-www-form-urlencoded", "text/plain"):
+            answer = client.post(f"/anymail/{esp}/tracking/", body, content_type=kind)
+            assert answer.status_code in (200, 400, 404, 405), (body[:60], kind)
+    assert not Bounce.objects.exists()
+
+
+def test_trouble_of_our_own_is_no_fault_of_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service is to try again."""
+
+    def away(*_: Any, **__: Any) -> None:
+        raise ValueError("away")
+
+    monkeypatch.setattr("anymail.signals.tracking.send", away)
+    assert tell("postmark", events.postmark("HardBounce", metadata(sent().pk))).status_code == 500

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from tests.factories import MailboxMessageFactory
 
 pytestmark = pytest.mark.django_db
 
+SEES = ("view_delivery", "view_subscription")
 RAW = (
     b"From: letters@sender.example\r\nTo: ada@example.org\r\nSubject: A letter\r\n"
     b"Content-Type: multipart/alternative; boundary=b\r\n\r\n"
@@ -22,8 +24,21 @@ RAW = (
 def staff(client: Client, settings: Any) -> Client:
     settings.EMBEDDED = True
     settings.EMAIL_URL = "mailbox:"
-    client.force_login(get_user_model().objects.create_user("admin", is_staff=True))
+    admin = get_user_model().objects.create_user("admin", is_staff=True)
+    admin.user_permissions.set(Permission.objects.filter(codename__in=SEES))
+    client.force_login(admin)
     return client
+
+
+@pytest.mark.parametrize("lost", SEES)
+def test_who_may_not_see_subscribers_and_deliveries_sees_no_letter(staff: Client, lost: str) -> None:
+    kept = MailboxMessageFactory(raw=RAW)
+    left = Permission.objects.filter(codename__in=SEES).exclude(codename=lost)
+    get_user_model().objects.get().user_permissions.set(left)
+    for path in ("/mailbox/", f"/mailbox/{kept.pk}/", f"/mailbox/{kept.pk}/html/"):
+        answer = staff.get(path)
+        assert answer.status_code == 403
+        assert "ada@example.org" not in answer.content.decode()
 
 
 def test_letters_are_listed_and_the_page_says_they_are_not_sent(staff: Client) -> None:

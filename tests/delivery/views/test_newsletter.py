@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from delivery.services.theming import set_theme
+from delivery.customisation import set_theme
 from subscriptions.models import Notice, Subscription
-from subscriptions.views import same_time
+from subscriptions.views import pages as same_time
 from tests.factories import (
     NOW,
     BridgeFactory,

@@ -49,7 +49,7 @@ def every_path() -> list[str]:
 
 def test_get_and_head_of_every_address_twice_change_nothing(client: Client, settings: Any) -> None:
     settings.EMBEDDED = True
-    client.force_login(get_user_model().objects.create_user("admin", is_staff=True))
+    client.force_login(get_user_model().objects.create_superuser("admin"))
     paths = every_path()
     before = everything()
     for path in paths * 2:

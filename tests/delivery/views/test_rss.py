@@ -8,7 +8,7 @@ import feedparser
 import pytest
 from django.test import Client
 
-from delivery.services.theming import set_theme
+from delivery.customisation import set_theme
 from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry, an_issue
 
 pytestmark = pytest.mark.django_db

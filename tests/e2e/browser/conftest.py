@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from subscriptions.services import challenging
+from subscriptions.subscribers import antispam
 from tests.e2e.browser.screens import FOUR, Screen, Seen
 from tests.e2e.conftest import chromium
 
@@ -40,7 +40,7 @@ def page(browser: Any, screen: Screen) -> Iterator[Any]:
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A browser that is driven types faster than people, and would be asked a question each time."""
     cache.clear()
-    monkeypatch.setattr(challenging, "QUICKEST", challenging.QUICKEST * 0)
+    monkeypatch.setattr(antispam, "QUICKEST", antispam.QUICKEST * 0)
 
 
 @pytest.fixture

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from common.clock import utcnow
 from subscriptions.models import Consent, Destination, Notice, Subscription
+from subscriptions.subscribers.sign_in import mail_links
 from tests.e2e.browser.screens import look_at
 from tests.factories import (
     NOW,
@@ -65,6 +67,8 @@ def sign_in(page: Any, site: str) -> None:
     page.goto(f"{site}/sign-in/")
     page.get_by_label("Your e-mail address").fill(ADA)
     press(page, "Mail me a link")
+    page.get_by_text("Check your mail").first.wait_for()
+    mail_links(now=utcnow())
     page.goto(Notice.objects.latest("pk").context["sign_in_url"])
     press(page, "Sign in")
 
@@ -80,6 +84,7 @@ def test_from_the_form_to_every_newsletter_and_out_again(page: Any, site: str, a
     press(page, "Mail me a link")
     expect(page.locator("main")).to_contain_text(f"If {ADA} is known here, a link is on its way")
     look_at(page, "sign-in-sent")
+    mail_links(now=utcnow())
     link = Notice.objects.get().context["sign_in_url"]
     page.goto(link)
     look_at(page, "sign-in-confirm")

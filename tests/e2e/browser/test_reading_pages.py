@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from delivery.services.theming import set_theme
+from delivery.customisation import set_theme
 from subscriptions.models import Notice, Subscription
 from tests.e2e.browser.screens import focused, look_at
 from tests.factories import NOW, FeedFactory, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from feeds.models import Feed, Tag
-from feeds.services.tagging import tag_feeds
+from feeds.tags import tag_feeds
 from tests.factories import NOW, FeedFactory
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer

@@ -8,10 +8,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from feeds.adding.add import add_feed
+from feeds.adding.opml import CHUNK
 from feeds.models import Feed
 from feeds.parsing.opml import parse_opml
-from feeds.services.adding import add_feed
-from feeds.services.opml import CHUNK
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from feeds.credentials import headers_for
 from feeds.models import Feed, Tag
-from feeds.services.credentials import headers_for
-from feeds.services.tagging import tag_feeds
+from feeds.tags import tag_feeds
 from tests.console import json_of, printed, refused
 from tests.factories import FeedFactory, SubscribableFactory
 from tests.servers.documents import rss

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from feeds.adding.add import add_feed
 from feeds.models import Feed
 from feeds.parsing.opml import parse_opml
-from feeds.services.adding import add_feed
 from tests.console import json_of, printed, refused
 from tests.factories import NOW, FeedFactory
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from common.html import clean
+from common.html.clean import clean
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed
 
 FEED_KEYS = {"title", "link", "language", "guids", "guids_has", "entries", "warnings", "channel"}

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.parsing.canonical import canonical, link_hash
-from feeds.parsing.tracking import PARAMETERS, untracked
+from feeds.parsing.identity import PARAMETERS, canonical, link_hash, untracked
 
 
 @pytest.mark.parametrize(

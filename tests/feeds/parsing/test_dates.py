@@ -1,12 +1,12 @@
 """Dates, however they are written. (Those that feeds really have are in tests/fixtures/feeds/odd/dates.)"""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.parsing.dates import moment_of
+from feeds.parsing.dates import moment_of, slack_of
 
 NINE = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 
@@ -40,6 +40,11 @@ def test_it_is_nine_oclock(text: str) -> None:
         ("Sat, 31 Dec 2016 23:59:60 GMT", datetime(2017, 1, 1, tzinfo=UTC)),
         ("2026-05-03T24:00:00Z", datetime(2026, 5, 4, tzinfo=UTC)),
         ("2026-05-04T09:00:00.1234567Z", NINE.replace(microsecond=123456)),
+        ("January 29, 2021 04:42 PM", datetime(2021, 1, 29, 16, 42, tzinfo=UTC)),
+        ("Jan 29, 2021 04:42 am", datetime(2021, 1, 29, 4, 42, tzinfo=UTC)),
+        ("Fri, 29 Jan 2021 12:05:10 AM GMT", datetime(2021, 1, 29, 0, 5, 10, tzinfo=UTC)),
+        ("29 Jan 2021 12:42 p.m. +0100", datetime(2021, 1, 29, 11, 42, tzinfo=UTC)),
+        ("2021-01-29 04:42 PM", datetime(2021, 1, 29, 16, 42, tzinfo=UTC)),
     ],
 )
 def test_it_is_that_moment(text: str, moment: datetime) -> None:
@@ -73,3 +78,27 @@ def test_it_is_no_date(nothing: object) -> None:
 def test_any_text_is_a_moment_in_utc_or_none(text: str) -> None:
     found = moment_of(text)
     assert found is None or found.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("Mon, 04 May 2026 09:00:00 GMT", 0),
+        ("Mon, 4 May 2026 09:00:00 +0200", 0),
+        ("2026-05-04T09:00:00Z", 0),
+        ("2026-05-04T09:00:00.123+00:00", 0),
+        ("2026-05-04T10:00:00-00:00", 0),
+        ("2026-05-04", 36),
+        ("Mon, 04 May 2026", 36),
+        ("2026-05-04T00:00:00+02:00", 36),
+        ("Mon, 04 May 2026 00:00:00 +0000", 36),
+        ("Mon, 04 May 2026 00:00 GMT", 36),
+        ("2026-05-04T09:00:00", 12),
+        ("Mon, 04 May 2026 09:00:00", 12),
+        ("May 4, 2026 09:00 PM", 12),
+        ("Mon May  4 09:00:00 2026", 12),
+        ("", 0),
+    ],
+)
+def test_a_date_without_time_or_zone_may_be_later(text: str, hours: int) -> None:
+    assert slack_of(text) == timedelta(hours=hours)

@@ -2,18 +2,18 @@
 
 import pytest
 
-from feeds.parsing.comment_feeds import is_comment_feed
 from feeds.parsing.discovery import (
     MAX_ANCHORS,
     MAX_LINKS,
     MAX_PAGE,
     decoded,
     format_of,
-    is_page,
+    is_comment_feed,
     looks_like_feed,
     read_page,
     well_known,
 )
+from feeds.parsing.format import is_page
 from feeds.parsing.known_sites import guesses, handle_page, prefers_guesses
 from tests.servers.documents import atom, rss
 
@@ -154,10 +154,18 @@ def test_a_page_of_h_entries_has_posts(html: str, has_posts: bool) -> None:
         (atom([]), "text/html", False),
         (b'{"version": "https://jsonfeed.org/version/1.1"}', "application/feed+json", False),
         (b"plain words", "text/plain", False),
+        (b"plain words", "text/html", True),
+        (b"<!DOCTYPE html><feed xmlns='http://www.w3.org/2005/Atom'>", "text/html", False),
+        (b"<!-- <p>made by hand</p> --><rss version='2.0'>", "text/html", False),
+        (b'{"version": "https://jsonfeed.org/version/1", "items": [{"content_html": "<p>"}]}', "", False),
+        (b'{"items": "<html>"}', "text/html", False),
+        ("<html><p>x".encode("utf-16-le"), "", True),
+        ("<!DOCTYPE html><title>x".encode("utf-16"), "text/html", True),
+        (b"", "text/html", False),
     ],
 )
-def test_a_page_is_told_from_a_feed_by_its_bytes(body: bytes, type_: str, page: bool) -> None:
-    assert is_page(body, type_) is page
+def test_a_page_is_told_from_a_feed_by_its_first_element(body: bytes, type_: str, page: bool) -> None:
+    assert is_page(body, type_, refused=True) is page
 
 
 @pytest.mark.parametrize(
@@ -168,6 +176,8 @@ def test_a_page_is_told_from_a_feed_by_its_bytes(body: bytes, type_: str, page: 
         (b'<meta charset="windows-1252">' + "Café".encode("cp1252"), "text/html"),
         ("Café".encode(), 'text/html; charset="no-such-thing"'),
         ("Café".encode(), "text/html; charset=base64"),
+        ("<p>Café".encode("utf-16"), "text/html"),
+        ("<p>Café".encode("utf-16-be"), "text/html; charset=utf-8"),
     ],
 )
 def test_a_page_is_decoded_as_it_says(body: bytes, type_: str) -> None:

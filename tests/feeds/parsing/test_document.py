@@ -2,9 +2,11 @@
 
 import contextlib
 import io
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from pathlib import Path
 
 import feedparser
@@ -78,13 +80,61 @@ def test_a_post_without_identity_is_passed_over_with_a_warning() -> None:
 
 
 def test_a_feed_with_no_post_that_could_be_told_apart_is_refused() -> None:
-    assert "too broken" in refusal(rss([{"description": "nothing"}]))
+    assert "too broken" in refusal(rss([{"description": " "}, {"author": "a@one.example"}]))
 
 
-def test_of_two_posts_with_one_guid_the_first_counts() -> None:
-    feed = read(rss([{"guid": "1", "title": "first"}, {"guid": "1", "title": "second"}, {"guid": "2"}]))
-    assert [entry.title for entry in feed.entries] == ["first", ""]
+def test_where_no_post_has_anything_else_each_is_told_by_its_text() -> None:
+    feed = read(rss([{"description": "one"}, {"description": "two"}, {"description": "one  "}]))
+    assert [entry.summary for entry in feed.entries] == ["one", "two"]
+    assert read(rss([{"description": "two"}])).guids == feed.guids[1:]
+
+
+def test_of_two_posts_with_one_guid_and_title_the_first_counts() -> None:
+    feed = read(
+        rss([{"guid": "1", "title": "it", "link": "/a"}, {"guid": "1", "title": " It", "link": "/b"}])
+    )
+    assert [(entry.guid, entry.title) for entry in feed.entries] == [("1", "it")]
     assert feed.warnings == ("1 post with the guid of an earlier one; the first one counts.",)
+
+
+def test_two_posts_with_one_guid_and_different_titles_are_two() -> None:
+    feed = read(rss([{"guid": "1", "title": "first"}, {"guid": "1", "title": "second"}, {"guid": "2"}]))
+    assert [entry.title for entry in feed.entries] == ["first", "second", ""]
+    assert (feed.guids[0], feed.guids[2]) == ("1", "2")
+    assert feed.warnings == ("1 post with the guid or link of another, told apart by title.",)
+
+
+def test_atom_entries_with_one_id_are_one_unless_their_links_differ() -> None:
+    titles = [
+        {"guid": "urn:1", "title": "newer", "link": "/1"},
+        {"guid": "urn:1", "title": "old", "link": "/1"},
+    ]
+    assert [entry.title for entry in read(atom(titles)).entries] == ["newer"]
+    links = [{"guid": "urn:1", "title": "a", "link": "/1"}, {"guid": "urn:1", "title": "b", "link": "/2"}]
+    assert [entry.title for entry in read(atom(links)).entries] == ["a", "b"]
+
+
+def test_a_shared_link_is_told_apart_in_every_format() -> None:
+    items = [{"url": "https://e.org/", "title": "a"}, {"url": "https://e.org/", "content_text": "b"}]
+    body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": items})
+    page = "".join(
+        f'<div class="h-entry"><a class="u-url p-name" href="https://e.org/">{name}</a></div>'
+        for name in "ab"
+    )
+    both = [
+        parse(body.encode(), content_type="", url=URL),
+        parse(f'<html><div class="h-feed">{page}</div></html>'.encode(), content_type="", url=URL),
+    ]
+    assert [len(feed.guids) for feed in both] == [2, 2]
+    assert [feed.guids[0] for feed in both] == ["feedletter-synthetic:https://e.org/", "https://e.org/"]
+
+
+def test_a_guid_that_looks_like_the_name_of_another_post_breaks_nothing() -> None:
+    own = read(rss([{"guid": "1", "title": "a"}, {"guid": "1", "title": "b"}])).guids[1]
+    shown = [{"guid": "1", "title": "a"}, {"guid": "1", "title": "b"}, {"guid": own, "title": "c"}]
+    for order in permutations(shown):
+        feed = read(rss(list(order)))
+        assert len(set(feed.guids)) == len(feed.guids) == len(feed.names)
 
 
 def test_a_permalink_guid_is_the_link_when_there_is_none() -> None:
@@ -275,9 +325,34 @@ def test_one_broken_post_leaves_the_others_unharmed() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("before", ["", "<!-- x -->", "<?pi?>", "<!-- < -->"])
-def test_entities_declared_by_the_feed_are_refused(encoding: str, before: str) -> None:
-    body = f'{before}<!DOCTYPE rss [<!entity a "b">]><rss version="2.0"><channel/></rss>'
-    assert "entities" in refusal(body.encode(encoding))
+@pytest.mark.parametrize(
+    "declared",
+    [
+        '<!entity a "b">',
+        "<!ENTITY a '<rss><item>\"]>'>",
+        '<!ENTITY % all SYSTEM "http://127.0.0.1:9/x.dtd"> %all;',
+        '<!-- isn\'t "it"? ]> <rss> --><!ENTITY a "b">',
+        "<?php ]> <feed> \" ?><!ENTITY a 'b'>",
+        "<!ELEMENT rss ANY>" * 500,
+    ],
+)
+def test_what_a_doctype_declares_is_thrown_away_with_it(encoding: str, before: str, declared: str) -> None:
+    inside = "<channel><title>&a;</title><item><guid>1</guid></item></channel>"
+    body = f'{before}<!DOCTYPE rss [{declared}]><rss version="2.0">{inside}</rss>'
+    feed = read(body.encode(encoding))
+    assert (feed.title, feed.guids) == ("&a;", ("1",))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '<!DOCTYPE rss [<!ENTITY a "b>',
+        "<!ENTITY a 'b'>",
+        f"<!DOCTYPE {'x' * 2_000} [<!ENTITY a 'b'>]>",
+    ],
+)
+def test_entities_are_refused_where_their_end_does_not_show(before: str) -> None:
+    assert "entities" in refusal(f'{before}<rss version="2.0"><channel/></rss>'.encode())
 
 
 def test_a_post_may_speak_of_entities() -> None:

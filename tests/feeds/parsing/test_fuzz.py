@@ -16,12 +16,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
-from common.html import clean
-from feeds.parsing.content_hash import content_hash
+from common.html.clean import clean
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_CONTENT, MAX_GUID, MAX_LISTED, MAX_NAME, MAX_TITLE, SYNTHETIC
+from feeds.parsing.fields import MAX_CONTENT, MAX_GUID, MAX_LISTED, MAX_NAME, MAX_TITLE
+from feeds.parsing.identity import content_hash
 from feeds.parsing.media import MAX_ALT, MAX_MEDIA, MAX_URL
+from feeds.parsing.namesakes import SYNTHETIC
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
 from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
 

@@ -166,3 +166,23 @@ def test_a_hostile_page_costs_seconds_at_most(name: str) -> None:
     with contextlib.suppress(ParseError):
         read(page(f'<div class="h-feed">{HOSTILE[name]}'))
     assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        '<a class="h-card" href="https://ada.example/">Ada</a>',
+        '<div class="h-card"><span class="p-name">Ada</span><a class="u-url" href="/">x</a></div>',
+        '<footer><p><a class="h-card p-name u-url u-uid" href="/">Ada</a></p></footer>',
+    ],
+)
+def test_an_author_who_is_an_address_has_the_name_of_the_card_there(card: str) -> None:
+    entry = (
+        '<article class="h-entry"><a class="u-author" href="/"></a><a class="u-url" href="/1">x</a></article>'
+    )
+    (found,) = read(page(f'<div class="h-feed">{entry}</div>{card}')).entries
+    assert found.authors == ("Ada",)
+
+
+def test_an_author_whose_card_is_elsewhere_stays_an_address() -> None:
+    assert only('<a class="u-author" href="https://b.example/"></a>x').authors == ("https://b.example/",)

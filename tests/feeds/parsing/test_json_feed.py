@@ -117,7 +117,7 @@ def test_a_number_of_a_hundred_thousand_digits_is_an_id_like_any_other() -> None
 
 def test_identity_is_the_id_else_the_link_else_title_and_date() -> None:
     items = [
-        {"id": " a "},
+        {"id": " a ", "title": "twice"},
         {"url": "https://blog.example/b"},
         {"title": "c", "date_published": "2026-05-04"},
         {"title": "c", "date_published": "2026-05-05"},

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from feeds.rules.facts import Adding, Document, Insert, Known, Plan, Seen
+from feeds.parsing.likeness import UNLIKE, Likeness
+from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen
 from feeds.rules.finality import Timing
 from feeds.rules.plan import plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST, Former
@@ -67,14 +68,19 @@ class Rows:
     """What the database would hold. Applying a plan does here what the service does there."""
 
     timing: Timing
-    known: dict[int, Known] = field(default_factory=dict)
+    known: dict[int, KnownItem] = field(default_factory=dict)
     links: dict[int, str] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
     previous: list[str] = field(default_factory=list)
+    published: dict[int, datetime | None] = field(default_factory=dict)
+    likes: dict[int, Likeness] = field(default_factory=dict)
     polled: bool = False
+    read_at: datetime | None = None
     made: int = 0
 
-    def plan(self, document: Document, adding: Adding, moment: datetime, *, partial: bool = False) -> Plan:
+    def plan(
+        self, document: Document, adding: Adding, moment: datetime, *, partial: bool = False
+    ) -> PollPlan:
         done = {row.id for row in self.known.values() if row.state in ("cleared", "excluded")}
         return plan_document(
             document,
@@ -82,7 +88,7 @@ class Rows:
             done=done,
             reposts={self.known[pk].id for pk in self.reposts()},
             formers=[
-                Former(pk, row.id, self.links[pk], pk in self.reposts())
+                Former(pk, row.id, self.links[pk], pk in self.reposts(), self.published[pk], self.likes[pk])
                 for pk, row in self.known.items()
                 if self.links.get(pk)
             ],
@@ -91,19 +97,22 @@ class Rows:
             added_at=ADDED,
             adding=None if self.polled else adding,
             moment=moment,
+            read_at=self.read_at,
             hold_floods=True,
             partial=partial,
         )
 
-    def plan_unchanged(self, moment: datetime) -> Plan:
+    def plan_unchanged(self, moment: datetime) -> PollPlan:
         return plan_unchanged(self.known.values(), timing=self.timing, moment=moment)
 
     def reposts(self) -> set[int]:
         return {pk for pk, why in self.reasons.items() if why == REPOST}
 
-    def apply(self, plan: Plan, document: Document, moment: datetime, *, partial: bool = False) -> None:
+    def apply(self, plan: PollPlan, document: Document, moment: datetime, *, partial: bool = False) -> None:
         for pk, id_ in plan.rekey.items():
             self._rekey(pk, id_)
+            entry = document.entries[id_]
+            self.links[pk], self.published[pk], self.likes[pk] = entry.link, entry.published, entry.like
         for insert in plan.insert:
             self._insert(insert, document, moment)
         for pk, id_ in plan.rewrite.items():
@@ -111,8 +120,10 @@ class Rows:
             self.change(pk, content_hash=document.entries[id_].content_hash, changes=changes)
         for pk, id_ in plan.restart.items():
             hash_ = document.entries[id_].content_hash
-            self.change(pk, content_hash=hash_, first_seen=moment, stable_since=moment)
+            since = self.known[pk].first_seen if pk in plan.flicker else moment
+            self.change(pk, content_hash=hash_, first_seen=since, stable_since=moment)
             self.change(pk, vanished=False, rolled_off=False, final=False, changes=0)
+            self.change(pk, returns=self.known[pk].returns + 1)
         for pks, changed in (
             (plan.unsettle, {"stable_since": moment}),
             (plan.calm, {"changes": 0}),
@@ -129,6 +140,8 @@ class Rows:
             self._delete(pk)
         self._keep_order(plan, document, partial)
         self.polled = True
+        if not partial:
+            self.read_at = moment
 
     def _rekey(self, pk: int, id_: str) -> None:
         (given_way,) = [old for old in self.reposts() if self.known[old].id == id_] or [0]
@@ -137,8 +150,10 @@ class Rows:
         row = self.known[pk]
         self.change(pk, id=id_)
         self.made += 1
-        self.known[self.made] = replace(row, pk=self.made, state="excluded", final=False, held=False)
+        left = KnownItem(self.made, row.id, "excluded", "", row.first_seen, row.stable_since)
+        self.known[self.made] = left
         self.links[self.made], self.reasons[self.made] = self.links[pk], REPOST
+        self.published[self.made], self.likes[self.made] = self.published[pk], self.likes[pk]
 
     def _insert(self, insert: Insert, document: Document, moment: datetime) -> None:
         assert insert.id not in {row.id for row in self.known.values()}, "an id has one row"
@@ -146,14 +161,16 @@ class Rows:
         entry = document.entries.get(insert.id)
         state = "excluded" if insert.excluded else "unassigned"
         hash_ = "" if insert.excluded or entry is None else entry.content_hash
-        self.known[self.made] = Known(
+        self.known[self.made] = KnownItem(
             self.made, insert.id, state, hash_, moment, moment, final=insert.final, held=insert.held
         )
         self.links[self.made] = entry.link if entry else ""
+        self.published[self.made] = entry.published if entry else None
+        self.likes[self.made] = entry.like if entry else UNLIKE
         if insert.excluded:
             self.reasons[self.made] = insert.excluded
 
-    def _keep_order(self, plan: Plan, document: Document, partial: bool) -> None:
+    def _keep_order(self, plan: PollPlan, document: Document, partial: bool) -> None:
         order = document.newest_first()
         if partial:
             brought = {insert.id for insert in plan.insert}.union(plan.restart.values())
@@ -162,7 +179,7 @@ class Rows:
             self.previous = order
 
     def _delete(self, pk: int) -> None:
-        for rows in (self.known, self.links, self.reasons):
+        for rows in (self.known, self.links, self.reasons, self.published, self.likes):
             rows.pop(pk, None)
 
     def change(self, pk: int, **changes: object) -> None:
@@ -172,8 +189,8 @@ class Rows:
         self.change(pk, state="excluded", held=False, final=False, rolled_off=False, content_hash="")
         self.reasons[pk] = reason
 
-    def unassigned(self) -> list[Known]:
+    def unassigned(self) -> list[KnownItem]:
         return [row for row in self.known.values() if row.waits]
 
-    def held(self) -> list[Known]:
+    def held(self) -> list[KnownItem]:
         return [row for row in self.unassigned() if row.held]

@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.facts import Adding, Document, Known, Plan, Seen
-from feeds.rules.finality import Timing
-from feeds.rules.floods import HELD_AT_MOST, is_flood
+from feeds.rules.facts import Adding, Document, KnownItem, PollPlan, Seen
+from feeds.rules.finality import HELD_AT_MOST, Timing, is_flood
 from feeds.rules.plan import BEYOND, plan_document, plan_unchanged
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -27,12 +26,12 @@ def document(count: int, **entries: Seen | None) -> Document:
     return Document(tuple(made), {id_: entry for id_, entry in made.items() if entry is not None})
 
 
-def held(pk: int, **facts: bool) -> Known:
+def held(pk: int, **facts: bool) -> KnownItem:
     long_ago = NOW - timedelta(days=3)
-    return Known(pk, f"held{pk}", "unassigned", "h", long_ago, long_ago, **{"held": True, **facts})
+    return KnownItem(pk, f"held{pk}", "unassigned", "h", long_ago, long_ago, **{"held": True, **facts})
 
 
-def plan(doc: Document, *rows: Known, **given: object) -> Plan:
+def plan(doc: Document, *rows: KnownItem, **given: object) -> PollPlan:
     options: dict[str, object] = {"previous": (), "timing": DEFAULT, "adding": None, "hold_floods": True}
     return plan_document(doc, rows, added_at=ADDED, moment=NOW, **{**options, **given})  # type: ignore[arg-type]
 
@@ -50,13 +49,25 @@ def test_a_flood_is_not_held_at_the_adding_nor_when_the_admin_wants_none_held() 
         assert not result.holds
 
 
-def test_what_is_excluded_is_neither_counted_nor_held() -> None:
+def test_what_is_excluded_counts_as_new_and_is_not_held() -> None:
     old = Seen("h", ADDED - timedelta(days=1))
-    beyond = plan(document(10, old=old, tail=None))
-    assert {insert.held for insert in beyond.insert} == {False}
-    flood = plan(document(11, old=old, tail=None))
+    few = plan(document(8, old=old, tail=None))
+    assert {insert.held for insert in few.insert} == {False}
+    flood = plan(document(9, old=old, tail=None))
     assert {insert.id for insert in flood.insert if not insert.held} == {"old", "tail"}
     assert {insert.excluded for insert in flood.insert if insert.id == "tail"} == {BEYOND}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_a_document_of_which_nothing_was_known_is_held_however_few_posts_it_has(count: int) -> None:
+    result = plan(document(count), done=("x", "y"), previous=("x", "y"))
+    assert [insert.held for insert in result.insert] == [True] * count
+    known = plan(document(count, y=Seen("h")), done=("x", "y"), previous=("x", "y"))
+    assert not any(insert.held for insert in known.insert)
+
+
+def test_the_first_posts_of_a_feed_that_was_empty_are_not_held() -> None:
+    assert not any(insert.held for insert in plan(document(3)).insert)
 
 
 def test_a_pushed_flood_is_held_too() -> None:
@@ -72,7 +83,7 @@ def test_dates_in_the_future_neither_delay_nor_exclude_nor_hold() -> None:
     (insert,) = plan(Document(("a",), {"a": future}), timing=PING).insert
     assert (insert.excluded, insert.held, insert.final) == ("", False, True)
     since = NOW - timedelta(minutes=31)
-    waiting = Known(1, "a", "unassigned", "h", since, since)
+    waiting = KnownItem(1, "a", "unassigned", "h", since, since)
     assert plan(Document(("a",), {"a": future}), waiting, previous=("a",)).finalise == [1]
 
 
@@ -80,13 +91,13 @@ def test_what_is_held_is_confirmed_rewritten_and_withdrawn_but_never_final() -> 
     order = ("held1", "held2", "held3")
     seen = Document(order, {id_: Seen("edited" if id_ == "held2" else "h") for id_ in order})
     result = plan(seen, held(1), held(2), held(3), previous=order)
-    assert result == Plan(rewrite={2: "held2"}, unsettle=[2], confirm=[3, 2, 1])
+    assert result == PollPlan(rewrite={2: "held2"}, unsettle=[2], confirm=[3, 2, 1])
     gone = plan(Document(("held3",), {"held3": Seen("h")}), held(1), held(3), previous=order)
     assert (gone.vanish, gone.finalise, gone.holds) == ([1], [], True)
     rolled = plan(Document(("x",), {"x": Seen("h")}), held(1), previous=("x", "held1"))
     assert (rolled.roll_off, rolled.finalise) == ([1], [])
     same = plan_unchanged([held(1)], timing=DEFAULT, moment=NOW)
-    assert (same, same.holds) == (Plan(confirm=[1]), True)
+    assert (same, same.holds) == (PollPlan(confirm=[1]), True)
 
 
 def test_a_held_post_that_was_withdrawn_and_is_back_is_held_again() -> None:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from feeds.rules.facts import Insert, Known, Plan
-from feeds.rules.finality import Timing
-from feeds.rules.floods import LEFT_WHILE_HELD
-from feeds.rules.forecast import EVENTS, Done, Forecast, forecast
+from feeds.rules.facts import Insert, KnownItem, PollPlan
+from feeds.rules.finality import LEFT_WHILE_HELD, Timing
+from feeds.rules.forecast import EVENTS, Forecast, ForecastStep, forecast
 from feeds.rules.plan import OLDER
 from feeds.rules.reposts import REPOST
 
@@ -17,12 +16,12 @@ EARLIER = NOW - timedelta(minutes=10)
 TIMING = Timing(30, 15, 180)
 
 
-def row(**changes: Any) -> Known:
+def row(**changes: Any) -> KnownItem:
     values = {"pk": 1, "id": "a", "state": "unassigned", "content_hash": "x", "first_seen": EARLIER}
-    return Known(**{**values, "stable_since": EARLIER, **changes})
+    return KnownItem(**{**values, "stable_since": EARLIER, **changes})
 
 
-def of(plan: Plan, *known: Known, done: tuple[Done, ...] = (), id_: str = "a") -> Forecast:
+def of(plan: PollPlan, *known: KnownItem, done: tuple[ForecastStep, ...] = (), id_: str = "a") -> Forecast:
     return forecast(plan, known, done, timing=TIMING, moment=NOW)[id_]
 
 
@@ -37,7 +36,7 @@ def of(plan: Plan, *known: Known, done: tuple[Done, ...] = (), id_: str = "a") -
     ],
 )
 def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -> None:
-    one = of(Plan(insert=[insert]))
+    one = of(PollPlan(insert=[insert]))
     assert (one.event, one.pk) == (event, None)
     assert one.fate.startswith(fate)
     assert one.settles == (None if settles is None else NOW + timedelta(minutes=settles))
@@ -46,28 +45,28 @@ def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -
 @pytest.mark.parametrize(
     ("plan", "changes", "event", "fate", "settles"),
     [
-        (Plan(confirm=[1]), {}, "unchanged", "Waiting: it settles in 21 minutes", 21),
-        (Plan(rewrite={1: "a"}, unsettle=[1]), {}, "changed", "Waiting: it settles in 21 minutes", 21),
+        (PollPlan(confirm=[1]), {}, "unchanged", "Waiting: it settles in 21 minutes", 21),
+        (PollPlan(rewrite={1: "a"}, unsettle=[1]), {}, "changed", "Waiting: it settles in 21 minutes", 21),
         (
-            Plan(rewrite={1: "a"}, unsettle=[1]),
+            PollPlan(rewrite={1: "a"}, unsettle=[1]),
             {"first_seen": NOW - timedelta(hours=1)},
             "changed",
             "Waiting: it settles in 16 minutes",
             16,
         ),
-        (Plan(rewrite={1: "a"}, finalise=[1]), {}, "settles, changed", "Settled", None),
-        (Plan(finalise=[1]), {}, "settles", "Settled", None),
-        (Plan(vanish=[1]), {}, "withdrawn", "Not sent: it was withdrawn", None),
-        (Plan(vanish=[1]), {"final": True}, "withdrawn", "Not sent: it was withdrawn", None),
-        (Plan(restart={1: "a"}), {"vanished": True}, "back", "Waiting: it settles in 31 minutes", 31),
-        (Plan(roll_off=[1], confirm=[1]), {}, "rolled off", "Waiting: it settles in 21 minutes", 21),
-        (Plan(drop=[1]), {"held": True}, "dropped", "Not sent: it left the feed while it was held", None),
-        (Plan(confirm=[1]), {"held": True}, "unchanged", "Held for you", None),
-        (Plan(rewrite={1: "a"}), {"state": "assigned"}, "changed", "Settled, and in a collection", None),
+        (PollPlan(rewrite={1: "a"}, finalise=[1]), {}, "settles, changed", "Settled", None),
+        (PollPlan(finalise=[1]), {}, "settles", "Settled", None),
+        (PollPlan(vanish=[1]), {}, "withdrawn", "Not sent: it was withdrawn", None),
+        (PollPlan(vanish=[1]), {"final": True}, "withdrawn", "Not sent: it was withdrawn", None),
+        (PollPlan(restart={1: "a"}), {"vanished": True}, "back", "Waiting: it settles in 31 minutes", 31),
+        (PollPlan(roll_off=[1], confirm=[1]), {}, "rolled off", "Waiting: it settles in 21 minutes", 21),
+        (PollPlan(drop=[1]), {"held": True}, "dropped", "Not sent: it left the feed while it was held", None),
+        (PollPlan(confirm=[1]), {"held": True}, "unchanged", "Held for you", None),
+        (PollPlan(rewrite={1: "a"}), {"state": "assigned"}, "changed", "Settled, and in a collection", None),
     ],
 )
 def test_items_that_are_known(
-    plan: Plan, changes: dict[str, Any], event: str, fate: str, settles: int | None
+    plan: PollPlan, changes: dict[str, Any], event: str, fate: str, settles: int | None
 ) -> None:
     one = of(plan, row(**changes))
     assert (one.event, one.pk) == (event, 1)
@@ -76,31 +75,34 @@ def test_items_that_are_known(
 
 
 def test_an_item_that_left_at_the_old_end_says_so_until_it_is_back() -> None:
-    assert "left the feed at its old end" in of(Plan(roll_off=[1]), row()).fate
-    assert "left the feed at its old end" in of(Plan(confirm=[1]), row(rolled_off=True)).fate
-    assert "old end" not in of(Plan(roll_back=[1], confirm=[1]), row(rolled_off=True)).fate
+    assert "left the feed at its old end" in of(PollPlan(roll_off=[1]), row()).fate
+    assert "left the feed at its old end" in of(PollPlan(confirm=[1]), row(rolled_off=True)).fate
+    assert "old end" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off=True)).fate
 
 
 def test_a_renamed_item_is_found_under_its_new_id() -> None:
-    one = of(Plan(rekey={1: "b"}, confirm=[1]), row(), id_="b")
+    one = of(PollPlan(rekey={1: "b"}, confirm=[1]), row(), id_="b")
     assert (one.event, one.pk) == ("renamed", 1)
-    assert "a" not in forecast(Plan(rekey={1: "b"}), [row()], (), timing=TIMING, moment=NOW)
+    assert "a" not in forecast(PollPlan(rekey={1: "b"}), [row()], (), timing=TIMING, moment=NOW)
 
 
 @pytest.mark.parametrize(
     ("state", "reason", "fate"),
-    [("cleared", "", "Done"), ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while it was held")],
+    [
+        ("cleared", "", "Done"),
+        ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while it was held"),
+    ],
 )
 def test_what_is_done_stays_as_it_is(state: str, reason: str, fate: str) -> None:
-    one = of(Plan(), done=(Done(7, "a", state, reason, EARLIER, EARLIER),))
+    one = of(PollPlan(), done=(ForecastStep(7, "a", state, reason, EARLIER, EARLIER),))
     assert (one.event, one.pk, one.is_quiet) == ("unchanged", 7, True)
     assert one.fate.startswith(fate)
 
 
 def test_items_of_a_feed_that_is_not_read_say_so() -> None:
-    found = forecast(Plan(confirm=[1]), [row()], (), timing=TIMING, moment=NOW, watched=False)
+    found = forecast(PollPlan(confirm=[1]), [row()], (), timing=TIMING, moment=NOW, watched=False)
     assert "not read at the moment" in found["a"].fate
 
 
 def test_every_event_has_a_reason() -> None:
-    assert all(of(Plan(insert=[Insert("a")])).why and text.endswith(".") for text in EVENTS.values())
+    assert all(of(PollPlan(insert=[Insert("a")])).why and text.endswith(".") for text in EVENTS.values())

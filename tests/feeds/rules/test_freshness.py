@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.rules.freshness import LONGEST, fresh_for
+from feeds.rules.pace import LONGEST, fresh_for
 
 NOW = datetime(2026, 5, 4, 10, 30, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.rules.interval import AT_MOST_EVERY, Pacing, Signs, next_poll
+from feeds.rules.pace import AT_MOST_EVERY, Pacing, Signs, next_poll
 
 NOW = datetime(2026, 5, 4, 10, 30, tzinfo=UTC)  # a Monday
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

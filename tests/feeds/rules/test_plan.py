@@ -3,7 +3,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from feeds.rules.finality import Timing
-from feeds.rules.plan import BEYOND, OLDER, THERE_BEFORE, Adding, Document, Known, Plan, Seen, plan_document
+from feeds.rules.plan import (
+    BEYOND,
+    OLDER,
+    THERE_BEFORE,
+    Adding,
+    Document,
+    KnownItem,
+    PollPlan,
+    Seen,
+    plan_document,
+)
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADDED = NOW - timedelta(days=1)
@@ -27,24 +37,24 @@ def known(
     content_hash: str = "h",
     vanished: bool = False,
     rolled_off: bool = False,
-) -> Known:
+) -> KnownItem:
     since = NOW - timedelta(minutes=seen)
-    return Known(pk, id_, state, content_hash, since, since, vanished=vanished, rolled_off=rolled_off)
+    return KnownItem(pk, id_, state, content_hash, since, since, vanished=vanished, rolled_off=rolled_off)
 
 
 def plan(
     doc: Document,
-    *rows: Known,
+    *rows: KnownItem,
     previous: tuple[str, ...] = (),
     timing: Timing = DEFAULT,
     adding: Adding | None = None,
-) -> Plan:
+) -> PollPlan:
     return plan_document(
         doc, rows, previous=previous, timing=timing, added_at=ADDED, adding=adding, moment=NOW
     )
 
 
-def excluded(result: Plan) -> dict[str, str]:
+def excluded(result: PollPlan) -> dict[str, str]:
     return {insert.id: insert.excluded for insert in result.insert}
 
 
@@ -117,12 +127,12 @@ def test_an_edit_past_the_longest_delay_is_taken_and_final() -> None:
 
 def test_an_assigned_item_takes_edits_and_nothing_else() -> None:
     result = plan(document("a", hashes={"a": "edited"}), known("a", "assigned"))
-    assert result == Plan(rewrite={1: "a"})
+    assert result == PollPlan(rewrite={1: "a"})
 
 
 @pytest.mark.parametrize("state", ["cleared", "excluded"])
 def test_what_was_sent_or_excluded_is_ignored_for_ever(state: str) -> None:
-    assert plan(document("a", hashes={"a": "edited"}), known("a", state)) == Plan()
+    assert plan(document("a", hashes={"a": "edited"}), known("a", state)) == PollPlan()
 
 
 def test_a_missing_item_is_withdrawn_while_an_older_entry_is_still_there() -> None:
@@ -163,4 +173,4 @@ def test_in_a_feed_that_appends_the_old_end_is_the_top() -> None:
 
 
 def test_replaying_a_document_changes_nothing_but_the_check() -> None:
-    assert plan(document("a"), known("a", seen=0)) == Plan(confirm=[1])
+    assert plan(document("a"), known("a", seen=0)) == PollPlan(confirm=[1])

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.facts import Adding, Document, Insert, Known, Plan, Seen
+from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen
 from feeds.rules.finality import Timing
 from feeds.rules.plan import OLDER, plan_document
 from feeds.rules.reposts import KEPT_FOR_A_LINK, REPOST, Former
@@ -20,9 +20,9 @@ def document(**links: str) -> Document:
 
 def known(
     id_: str, state: str = "unassigned", *, pk: int = 1, content_hash: str = "h", **facts: bool
-) -> Known:
+) -> KnownItem:
     since = NOW - timedelta(minutes=20)
-    return Known(pk, id_, state, content_hash, since, since, **facts)
+    return KnownItem(pk, id_, state, content_hash, since, since, **facts)
 
 
 def former(id_: str, link: str = "L", *, pk: int = 1, repost: bool = False) -> Former:
@@ -31,14 +31,14 @@ def former(id_: str, link: str = "L", *, pk: int = 1, repost: bool = False) -> F
 
 def plan(
     doc: Document,
-    *rows: Known,
+    *rows: KnownItem,
     previous: tuple[str, ...] = ("old", "other"),
     formers: tuple[Former, ...] = (former("old"),),
     done: tuple[str, ...] = ("other",),
     reposts: tuple[str, ...] = (),
     adding: Adding | None = None,
     partial: bool = False,
-) -> Plan:
+) -> PollPlan:
     return plan_document(
         doc,
         rows,
@@ -59,21 +59,21 @@ NEW_ID = document(new="L", other="M")
 
 
 def test_a_post_that_was_done_and_has_a_new_id_is_excluded() -> None:
-    assert plan(NEW_ID, done=("old", "other")) == Plan(insert=[Insert("new", excluded=REPOST)])
+    assert plan(NEW_ID, done=("old", "other")) == PollPlan(insert=[Insert("new", excluded=REPOST)])
 
 
 def test_a_post_in_a_collection_keeps_its_old_id_and_the_new_one_is_excluded() -> None:
     result = plan(NEW_ID, known("old", "assigned"))
-    assert result == Plan(insert=[Insert("new", excluded=REPOST)])
+    assert result == PollPlan(insert=[Insert("new", excluded=REPOST)])
 
 
 def test_a_post_that_waits_takes_over_the_new_id_and_goes_on_waiting() -> None:
-    assert plan(NEW_ID, known("old")) == Plan(rekey={1: "new"}, confirm=[1])
+    assert plan(NEW_ID, known("old")) == PollPlan(rekey={1: "new"}, confirm=[1])
 
 
 def test_a_post_that_takes_over_a_new_id_takes_its_text_too() -> None:
     result = plan(NEW_ID, known("old", content_hash="before"))
-    assert result == Plan(rekey={1: "new"}, rewrite={1: "new"}, unsettle=[1], confirm=[1])
+    assert result == PollPlan(rekey={1: "new"}, rewrite={1: "new"}, unsettle=[1], confirm=[1])
 
 
 def test_a_held_post_under_a_new_id_stays_held() -> None:
@@ -140,7 +140,7 @@ def test_a_post_that_takes_its_earlier_id_again_has_it_back() -> None:
     result = plan(
         NEW_ID, known("old"), reposts=("new",), formers=(former("old"), former("new", pk=2, repost=True))
     )
-    assert result == Plan(rekey={1: "new"}, confirm=[1])
+    assert result == PollPlan(rekey={1: "new"}, confirm=[1])
 
 
 def test_a_withdrawn_post_that_comes_back_under_an_earlier_id_is_new_again() -> None:
@@ -151,7 +151,7 @@ def test_a_withdrawn_post_that_comes_back_under_an_earlier_id_is_new_again() -> 
         reposts=("new",),
         formers=(former("old"), former("new", pk=2, repost=True)),
     )
-    assert result == Plan(rekey={1: "new"}, restart={1: "new"})
+    assert result == PollPlan(rekey={1: "new"}, restart={1: "new"})
 
 
 def test_a_post_that_was_done_and_takes_an_earlier_id_again_stays_done() -> None:
@@ -161,17 +161,17 @@ def test_a_post_that_was_done_and_takes_an_earlier_id_again_stays_done() -> None
         reposts=("new",),
         formers=(former("old"), former("new", pk=2, repost=True)),
     )
-    assert result == Plan()
+    assert result == PollPlan()
 
 
 def test_in_a_push_what_may_be_a_repost_is_left_to_the_next_reading() -> None:
     result = plan(document(new="L"), known("old"), partial=True)
-    assert (result, result.deferred) == (Plan(), ("new",))
+    assert (result, result.deferred) == (PollPlan(), ("new",))
 
 
 def test_a_push_says_nothing_of_what_it_does_not_hold() -> None:
     result = plan(document(brand="B"), known("old"), previous=("old", "other"), partial=True)
-    assert result == Plan(insert=[Insert("brand")])
+    assert result == PollPlan(insert=[Insert("brand")])
 
 
 def test_of_a_feed_that_makes_up_ids_only_the_latest_reposts_are_kept() -> None:

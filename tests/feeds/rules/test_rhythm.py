@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.facts import Document, Known, Plan, Seen
+from feeds.rules.facts import Document, KnownItem, PollPlan, Seen
 from feeds.rules.finality import Timing
 from feeds.rules.plan import plan_document
 from feeds.rules.rhythm import LONGEST, restless_after, rhythm_minutes
@@ -45,7 +45,7 @@ def test_restless_readings_are_counted_in_a_row() -> None:
     assert [restless_after(2, restless) for restless in (True, False, None)] == [3, 0, 2]
 
 
-def read(hashes: dict[str, str], *rows: Known, partial: bool = False) -> Plan:
+def read(hashes: dict[str, str], *rows: KnownItem, partial: bool = False) -> PollPlan:
     return plan_document(
         Document(tuple(hashes), {id_: Seen(hash_) for id_, hash_ in hashes.items()}),
         rows,
@@ -58,8 +58,8 @@ def read(hashes: dict[str, str], *rows: Known, partial: bool = False) -> Plan:
     )
 
 
-def known(pk: int, id_: str, state: str = "unassigned", changes: int = 0) -> Known:
-    return Known(pk, id_, state, "h", NOW, NOW, changes=changes)
+def known(pk: int, id_: str, state: str = "unassigned", changes: int = 0) -> KnownItem:
+    return KnownItem(pk, id_, state, "h", NOW, NOW, changes=changes)
 
 
 def test_a_reading_is_restless_when_all_that_may_change_had_changed() -> None:

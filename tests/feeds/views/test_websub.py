@@ -2,20 +2,21 @@
 
 import io
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.management import call_command
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from common.clock import utcnow
-from feeds.models import Feed, HubSubscription
-from feeds.services import pushing
-from feeds.services.polling import PollResult
-from feeds.services.pushing import settle_debts
+from feeds.hubs import pushes
+from feeds.hubs.maintain import retry_missed_pushes
+from feeds.hubs.pushes import LOST, read_pushes
+from feeds.models import Feed, HubSubscription, Push
+from feeds.polling.poll import PollResult
 from feeds.views.websub import read_body, websub
 from tests.factories import FeedFactory
 from tests.servers.hub import CHALLENGE, signature
@@ -25,7 +26,6 @@ TOPIC = "https://blog.example/topic.xml?a=b&c"
 TOKEN = "T" * 43
 SECRET = "a secret"
 BODY = b"<rss>raw \xff bytes</rss>"
-Push = Callable[..., Any]
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def row() -> HubSubscription:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What reaches the polling service, which answers that all is well."""
+    """What a worker hands to the polling service, which answers that all is well."""
     every: list[dict[str, Any]] = []
 
     def push_feed(**given: Any) -> PollResult:
         every.append(given)
         return PollResult(given["feed_id"], ok=True, new=1)
 
-    monkeypatch.setattr(pushing, "push_feed", push_feed)
+    monkeypatch.setattr(pushes, "push_feed", push_feed)
     return every
 
 
@@ -137,12 +137,14 @@ class TestPush:
         self, client: Client, row: HubSubscription, taken: list[dict[str, Any]], method: str
     ) -> None:
         assert push(client, signed=signature(BODY, SECRET, method)).status_code == 202
+        assert taken == [], "the web process reads no push"
+        assert read_pushes() == 1
         (given,) = taken
         assert (given["feed_id"], given["body"]) == (row.feed_id, BODY)
         assert given["headers"] == {"content-type": "application/atom+xml; charset=utf-8"}
-        assert abs(given["now"] - utcnow()) < timedelta(seconds=10)
+        assert abs(given["moment"] - utcnow()) < timedelta(seconds=10)
         row.refresh_from_db()
-        assert row.last_push_at == given["now"]
+        assert row.last_push_at == given["moment"]
 
     def test_no_cookie_and_no_csrf_token_are_needed_or_set(
         self, row: HubSubscription, taken: list[dict[str, Any]]
@@ -160,6 +162,7 @@ class TestPush:
     ) -> None:
         right, wrong = push(client, b"other"), push(client, signed=signed)
         assert (wrong.status_code, wrong.content) == (right.status_code, right.content)
+        read_pushes()
         assert [given["body"] for given in taken] == [b"other"]
         row.refresh_from_db()
         assert row.refused == 1
@@ -176,11 +179,13 @@ class TestPush:
         self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
     ) -> None:
         push(client)
+        read_pushes()
         push(client, b"another")
         row.refresh_from_db()
         before = row.last_push_at
         assert push(client).status_code == 202
-        assert len(taken) == 2
+        read_pushes()
+        assert [given["body"] for given in taken] == [BODY, b"another"]
         row.refresh_from_db()
         assert row.last_push_at == before
 
@@ -202,14 +207,14 @@ class TestPush:
         Feed.objects.all().delete()
         HubSubscription.objects.update(state="active")
         assert push(client).status_code == 410
-        assert taken == []
+        assert not Push.objects.exists()
 
     def test_five_megabytes_are_taken_and_not_one_byte_more(
         self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
     ) -> None:
         assert push(client, b"x" * 5_000_000).status_code == 202
         assert push(client, b"x" * 5_000_001).status_code == 413
-        assert len(taken) == 1
+        assert len(bytes(Push.objects.get().body)) == 5_000_000
 
     def test_a_secret_that_cannot_be_read_any_more_signs_nothing(
         self, client: Client, row: HubSubscription, taken: list[dict[str, Any]], settings: Any
@@ -217,7 +222,7 @@ class TestPush:
         settings.SECRET_KEY = "x" * 50
         assert push(client).status_code == 202
         assert push(client, signed=signature(BODY, "")).status_code == 202
-        assert taken == []
+        assert not Push.objects.exists()
 
     def test_the_key_stays_out_of_the_log(
         self, client: Client, row: HubSubscription, caplog: pytest.LogCaptureFixture
@@ -246,10 +251,12 @@ class TestDebts:
                 raise answer
             return answer  # type: ignore[no-any-return]
 
-        monkeypatch.setattr(pushing, "push_feed", push_feed)
-        assert not self.due()
+        monkeypatch.setattr(pushes, "push_feed", push_feed)
         assert push(client).status_code == 202
+        assert not self.due()
+        assert read_pushes() == 1
         assert self.due()
+        assert not Push.objects.exists()
         row.refresh_from_db()
         assert row.owed_at == row.last_push_at is not None
 
@@ -257,21 +264,88 @@ class TestDebts:
         self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
     ) -> None:
         push(client, b" ")
-        assert taken == []
         assert self.due()
+        assert read_pushes() == 0
 
     def test_a_poll_that_began_before_the_push_does_not_pay(self, row: HubSubscription) -> None:
         now = utcnow()
         HubSubscription.objects.update(owed_at=now, state="active")
         later = now + timedelta(minutes=10)
         Feed.objects.update(fetched_through=now - timedelta(seconds=1), next_poll_at=later)
-        settle_debts(now)
+        retry_missed_pushes(now)
         row.refresh_from_db()
         assert (self.due(), row.owed_at) == (True, now)
         Feed.objects.update(fetched_through=now + timedelta(seconds=1), next_poll_at=later)
-        settle_debts(now)
+        retry_missed_pushes(now)
         row.refresh_from_db()
         assert (self.due(), row.owed_at) == (False, None)
+
+
+class TestWaiting:
+    """What was pushed waits for a worker, however long, and takes no more than one document's room."""
+
+    def test_of_several_the_newest_is_kept_and_the_others_are_owed(
+        self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
+    ) -> None:
+        for body in (b"one", b"two", b"three"):
+            assert push(client, body).status_code == 202
+        assert Feed.objects.due(utcnow()).exists()
+        row.refresh_from_db()
+        assert row.owed_at == row.last_push_at
+        read_pushes()
+        assert [given["body"] for given in taken] == [b"three"]
+        assert not Push.objects.exists()
+
+    def test_it_is_taken_as_of_when_it_arrived_after_workers_were_away_for_hours(
+        self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
+    ) -> None:
+        push(client)
+        arrived = Push.objects.get().arrived_at
+        later = utcnow() + timedelta(hours=5)
+        read_pushes(clock=lambda: later)
+        assert [(given["moment"], given["now"]) for given in taken] == [(arrived, later)]
+
+    def test_what_was_read_in_full_since_then_needs_no_push(
+        self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
+    ) -> None:
+        push(client)
+        Feed.objects.update(fetched_through=Push.objects.get().arrived_at)
+        assert read_pushes() == 1
+        assert (taken, Push.objects.count()) == ([], 0)
+        row.refresh_from_db()
+        assert row.owed_at is None
+
+    def test_one_that_killed_a_worker_is_not_begun_again_but_owed(
+        self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
+    ) -> None:
+        push(client)
+        Push.objects.update(began_at=utcnow())
+        assert read_pushes() == 0, "it may be at it still"
+        later = utcnow() + LOST + timedelta(seconds=1)
+        assert read_pushes(clock=lambda: later) == 1
+        assert taken == []
+        row.refresh_from_db()
+        assert (row.owed_at, Push.objects.count()) == (row.last_push_at, 0)
+
+    def test_one_that_comes_while_its_forerunner_is_read_stays(
+        self, client: Client, row: HubSubscription, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def push_feed(**given: Any) -> PollResult:
+            push(client, b"meanwhile")
+            return PollResult(given["feed_id"], ok=True, new=1)
+
+        monkeypatch.setattr(pushes, "push_feed", push_feed)
+        push(client)
+        assert read_pushes() == 1
+        left = Push.objects.get()
+        assert (bytes(left.body), left.began_at) == (b"meanwhile", None)
+
+    def test_the_command_that_reads_feeds_reads_pushes_first(
+        self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
+    ) -> None:
+        push(client)
+        call_command("poll", stdout=io.StringIO())
+        assert [given["body"] for given in taken] == [BODY]
 
 
 class TestBody:

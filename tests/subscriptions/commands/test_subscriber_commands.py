@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from django.core import mail
 
-from common import kinds
+from common.ports import channels
 from subscriptions.management.options import destination
 from subscriptions.models import Notice, Subscription
 from tests.console import json_of, printed, refused
@@ -18,6 +18,20 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
+
+
+def test_a_list_that_may_name_blocked_people_is_taken_once_its_columns_are_explained(tmp_path: Path) -> None:
+    name, file = SubscribableFactory().name, tmp_path / "list.csv"
+    file.write_text("email,opt out\na@example.org,1\nb@example.org,0\n")
+    said = refused("import_subscribers", name, str(file))
+    assert said.endswith("For example: --column 'opt out=suppressed'")
+    assert "HEADING=MEANING" in refused("import_subscribers", name, str(file), "--column", "opt out")
+    assert "no column “x”" in refused("import_subscribers", name, str(file), "--column", "x=ignore")
+    printed(
+        "import_subscribers", name, str(file), "--column", "opt out=unsubscribed", "--status", "confirmed"
+    )
+    found = dict(Subscription.objects.values_list("destination__core", "status"))
+    assert found == {"a@example.org": "unsubscribed", "b@example.org": "confirmed"}
 
 
 def test_subscribe_confirms_by_the_admins_word() -> None:
@@ -161,4 +175,4 @@ def test_a_secret_may_be_piped_in_instead_of_standing_in_the_list_of_processes(
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("hush\n"))
     options = {"account": "bot", "instance_url": "https://social.example", "access_token": "-"}
-    assert destination(options, kinds.get("mastodon"))["access_token"] == "hush"
+    assert destination(options, channels.get("mastodon"))["access_token"] == "hush"

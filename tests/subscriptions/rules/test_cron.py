@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.cron import check_cron
 from subscriptions.rules.periods import Period, next_ends, period_for
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import Schedule, check_cron
 
 NEW_YORK = ZoneInfo("America/New_York")
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.growth import Stretch, by_day, by_week, first_monday, totals
+from subscriptions.rules.growth import GrowthStretch, by_day, by_week, first_monday, totals
 
 TODAYS = st.dates(min_value=date(2001, 1, 1), max_value=date(2100, 1, 1))
 
@@ -24,5 +24,5 @@ def test_every_day_of_the_year_is_in_one_week(today: date, backs: list[int]) -> 
 @given(TODAYS)
 def test_days_without_anything_are_there_too(today: date) -> None:
     days = by_day({"new": {today: 3}}, today=today, count=84)
-    assert (len(days), days[-1]) == (84, Stretch(today, new=3))
-    assert days[0] == Stretch(today - timedelta(days=83))
+    assert (len(days), days[-1]) == (84, GrowthStretch(today, new=3))
+    assert days[0] == GrowthStretch(today - timedelta(days=83))

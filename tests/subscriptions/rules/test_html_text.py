@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.html import clean
-from subscriptions.rules.html_text import changed, visible
+from common.html.clean import clean
+from subscriptions.rules.post_rules import changed, visible
 
 BASE = "https://blog.example/"
 TEXTS = st.text(alphabet=st.sampled_from("ab <>&\"'=é\n"), max_size=12)

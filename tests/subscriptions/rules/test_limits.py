@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.limits import (
     PERIODS,
+    PREFIXES,
+    UNREADABLE,
     USUAL,
     Limit,
+    counted_as,
     counts_from,
     is_over,
-    network_of,
+    networks_of,
     parse_limits,
     slice_of,
 )
@@ -72,25 +75,58 @@ def test_after_a_period_and_a_slice_nothing_counts_any_more(limit: Limit, moment
     ("ip", "network"),
     [
         ("203.0.113.7", "203.0.113.7"),
+        ("203.0.113.7:4711", "203.0.113.7"),
         ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("2002:cb00:7107::1", "203.0.113.7"),
+        ("64:ff9b::203.0.113.7", "203.0.113.7"),
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
-        ("", ""),
-        ("unix:", ""),
-        ("203.0.113.7, 10.0.0.1", ""),
+        ("", UNREADABLE),
+        ("unix:", UNREADABLE),
+        ("unknown", UNREADABLE),
+        ("203.0.113.7, 10.0.0.1", UNREADABLE),
     ],
 )
 def test_a_reader_is_one_ipv4_address_or_one_ipv6_network(ip: str, network: str) -> None:
-    assert network_of(ip) == network
+    assert next(iter(networks_of(ip))) == network
+
+
+def test_whoever_has_a_56_or_a_48_is_one_reader_a_few_times_over() -> None:
+    assert networks_of("2001:db8:1:2ff:3::6") == {
+        "2001:db8:1:2ff::/64": 1,
+        "2001:db8:1:200::/56": 2,
+        "2001:db8:1::/48": 4,
+    }
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
 def test_no_address_of_a_64_counts_apart(number: int, other: int) -> None:
-    first, second = IPv6Address(number), IPv6Address(number >> 64 << 64 | other)
-    if not first.ipv4_mapped and not second.ipv4_mapped:
-        assert network_of(str(first)) == network_of(str(second))
+    first, second = (
+        networks_of(str(IPv6Address(number))),
+        networks_of(str(IPv6Address(number >> 64 << 64 | other))),
+    )
+    if len(first) == len(second) == len(PREFIXES):
+        assert first == second
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_network_or_none(text: str) -> None:
-    assert isinstance(network_of(text), str)
+def test_any_text_is_somebody(text: str) -> None:
+    assert networks_of(text)
+
+
+@pytest.mark.parametrize(
+    "core",
+    ["ada@gmail.com", "a.d.a@gmail.com", "ada+x@gmail.com", "A.da+x+y@GoogleMail.com", "ada.@gmail.com"],
+)
+def test_the_spellings_of_one_mailbox_count_together(core: str) -> None:
+    assert counted_as(core) == "ada@gmail.com"
+
+
+def test_different_people_count_apart() -> None:
+    assert (
+        len(
+            {counted_as(core) for core in ("ada@a.example", "ada@b.example", "bob@a.example", "+x@a.example")}
+        )
+        == 4
+    )

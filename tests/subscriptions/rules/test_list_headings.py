@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.list_headings import COLUMNS, STATUSES, NoList, heading
+from subscriptions.rules.list_headings import COLUMNS, NoList, heading
+from subscriptions.rules.list_programs import STATUSES
 
 MAILCHIMP = (
     "Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,LATITUDE,"
@@ -28,11 +29,15 @@ def row(head: str, line: str) -> dict[str, str]:
         ("Buttondown", "id,creation_date,email_address,notes,metadata,tags,referrer_url,type"),
         ("beehiiv", "email,First Name,Last Name,status,tier,created_at,stripe_customer_id"),
         ("listmonk", "uuid,email,name,attributes,status,created_at,updated_at"),
+        ("Brevo", "EMAIL,LASTNAME,FIRSTNAME,SMS,EMAIL_BLACKLISTED,SMS_BLACKLISTED,ADDED_TIME"),
+        ("phpList", "id,Email,Is this subscriber confirmed,Is this subscriber blacklisted,Entered"),
+        ("MailerLite", "Subscriber,Name,Last name,Subscribed,Groups"),
+        ("FeedBurner", "Email,Subscribed,Status"),
         ("", "email,name,status,added"),
     ],
 )
 def test_exports_of_other_programs_are_known_by_their_headings(program: str, head: str) -> None:
-    assert heading(head.split(",")).program == program
+    assert heading(head.split(",")).program.name == program
 
 
 def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
@@ -62,7 +67,27 @@ def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
         ("email_address,type,creation_date,metadata", "a@example.org,regular,,", "confirmed"),
         ("email_address,type,creation_date,metadata", "a@example.org,unactivated,,", "unconfirmed"),
         ("email,status,tier,created_at", "a@example.org,pending,free,", "unconfirmed"),
-        ("email,status,tier,created_at", "a@example.org,inactive,free,", "unsubscribed"),
+        ("email,status,tier,created_at", "a@example.org,validating,free,", "unconfirmed"),
+        # It may have left this very list: what the person says of the file counts.
+        ("uuid,email,attributes,status", ",a@example.org,{},enabled", ""),
+        ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,No,01-02-2024", "confirmed"),
+        ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,Yes,01-02-2024", "unsubscribed"),
+        ("Email,Is this subscriber confirmed,blacklisted", "a@example.org,1,0", "confirmed"),
+        ("Email,Is this subscriber confirmed,blacklisted", "a@example.org,0,0", "unconfirmed"),
+        ("Email,Is this subscriber confirmed,blacklisted", "a@example.org,1,1", "suppressed"),
+        ("Email,Is this subscriber confirmed,Is this account disabled?", "a@example.org,1,1", "unsubscribed"),
+        (
+            "email,subscribed_to_emails,created_at,deleted_at",
+            "a@example.org,true,,2024-01-01",
+            "unsubscribed",
+        ),
+        ("Email,Subscribed,Status", "a@example.org,3/4/2012,Pending Verification", "unconfirmed"),
+        (
+            "email,type,creation_date,metadata,unsubscription_date",
+            "a@e.org,regular,,,2024-01-01",
+            "confirmed",
+        ),
+        ("email,status,tier,created_at", "a@example.org,inactive,free,", "unconfirmed"),
         ("uuid,email,attributes,status", ",a@example.org,{},blocklisted", "suppressed"),
         ("email,confirmed", "a@example.org,2024-01-01", "confirmed"),
         ("email,left,confirmed", "a@example.org,2024-01-02,2024-01-01", "unsubscribed"),
@@ -91,3 +116,74 @@ def test_our_own_columns_are_found_in_any_order(names: list[str], data: Any) -> 
     cells = {name: f"text of {name}" for name in names} | {"status": data.draw(st.sampled_from(STATUSES))}
     read = heading([name.upper() for name in names]).row([cells[name] for name in names])
     assert {name: read[name] for name in names} == cells
+
+
+BLOCKED = [
+    "blacklisted",
+    "Blocklist",
+    "is_blocked",
+    "Unsubscribed?",
+    "unsub",
+    "Bounces",
+    "bounced_at",
+    "deleted",
+    "date deleted",
+    "Suppression",
+    "complained",
+    "opt-out",
+    "Opted out",
+    "Do not mail",
+    "spam_reports",
+    "disabled",
+    "banned",
+    "abgemeldet am",
+    "désabonné",
+]
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_a_column_that_may_name_blocked_people_is_asked_about(name: str) -> None:
+    assert heading(["email", name, "city"]).questions == (name,)
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+@pytest.mark.parametrize("meaning", ["suppressed", "unsubscribed"])
+def test_what_a_person_says_of_it_holds_for_every_line(name: str, meaning: str) -> None:
+    known = heading(["email", "status", name], {name: meaning})
+    assert known.questions == ()
+    for filled in ("1", "yes", "x", "2024-01-01 10:00:00", "true", "hard"):
+        assert known.row(["a@example.org", "confirmed", filled])["status"] == meaning
+    for empty in ("", "0", "no", "False", "0000-00-00 00:00:00", "NULL", "never", "-"):
+        assert known.row(["a@example.org", "confirmed", empty])["status"] == "confirmed"
+    assert heading(["email", name], {name: "ignore"}).row(["a@example.org", "1"])["status"] == ""
+
+
+def test_who_is_suppressed_by_one_column_and_left_by_another_is_suppressed() -> None:
+    meanings = {"bounced": "suppressed", "unsub": "unsubscribed"}
+    for names in (["email", "bounced", "unsub"], ["email", "unsub", "bounced"]):
+        assert heading(names, meanings).row(["a@example.org", "1", "1"])["status"] == "suppressed"
+
+
+def test_columns_of_known_programs_need_no_question() -> None:
+    for names in (
+        f"{MAILCHIMP},UNSUB_TIME,UNSUB_CAMPAIGN_TITLE,UNSUB_CAMPAIGN_ID,UNSUB_REASON,UNSUB_REASON_OTHER,LEID",
+        f"{MAILCHIMP},CLEAN_TIME,CLEAN_CAMPAIGN_TITLE,CLEAN_CAMPAIGN_ID,LEID",
+        "EMAIL,EMAIL_BLACKLISTED,SMS_BLACKLISTED,ADDED_TIME",
+        "id,email_address,creation_date,metadata,type,unsubscription_date,unsubscription_reason,"
+        "undeliverability_date,undeliverability_reason",
+        "id,Email,Is this subscriber confirmed,blacklisted,Number of bounces,Is this account disabled?",
+        ",".join(COLUMNS),
+    ):
+        assert heading(names.split(",")).questions == ()
+
+
+def test_a_meaning_takes_a_column_from_what_it_would_have_been() -> None:
+    known = heading(["mail", "e-mail", "when"], {"e-mail": "email", "when": "added", "mail": "ignore"})
+    assert known.row(["note", "a@example.org", "2024-01-01"]) == {
+        "email": "a@example.org",
+        "added": "2024-01-01",
+        "name": "",
+        "status": "",
+    }
+    with pytest.raises(NoList, match="no column “shoe size”"):
+        heading(["email"], {"shoe size": "ignore"})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from subscriptions.rules.list_rows import (
     LONGEST_CELL,
     Change,
-    Known,
+    KnownSubscriber,
     ListRow,
     RefusedLine,
     after,
@@ -22,11 +22,13 @@ NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 names = st.sampled_from(["", "Ada", "Grace"])
 rows = st.builds(ListRow, st.just("a@example.org"), names, st.sampled_from(STATUSES), names)
-knowns = st.builds(Known, st.sampled_from(["", *STATUSES[:3]]), names, names, st.booleans())
+knowns = st.builds(KnownSubscriber, st.sampled_from(["", *STATUSES[:3]]), names, names, st.booleans())
 
 
 @given(knowns, st.lists(rows, max_size=6))
-def test_no_list_brings_anybody_back_or_lifts_a_suppression(known: Known, lines: list[ListRow]) -> None:
+def test_no_list_brings_anybody_back_or_lifts_a_suppression(
+    known: KnownSubscriber, lines: list[ListRow]
+) -> None:
     then = known
     for line in lines:
         try:
@@ -43,7 +45,7 @@ def test_no_list_brings_anybody_back_or_lifts_a_suppression(known: Known, lines:
 
 
 @given(knowns, rows)
-def test_the_same_line_again_changes_nothing(known: Known, line: ListRow) -> None:
+def test_the_same_line_again_changes_nothing(known: KnownSubscriber, line: ListRow) -> None:
     try:
         once = after(line, known)
     except RefusedLine:
@@ -60,7 +62,7 @@ def test_the_same_line_again_changes_nothing(known: Known, line: ListRow) -> Non
 def test_who_is_suppressed_never_becomes_more_than_the_list_says_they_were(
     facts: dict[str, Any], status: str
 ) -> None:
-    then = after(ListRow("a@example.org", status="suppressed", **facts), Known())
+    then = after(ListRow("a@example.org", status="suppressed", **facts), KnownSubscriber())
     assert (then.status, then.suppressed) == (status, True)
 
 

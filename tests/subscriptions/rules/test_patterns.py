@@ -117,3 +117,21 @@ def test_a_replacement_does_not_grow_without_end() -> None:
 
 def test_a_text_without_the_pattern_stays_as_it_was_written() -> None:
     assert put(CONTAINS, "x", "y", "e\u0301") == "e\u0301"
+
+
+@pytest.mark.parametrize(
+    "inside", ["b-z" * 166, r"\d" * 240, "]" + "b-z" * 160, r"\]" + "b-z" * 160, "^a" + "b-z" * 160]
+)
+def test_a_large_class_is_not_held_against_a_long_text(inside: str) -> None:
+    """The clock is not looked at meanwhile: 500 characters took five seconds of half a million."""
+    for pattern in (f"[{inside}]", f"(x|[{inside}])*y"):
+        with pytest.raises(OutOfTime):
+            found(MATCHES, pattern, "a" * 500_000, Deadline.within(10))
+        with pytest.raises(OutOfTime):
+            replaced(MATCHES, pattern, "", "a" * 500_000, Deadline.within(10), room=10**7)
+        found(MATCHES, pattern, "a" * 1_000, Deadline.within(10))
+
+
+def test_usual_classes_are_held_against_texts_of_any_length() -> None:
+    assert not found(MATCHES, r"[0-9]{3}[A-Z]\[", "a" * 1_000_000, Deadline.within(10))
+    assert found(MATCHES, "[^a-z0-9]", "a" * 900_000 + "-", Deadline.within(10))

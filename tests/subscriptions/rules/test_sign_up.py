@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.sign_up import Answer, Standing, answer, may_write, tidy_name
+from subscriptions.rules.sign_up import SignUpReply, SubscriptionStatus, answer, may_write, tidy_name
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -15,19 +15,19 @@ NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        ("", Answer.CONFIRM),
-        ("unconfirmed", Answer.CONFIRM),
-        ("unsubscribed", Answer.CONFIRM),
-        ("confirmed", Answer.ALREADY),
+        ("", SignUpReply.CONFIRM),
+        ("unconfirmed", SignUpReply.CONFIRM),
+        ("unsubscribed", SignUpReply.CONFIRM),
+        ("confirmed", SignUpReply.ALREADY),
     ],
 )
-def test_each_standing_has_its_answer(status: str, expected: Answer) -> None:
-    assert answer(Standing(status), earlier=[], now=NOW) is expected
+def test_each_standing_has_its_answer(status: str, expected: SignUpReply) -> None:
+    assert answer(SubscriptionStatus(status), earlier=[], now=NOW) is expected
 
 
 @pytest.mark.parametrize("status", ["", "unconfirmed", "unsubscribed", "confirmed"])
 def test_a_blocked_address_gets_nothing(status: str) -> None:
-    assert answer(Standing(status, blocked=True), earlier=[], now=NOW) is Answer.NOTHING
+    assert answer(SubscriptionStatus(status, blocked=True), earlier=[], now=NOW) is SignUpReply.NOTHING
 
 
 def test_one_mail_in_five_minutes() -> None:
@@ -46,7 +46,7 @@ def test_five_mails_in_a_day() -> None:
 def test_however_often_it_is_asked_the_limits_hold(seconds: list[int]) -> None:
     written: list[datetime] = []
     for moment in sorted(NOW + timedelta(seconds=second) for second in seconds):
-        if answer(Standing(), earlier=written, now=moment) is Answer.CONFIRM:
+        if answer(SubscriptionStatus(), earlier=written, now=moment) is SignUpReply.CONFIRM:
             written.append(moment)
     for moment in written:
         assert sum(moment <= other < moment + timedelta(days=1) for other in written) <= 5

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from subscriptions.rules.collections import within_type_id_for
 from subscriptions.rules.completion import CollectionFacts, is_complete
 from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.within_type_ids import within_type_id_for
 
 FIRST, LAST = date(2020, 1, 1), date(2030, 1, 1)
 START, END = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pytest
 from hypothesis import given
 
-from subscriptions.rules.wall_clock import first_instant, wall
+from subscriptions.rules.schedule import first_instant, wall
 from tests.subscriptions.rules.strategies import EARLIEST, readings, zones
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subscriptions.rules.webmail import _PLACES, webmail_of
+from subscriptions.rules.sign_up import _PLACES, webmail_of
 
 
 @pytest.mark.parametrize(

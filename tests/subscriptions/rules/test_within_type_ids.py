@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscriptions.rules.collections import resend_wti, within_type_id_for
 from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.within_type_ids import resend_wti, within_type_id_for
 from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 

@@ -10,11 +10,11 @@ from django.core.cache import cache
 from django.test import Client
 
 from common.clock import utcnow
+from delivery.letters.notices import take_notices
 from delivery.models import Delivery
-from delivery.services.notices import take_notices
 from subscriptions.models import Destination, Subscription
 from subscriptions.rules.limits import parse_limits
-from subscriptions.services.limiting import refusals
+from subscriptions.subscribers.rate_limits import refusals
 from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytes
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An attacker does not wait for our answers, and asks by many connections."""
-    monkeypatch.setattr("subscriptions.views.same_time.SECONDS", 0.0)
+    monkeypatch.setattr("subscriptions.views.pages.SECONDS", 0.0)
     cache.clear()
     yield
     cache.clear()

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from subscriptions import links
 from subscriptions.models import Subscribable, Subscription, Switch
-from subscriptions.services.leaving import leave
-from subscriptions.services.switching import switch
+from subscriptions.subscribers.frequency import switch
+from subscriptions.subscribers.leave import leave
 from tests.factories import (
     AssignableFactory,
     AssignmentFactory,

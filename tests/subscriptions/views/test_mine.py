@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from subscriptions.models import Consent, Destination, Notice, Subscription, Switch
-from subscriptions.services import exporting_held
-from subscriptions.services.signing_in import ask_for_link
+from subscriptions.privacy import personal_data
+from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from tests.factories import (
     NOW,
     AttemptFactory,
@@ -41,6 +41,7 @@ def ada(reader: Destination) -> Client:
     """Signed in, with CSRF checks on, as in life."""
     client = Client(enforce_csrf_checks=True)
     ask_for_link(email=ADA, ip="", now=timezone.now())
+    mail_links(now=timezone.now())
     client.post("/" + Notice.objects.latest("pk").context["sign_in_url"].split("/", 3)[3])
     return client
 
@@ -201,7 +202,7 @@ def test_the_file_has_everything_of_this_address_and_nothing_of_others(
 def test_the_file_says_how_much_was_left_out(
     ada: Client, reader: Destination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting_held, "MOST_ROWS", 3)
+    monkeypatch.setattr(personal_data, "MOST_ROWS", 3)
     DeliveryFactory.create_batch(5, subscription=SubscriptionFactory(destination=reader))
     data = json.loads(b"".join(ada.get("/mine/data.json")))
     assert (len(data["mails"]), data["mails_left_out"]) == (3, 2)
@@ -234,7 +235,8 @@ def test_erasing_erases_and_signs_out(ada: Client, reader: Destination) -> None:
 def test_another_browser_of_the_same_person_is_signed_out_by_erasing(
     ada: Client, reader: Destination
 ) -> None:
-    ask_for_link(email=ADA, ip="", now=timezone.now() + timedelta(minutes=6))
+    ask_for_link(email=ADA, ip="", now=timezone.now())
+    mail_links(now=timezone.now() + timedelta(minutes=6))
     phone = Client()
     phone.post("/" + Notice.objects.latest("pk").context["sign_in_url"].split("/", 3)[3])
     assert phone.get("/mine/").status_code == 200

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from delivery.services.theming import set_theme
+from delivery.customisation import set_theme
 from subscriptions.models import Consent, Notice, Subscription
 from subscriptions.rules.sign_up import MOST_AT_ONCE
 from tests.factories import BridgeFactory, SubscribableFactory

@@ -8,7 +8,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from subscriptions.models import Destination, Notice, SignIn
+from common.clock import utcnow
+from subscriptions.models import Destination, Notice, SignIn, SignInWish
+from subscriptions.subscribers.sign_in import mail_links
 from tests.factories import DestinationFactory, SubscriptionFactory, SuppressionFactory
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +37,7 @@ def ask(client: Client, email: str = ADA, **more: Any) -> Any:
 def link(client: Client) -> str:
     """The path of a link that was just mailed."""
     ask(client)
+    mail_links(now=utcnow())
     url: str = Notice.objects.latest("pk").context["sign_in_url"]
     return "/" + url.split("/", 3)[3]
 
@@ -57,23 +60,14 @@ def test_known_unknown_and_suppressed_addresses_get_the_same_page(
     assert pages["again"].content == pages["ada"].content
     headers = [{**page.headers, "Content-Length": ""} for page in pages.values()]
     assert all(one == headers[0] for one in headers)
+    mail_links(now=utcnow())
     assert Notice.objects.count() == 1
-
-
-@pytest.mark.parametrize("email", [ADA, "eve@example.org"])
-def test_the_answer_takes_the_same_time(client: Client, reader: Destination, email: str) -> None:
-    import time
-
-    ask(client, "warm@example.org")
-    begun = time.monotonic()
-    ask(client, email)
-    assert 0.05 <= time.monotonic() - begun < 0.5
 
 
 def test_asking_needs_no_cookie_and_sets_none(strict: Client, reader: Destination) -> None:
     assert ask(strict).status_code == 200
     assert not strict.cookies
-    assert Notice.objects.exists()
+    assert SignInWish.objects.exists()
 
 
 def test_what_is_no_address_is_said_at_the_field(client: Client) -> None:
@@ -86,7 +80,7 @@ def test_what_is_no_address_is_said_at_the_field(client: Client) -> None:
 def test_who_fills_in_the_hidden_field_gets_the_page_and_no_mail(client: Client, reader: Destination) -> None:
     answer = client.post("/sign-in/", {"email": ADA, "website": "x"})
     assert answer.status_code == 200
-    assert not Notice.objects.exists()
+    assert not SignInWish.objects.exists()
 
 
 @pytest.mark.parametrize("email", [ADA, "eve@example.org"])
@@ -98,7 +92,7 @@ def test_too_many_from_one_connection_are_told_so_whatever_the_address(
     answer = ask(client, email)
     assert answer.status_code == 429
     assert "Please try again in an hour" in answer.content.decode()
-    assert not Notice.objects.exists()
+    assert SignInWish.objects.get().core == "first@example.org"
 
 
 def test_too_many_for_one_address_are_not_told(client: Client, reader: Destination, settings: Any) -> None:

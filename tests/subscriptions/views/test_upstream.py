@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from subscriptions import links
-from subscriptions.models import Consent, Notice, Subscription
+from subscriptions.models import Consent, Notice, OldNumber, Subscription
 from tests.factories import (
     BridgeFactory,
     LeftFactory,
@@ -58,6 +58,14 @@ def everything() -> str:
             for model in (Subscription, Notice, Consent)
         ]
     )
+
+
+def test_both_links_of_two_addresses_that_became_one_remove_it(strict: Client) -> None:
+    for number in (42, 43):
+        mine = SubscriptionFactory(upstream_id=number - 2)
+        OldNumber.objects.create(subscription=mine, number=number)
+        assert "You have left" in strict.post(link(REMOVE, number)).content.decode()
+        assert status(mine) == "unsubscribed"
 
 
 def test_an_old_link_removes_by_post_and_only_by_post(strict: Client) -> None:

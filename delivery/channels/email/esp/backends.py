@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Any
 
-from delivery.channels.email.esp.filling import Filling
 from delivery.channels.email.esp.http import EspHttp
+from delivery.channels.email.esp.message_form import Filling
 from delivery.channels.email.esp.services import Style
 from delivery.channels.email.esp.settings import EspSettings
 

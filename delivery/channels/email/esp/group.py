@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from anymail.message import AnymailMessage
 
 from common.text import one_line
-from delivery.channels.base import Letter, Recipient
 from delivery.channels.email.esp import mails
-from delivery.channels.email.esp.merging import data, form
+from delivery.channels.email.esp.http import Parts, parts
+from delivery.channels.email.esp.message_form import data, form
 from delivery.channels.email.esp.services import Service, Style
-from delivery.channels.email.esp.wire import Parts, parts
-from delivery.channels.email.message import WireLetter
-from delivery.rendering.fields import values_for
+from delivery.channels.email.letter_form import WireLetter
+from delivery.letter import Letter, Recipient
+from delivery.rendering.placeholders import values_for
 
 # Octets of text that one request carries at most; services take from 10 to 50 million.
 MOST_OCTETS = 8_000_000

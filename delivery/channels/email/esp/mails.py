@@ -5,11 +5,10 @@ from typing import Any
 
 from anymail.message import AnymailMessage
 
-from delivery.bounces.metadata import metadata
-from delivery.channels.email.esp.filling import PLACEHOLDER
-from delivery.channels.email.esp.merging import Form, disarmed
+from delivery.channels.email.esp.http import Parts, newsletter
+from delivery.channels.email.esp.message_form import PLACEHOLDER, Form, disarmed
+from delivery.channels.email.esp.metadata import metadata
 from delivery.channels.email.esp.services import Service, Style
-from delivery.channels.email.esp.wire import Parts, newsletter
 
 MAX_TAG = 50
 

@@ -13,16 +13,15 @@ from django.core.exceptions import ImproperlyConfigured
 
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
-from delivery.channels.base import Ambiguous, Letter, Outcome, Permanent, Recipient, Sent, Temporary
+from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.esp import mails
-from delivery.channels.email.esp.answers import Refused
 from delivery.channels.email.esp.backends import backend
 from delivery.channels.email.esp.group import FormOf, Group, Item
-from delivery.channels.email.esp.http import Unanswered, Unsent
-from delivery.channels.email.esp.outcomes import of_api_error, of_statuses
+from delivery.channels.email.esp.http import Unanswered, Unsent, parts
+from delivery.channels.email.esp.outcomes import ServiceRefused, of_api_error, of_statuses
 from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.esp.wire import parts
 from delivery.channels.email.mail_message import MailMessage
+from delivery.letter import Letter, Recipient
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +79,7 @@ class EspSession:
         whole = parts(message)
         mail = mails.single(whole, self.target.service, settings.SITE_HOST)
         result = self._request(mail, [whole.address], now)
-        return result.outcome if isinstance(result, Refused) else result[0]
+        return result.outcome if isinstance(result, ServiceRefused) else result[0]
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
         """The outcome of each recipient, in their order. No recipient learns of another."""
@@ -105,7 +104,7 @@ class EspSession:
         if fortune.verdict:
             return [fortune.verdict] * len(items)
         result = self._request(group.mail(items), [item.parts.address for item in items if item.parts], now)
-        if not isinstance(result, Refused):
+        if not isinstance(result, ServiceRefused):
             for outcome in result:
                 fortune.note(outcome)
             return result
@@ -118,7 +117,7 @@ class EspSession:
 
     def _request(
         self, mail: AnymailMessage, addresses: Sequence[str], now: datetime
-    ) -> list[Outcome] | Refused:
+    ) -> list[Outcome] | ServiceRefused:
         forbid_open_transaction()
         name = self.target.name
         try:
@@ -133,7 +132,7 @@ class EspSession:
         except ImproperlyConfigured as error:
             outcome = Temporary(self._words(error), stops_lane=True)
         except AnymailError as error:
-            return Refused(Temporary(f"The letter cannot go through {name}: {self._words(error)}"))
+            return ServiceRefused(Temporary(f"The letter cannot go through {name}: {self._words(error)}"))
         except Exception as error:  # anymail met an answer that it did not expect, or there is a defect
             log.exception("a request to a mail service failed", extra={"esp": self.target.esp})
             outcome = Ambiguous(f"A request to {name} failed in an unforeseen way ({type(error).__name__}).")

@@ -1,0 +1,160 @@
+"""`python -m bench.house [FOLDER]`: how easily a stranger finds their way in the code, as figures.
+
+It reads the files, and runs nothing of them: two versions can be compared by the same script.
+"""
+
+import ast
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+APPS = ("common", "feeds", "subscriptions", "delivery", "feedletter_site")
+# Django's way: a file for each.
+UNCOUNTED_FOLDERS = ("migrations", "commands")
+# Names that each of several files has for the same thing, because Django, Python or import by convention ask.
+CONVENTIONAL = {
+    "log",
+    "T",
+    "Meta",
+    "Command",
+    "Admin",
+    "urlpatterns",
+    "app_name",
+    "register",
+    "install",
+    "main",
+}
+
+
+def main(arguments: list[str]) -> None:
+    for name, figure in figures(Path(arguments[0] if arguments else ".")):
+        print(f"{name:<58} {figure}")
+
+
+def figures(root: Path) -> Iterator[tuple[str, object]]:
+    """Names and figures, of the product alone."""
+    trees = {path.relative_to(root): ast.parse(path.read_text("utf-8")) for path in sorted(modules(root))}
+    lines = sum(len((root / path).read_text("utf-8").splitlines()) for path in trees)
+    functions = [node for tree in trees.values() for node in ast.walk(tree) if is_function(node)]
+    yield "files", len(trees)
+    yield "lines", f"{lines:,}"
+    folders = Counter(path.parent for path in trees if path.parent.name not in UNCOUNTED_FOLDERS)
+    for folder, count in folders.most_common(3):
+        yield f"files in {folder}", count
+    yield "circles of imports", len(circles(imports(trees)))
+    yield "modules whose name ends in -ing", sum(path.stem.endswith("ing") for path in trees)
+    yield "functions in 1,000 lines", round(1000 * len(functions) / lines, 1)
+    private, once = callers(trees)
+    yield "private functions with one caller", f"{once} of {private} ({100 * once / max(private, 1):.1f} %)"
+    yield "their share of all functions", f"{100 * once / len(functions):.1f} %"
+    double = doubles(trees)
+    yield "names that stand for several things within an app", sum(map(len, double.values()))
+    for app, names in double.items():
+        yield f"  {app}", " ".join(f"{name}×{count}" for name, count in names[:40])
+
+
+def modules(root: Path) -> Iterator[Path]:
+    for app in APPS:
+        yield from (path for path in (root / app).rglob("*.py") if "migrations" not in path.parts)
+
+
+def is_function(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def imports(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
+    """Module → the modules of ours that it imports when it is loaded."""
+    names = {dotted(path): path for path in trees}
+    found: dict[str, set[str]] = {}
+    for name, path in names.items():
+        seen = set()
+        for node in trees[path].body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                given = {f"{node.module}.{alias.name}" for alias in node.names}
+                seen |= given if given <= set(names) else given | {node.module}
+            elif isinstance(node, ast.Import):
+                seen |= {alias.name for alias in node.names}
+        found[name] = (seen & set(names)) - {name}
+    return found
+
+
+def dotted(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def circles(imported: dict[str, set[str]]) -> list[set[str]]:
+    """Groups of modules each of which leads to each other one (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in imported[name]:
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            group = set(stack[stack.index(name) :])
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(group)
+
+    sys.setrecursionlimit(10_000)
+    for name in imported:
+        if name not in index:
+            visit(name)
+    return found
+
+
+def callers(trees: dict[Path, ast.Module]) -> tuple[int, int]:
+    """How many private functions there are, and how many are named once, beside their definition."""
+    private = once = 0
+    for tree in trees.values():
+        named = Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if node.name.startswith("_") and not node.name.startswith("__"):
+                private += 1
+                once += named[node.name] == 1
+    return private, once
+
+
+def doubles(trees: dict[Path, ast.Module]) -> dict[str, list[tuple[str, int]]]:
+    """By app: public classes, functions and constants that are defined in several of its modules."""
+    seen: dict[str, Counter[str]] = defaultdict(Counter)
+    for path, tree in trees.items():
+        if path.parent.name == "commands":
+            continue
+        for name in set(defined(tree)) - CONVENTIONAL:
+            if not name.startswith("_"):
+                seen[path.parts[0]][name] += 1
+    return {
+        app: [(name, count) for name, count in counts.most_common() if count > 1]
+        for app, counts in seen.items()
+    }
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,62 @@
+"""Lists of rows by the million: counted up to a bound, in the order of an index, with short filters."""
+
+from typing import Any
+
+from django.contrib.admin import RelatedFieldListFilter
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+
+from common.admin.model_admin import ReadOnlyAdmin
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]
+    """Counts no further than MOST: whoever looks for an older row filters, or searches."""
+
+    MOST = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        # (In the list's order, so that the same index serves: any other way to the first rows may be long.)
+        rows: Any = self.object_list
+        return min(int(rows[: self.MOST + 1].count()), self.MOST)
+
+    @property
+    def has_more(self) -> bool:
+        return self.count == self.MOST
+
+
+class LargeList(ReadOnlyAdmin):
+    """Rows that the program writes for ever."""
+
+    paginator = BoundedPaginator
+    list_per_page = 30
+    list_before_template = "admin/large_list.html"
+    # For what no index finds: it is looked for among so many of the newest.
+    searched = 20_000
+    # No index would serve any other order.
+    sortable_by = ()
+
+    def newest(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """The newest of them, in whatever order they are."""
+        keys = rows.model._default_manager.order_by("-pk").values_list("pk", flat=True)
+        older = list(keys[self.searched : self.searched + 1])
+        return rows.filter(pk__gt=older[0]) if older else rows
+
+
+class FewChoices(RelatedFieldListFilter):
+    """The choices of a filter, as long as they are few; with more, the one that a link has chosen."""
+
+    MOST = 50
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        rows = field.remote_field.model._default_manager
+        found: list[Model] = list(rows.order_by("pk")[: self.MOST + 1])
+        if len(found) > self.MOST:
+            chosen = request.GET.get(self.lookup_kwarg, "")
+            found = list(rows.filter(pk=chosen)) if chosen.isdecimal() else []
+        return [(row.pk, str(row)) for row in found]
+
+    def has_output(self) -> bool:
+        return bool(self.lookup_choices or self.lookup_val)

@@ -1,0 +1,209 @@
+"""What the admin pages of all apps share: services own transactions, later apps add panels and actions.
+
+A dangerous action says first what it will do; some ask for more.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.contrib.admin import ModelAdmin as DjangoModelAdmin
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.auth import get_permission_codename
+from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from unfold.admin import ModelAdmin
+
+from common.admin.refusals import REFUSALS, RefusedForm, report
+from common.ports import panels
+
+# Before the names of an action's own fields.
+PREFIX = "with"
+
+
+def runner(action: panels.Action) -> Callable[..., HttpResponse | None]:
+    """What the admin calls with the rows chosen."""
+
+    def run(modeladmin: Any, request: HttpRequest, queryset: "QuerySet[Any]") -> HttpResponse | None:
+        keys = list(queryset.values_list("pk", flat=True))
+        is_asked = "confirmed" in request.POST
+        form = None
+        if action.form is not None:
+            form = action.form(keys, data=request.POST if is_asked else None, prefix=PREFIX)
+        asks = action.confirm is not None or form is not None
+        if asks and not (is_asked and (form is None or form.is_valid())):
+            sentences = action.confirm(keys) if action.confirm else ()
+            return _ask(modeladmin, request, action, sentences, form)
+        answers = form.cleaned_data if form is not None else {}
+        report(request, lambda: action.run(request, keys, **answers))
+        return None
+
+    return run
+
+
+def _ask(
+    modeladmin: Any,
+    request: HttpRequest,
+    action: panels.Action,
+    sentences: Sequence[str],
+    form: BaseForm | None,
+) -> HttpResponse:
+    posted = [
+        (name, value)
+        for name, values in request.POST.lists()
+        for value in values
+        if name not in ("csrfmiddlewaretoken", "confirmed") and not name.startswith(f"{PREFIX}-")
+    ]
+    key = request.POST.get("_on_page", "")
+    context = {
+        **modeladmin.admin_site.each_context(request),
+        "title": action.title,
+        "opts": modeladmin.opts,
+        "sentences": sentences,
+        "posted": posted,
+        "form": form,
+        "is_dangerous": action.is_dangerous,
+        "media": modeladmin.media,
+        "back": modeladmin.page_url(key) if key else request.get_full_path(),
+    }
+    return TemplateResponse(request, "admin/confirm_action.html", context)
+
+
+class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
+    """Django's form page without a transaction around it: services open their own, and ask servers before."""
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        # (AdminSite.admin_view makes the CSRF check.)
+        answer: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
+        return answer
+
+
+class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
+    """A page whose changes go through services; what a service refuses is shown at the field it names."""
+
+    compressed_fields = True
+    list_filter_submit = True
+    show_full_result_count = False
+    # (A row takes five kilobytes of html.)
+    list_per_page = 40
+    warn_unsaved_form = True
+    change_form_outer_before_template = "admin/panels_first.html"
+    change_form_outer_after_template = "admin/panels_last.html"
+    own_panels: Sequence[panels.Panel] = ()
+    own_actions: Sequence[panels.Action] = ()
+    # After adding, the new object's page says how it goes on.
+    shown_after_adding = False
+
+    @property
+    def label(self) -> str:
+        return str(self.model._meta.label)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except REFUSALS as error:
+            request.refusal = error  # type: ignore[attr-defined]
+            return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        refusal = getattr(request, "refusal", None)
+        return type(form.__name__, (RefusedForm, form), {"refusal": refusal}) if refusal else form
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        obj = context.get("original")
+        if obj is not None and not context.get("is_popup"):
+            shown = self.shown_panels(obj)
+            context["panels_first"] = [each for each in shown if each[0].order < panels.FORM]
+            context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM]
+            fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
+            context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def shown_panels(self, obj: Model) -> list[tuple[panels.Panel, str]]:
+        every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)
+        rendered = [(panel, panel.render(obj)) for panel in every]
+        return [(panel, html) for panel, html in rendered if html]
+
+    def every_action(self) -> list[panels.Action]:
+        return [*self.own_actions, *panels.actions(self.label)]
+
+    def allowed(self, request: HttpRequest) -> list[panels.Action]:
+        """The actions that this person may do."""
+        return [action for action in self.every_action() if self.may(request, action)]
+
+    def may(self, request: HttpRequest, action: panels.Action) -> bool:
+        return bool(getattr(self, f"has_{action.permission}_permission")(request))
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "change")
+
+    def has_drop_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "delete")
+
+    def _has(self, request: HttpRequest, permission: str) -> bool:
+        codename = get_permission_codename(permission, self.opts)
+        return request.user.has_perm(f"{self.opts.app_label}.{codename}")
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        actions: dict[str, Any] = super().get_actions(request)
+        for action in self.allowed(request) if IS_POPUP_VAR not in request.GET else ():
+            actions[action.name] = (runner(action), action.name, action.title)
+        return actions
+
+    def response_action(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", *args: Any
+    ) -> HttpResponse | None:
+        """An action of an object's own page leads back there, if the object is still there."""
+        answer: HttpResponse | None = super().response_action(request, queryset, *args)
+        key = request.POST.get("_on_page", "")
+        if key and isinstance(answer, HttpResponseRedirect) and queryset.filter(pk=key).exists():
+            return HttpResponseRedirect(self.page_url(key))
+        return answer
+
+    def page_url(self, key: Any) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])
+
+    def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not self.shown_after_adding or {"_addanother", "_popup"} & set(request.POST):
+            return super().response_add(request, obj, *args, **kwargs)
+        return HttpResponseRedirect(self.page_url(obj.pk))
+
+
+class ReadOnlyAdmin(ServiceAdmin):
+    """Rows that the program writes and people only read, in panels; actions may still be done to them."""
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return ()
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
+    """A column that counts rows which point here by `key`, without joining them to the list."""
+    own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
+    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)

@@ -1,0 +1,32 @@
+"""How large a request's body may be: as large as a form, unless the view says that it takes more."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+FORM = 64 * 1024
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """`largest` in bytes, or None where the view counts for itself; `files` are for staff only."""
+
+    largest: int | None = FORM
+    files: bool = False
+
+
+def takes_body(largest: int | None, *, files: bool = False) -> Callable[[View], View]:
+    """Marks a view that takes more than a form."""
+
+    def mark(view: View) -> View:
+        view.body_limit = BodyLimit(largest, files)  # type: ignore[attr-defined]
+        return view
+
+    return mark
+
+
+def limit_of(view: Any) -> BodyLimit:
+    """What `takes_body` said of a view, or that of a form."""
+    return getattr(view, "body_limit", None) or BodyLimit()

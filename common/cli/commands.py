@@ -1,0 +1,216 @@
+"""What every command shares: tables for people, JSON for programs, one sentence for a mistake."""
+
+import json
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from typing import Any, TextIO, cast
+
+from django.core.exceptions import NON_FIELD_ERRORS, ImproperlyConfigured, ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
+from django.db import DatabaseError, OperationalError, ProgrammingError, connections
+
+from common.cli.progress import Progress
+from common.cli.tables import Row, record, table
+from common.ports.channels import InvalidDestination
+
+BAD = {"failing", "failed", "held"}
+WARNING = {"deferred", "paused", "stopped", "suppressed", "unconfirmed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A sentence for people, the facts for programs."""
+
+    sentence: str
+    facts: Mapping[str, Any]
+
+
+Result = Printed | Row | Iterable[Row] | None
+
+
+class FeedletterCommand(BaseCommand):
+    """A command says its options, and returns from `run` one thing, many, or something to be told."""
+
+    # How a field of a ValidationError is called on the command line, where it is not --field-name.
+    option_names: Mapping[str, str] = {}
+    # Errors besides the usual ones whose message is a sentence for the user.
+    mistakes: tuple[type[Exception], ...] = ()
+    empty = "There is nothing to show."
+    suppressed_base_arguments = {"--skip-checks"}  # noqa: RUF012 - Django's name and type
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="Print one JSON document, for programs.")
+        self.add_options(parser)
+
+    def add_options(self, parser: CommandParser) -> None:
+        """The command's own arguments."""
+
+    def run(self, **options: Any) -> Result:
+        """What the command does. Raises CommandError, ValidationError or InvalidDestination for mistakes."""
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            with without_news():
+                result = self.run(**options)
+            self.show(result, as_json=bool(options["json"]))
+        except ValidationError as error:
+            raise CommandError(self.sentence(error)) from error
+        except DatabaseError as error:
+            if not is_about_the_database(error):
+                raise
+            raise CommandError(database_sentence(error)) from error
+        except Exception as error:
+            if isinstance(error, (InvalidDestination, ImproperlyConfigured, *self.mistakes)):
+                raise CommandError(str(error)) from error
+            raise
+
+    def show(self, result: Result, *, as_json: bool) -> None:
+        """Prints what `run` returned. Many rows are streamed, never held together."""
+        if as_json:
+            for line in json_lines(result.facts if isinstance(result, Printed) else result):
+                self.stdout.write(line)
+        elif isinstance(result, Printed):
+            self.stdout.write(result.sentence)
+        elif isinstance(result, Mapping):
+            for line in record(result, paint=self.paint()):
+                self.stdout.write(line)
+        elif result is not None:
+            self.show_table(result)
+
+    def show_table(self, rows: Iterable[Row]) -> None:
+        room = shutil.get_terminal_size().columns if self.stdout.isatty() else None
+        count = 0
+        for count, line in enumerate(table(rows, room=room, paint=self.paint()), 1):
+            self.stdout.write(self.style.MIGRATE_HEADING(line) if count == 1 and room else line)
+        if not count:
+            self.stdout.write(self.empty)
+
+    def paint(self) -> Any:
+        """Colours for words that need a person; None unless a person watches."""
+        return self._coloured if self.stdout.isatty() else None
+
+    def _coloured(self, column: str, text: str) -> str:
+        word = text.strip()
+        if word in BAD:
+            return str(self.style.ERROR(text))
+        return str(self.style.WARNING(text)) if word in WARNING else text
+
+    def progress(self, label: str, total: int | None = None) -> Progress:
+        """A bar on stderr, seen only on a terminal and after two seconds."""
+        return Progress(label, cast(TextIO, self.stderr), total=total)
+
+    def note(self, text: str) -> None:
+        """A remark beside the result, on stderr."""
+        self.stderr.write(text, self.style.WARNING if self.stderr.isatty() else str)
+
+    def sentence(self, error: ValidationError) -> str:
+        """The messages of a ValidationError, each with the option it is about."""
+        if not hasattr(error, "error_dict"):
+            return " ".join(error.messages)
+        said = []
+        for field, messages in error.message_dict.items():
+            name = self.option_names.get(field, "--" + field.replace("_", "-"))
+            said += [text if field == NON_FIELD_ERRORS else f"{name}: {text}" for text in messages]
+        return " ".join(said)
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        # Makes wrong arguments a CommandError as well: one sentence and exit code 1, not a page of usage.
+        parser.called_from_command_line = False
+        return parser
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        self._called_from_command_line = True
+        # The error, and with it every open cursor, is gone before the connections close.
+        code = self._exit_code(argv)
+        with suppress(DatabaseError):
+            connections.close_all()
+        if code:
+            sys.exit(code)
+
+    def _exit_code(self, argv: list[str]) -> int:
+        options: dict[str, Any] = {}
+        try:
+            parser = self.create_parser(argv[0], argv[1])
+            parsed = parser.parse_args(argv[2:])
+            options = vars(parsed)
+            handle_default_options(parsed)
+            self.execute(*options.pop("args", ()), **options)
+        except CommandError as error:
+            if options.get("traceback"):
+                raise
+            self.stderr.write(str(error).removeprefix("Error: "))
+            return error.returncode
+        except BrokenPipeError:
+            # `list_items | head`: whoever read us has enough.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        return 0
+
+
+@contextmanager
+def without_news() -> Iterator[None]:
+    """What a command did stands in its table: of the log a person at a terminal sees warnings only."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.INFO))
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def is_about_the_database(error: DatabaseError) -> bool:
+    """Whether the database is at fault (away, locked, damaged, not migrated), not what we wrote into it."""
+    return type(error) in {DatabaseError, OperationalError, ProgrammingError}
+
+
+def database_sentence(error: Exception) -> str:
+    """What is wrong with the database, and what to do. Drivers say no passwords."""
+    said = "".join(str(error).strip().splitlines()[:1])
+    if "malformed" in said or "not a database" in said:
+        return (
+            f"The database file is damaged ({said}). Restore a backup: docs/operating.md#backup-and-restore."
+        )
+    if "is locked" in said:
+        return f"The database cannot be used ({said}): another program holds it. End that one, or wait."
+    if "readonly" in said or "unable to open" in said:
+        return f"The database cannot be used ({said}). Its folder must be writable: DATABASE_URL, DATA_DIR."
+    return (
+        f"The database cannot be used ({said}). "
+        "Check DATABASE_URL, and run “manage.py migrate” once if that was not done."
+    )
+
+
+def as_json(value: Any) -> Any:
+    """What JSON does not know: times as ISO 8601 with offset, in UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, time):
+        return value.isoformat(timespec="minutes")
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def json_lines(result: Row | Iterable[Row] | None) -> Iterator[str]:
+    """One JSON document: an object, or an array with a row a line."""
+    if result is None or isinstance(result, Mapping):
+        yield json.dumps(dict(result or {}), default=as_json, indent=2)
+        return
+    rows = (json.dumps(dict(row), default=as_json) for row in result)
+    first = next(rows, None)
+    if first is None:
+        yield "[]"
+        return
+    previous = "[" + first
+    for text in rows:
+        yield previous + ","
+        previous = text
+    yield previous + "]"

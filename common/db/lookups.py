@@ -1,0 +1,41 @@
+"""`any_of`: a field is one of very many values, given as one parameter. And SQLite without its memory map.
+
+`in` writes each value into the statement, which is then parsed anew every time.
+"""
+
+import json
+from typing import Any
+
+from django.db import connection
+from django.db.models import Field, Lookup
+from django.db.models.sql.compiler import SQLCompiler
+
+from common.db.arrays import array_literal
+
+
+class AnyOf(Lookup):
+    """For keys and texts, on PostgreSQL and SQLite. Give it a frozenset: of a list each value is looked at
+    by Django one by one."""
+
+    lookup_name = "any_of"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: SQLCompiler, connection: Any) -> tuple[str, Any]:
+        lhs, params = self.process_lhs(compiler, connection)
+        values = list(self.rhs)
+        if connection.vendor == "sqlite":
+            return f"{lhs} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(values)]  # noqa: S608
+        kind = self.lhs.output_field.cast_db_type(connection)
+        return f"{lhs} = ANY(%s::{kind}[])", [*params, array_literal(values)]
+
+
+def register() -> None:
+    """Called once, before any question is asked."""
+    Field.register_lookup(AnyOf)
+
+
+def disable_sqlite_mmap() -> None:
+    """For a command that passes once over all rows: SQLite would map 128 MB of them into its memory."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA mmap_size = 0")

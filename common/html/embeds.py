@@ -1,0 +1,168 @@
+"""Films, sounds and frames that were cleaned become links to what they show. Pure; asks nobody.
+
+A link has a picture where one is known: the film's own poster, or YouTube's, whose address follows from the
+film's. (Vimeo and others would have to be asked.)
+"""
+
+import re
+from functools import partial
+from html import escape, unescape
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from common.html.images import is_beacon, is_pixel
+from common.html.tags import VALUES, attributes, resolved
+
+# What stands in a first cleaning, to be replaced before the second.
+TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
+ATTRIBUTES = {
+    "iframe": {"src", "data-src", "data-lazy-src", "width", "height", "style"},
+    "video": {"src", "data-src", "poster"},
+    "audio": {"src", "data-src"},
+    "source": {"src", "data-src", "srcset", "data-srcset", "type"},
+    "embed": {"src"},
+    "object": {"data"},
+}
+NAMES = {
+    "youtube.com": "YouTube",
+    "youtube-nocookie.com": "YouTube",
+    "youtu.be": "YouTube",
+    "vimeo.com": "Vimeo",
+    "dailymotion.com": "Dailymotion",
+    "twitch.tv": "Twitch",
+    "ted.com": "TED",
+    "spotify.com": "Spotify",
+    "soundcloud.com": "SoundCloud",
+    "bandcamp.com": "Bandcamp",
+    "podcasts.apple.com": "Apple Podcasts",
+}
+LONGEST = 200
+PLAY = "▶ "
+
+_MEDIUM = re.compile(rf"<(?P<tag>video|audio)(?P<values>{VALUES})>(?P<inside>.*?)</(?P=tag)>", re.DOTALL)
+_FRAME = re.compile(f"<iframe(?P<values>{VALUES})>.*?</iframe>", re.DOTALL)
+_OBJECT = re.compile(f"<object(?P<values>{VALUES})>(?P<inside>.*?)</object>", re.DOTALL)
+_EMBED = re.compile(f"<embed(?P<values>{VALUES})>")
+_SOURCE = re.compile(f"<source({VALUES})>")
+_YOUTUBE = re.compile(
+    r"/(?:embed|v|shorts|live)/(?!videoseries|live_stream)([\w-]{11})(?![\w-])|\A/([\w-]{11})\Z"
+)
+_VIMEO = re.compile(r"\A/video/(\d+)")
+# What players call themselves says nothing.
+_SAYS_NOTHING = re.compile(
+    r"(?:youtube |vimeo |spotify )?(?:video|audio|embed(?:ded)?|content|media|player|iframe| )*", re.I
+)
+_SAID_BEFORE = re.compile(r"\A(?:spotify embed|youtube video|vimeo video)\s*:\s*", re.IGNORECASE)
+
+
+def are_in(html: str) -> bool:
+    """Whether the cleaned html has something to be replaced."""
+    return any(f"<{tag}" in html for tag in TAGS)
+
+
+def as_links(html: str, base: str) -> str:
+    """The html with links for what plays or frames; `base` is the page that it stands on."""
+    for pattern, replaced in ((_MEDIUM, _medium), (_OBJECT, _object), (_EMBED, _frame), (_FRAME, _frame)):
+        html = pattern.sub(partial(replaced, base=base), html)
+    return html
+
+
+def _medium(match: re.Match[str], base: str) -> str:
+    """Of several sources the first; what is played by a script only is played on its page."""
+    values = attributes(match["values"])
+    sources = [values, *map(attributes, _SOURCE.findall(match["inside"]))]
+    addresses = (
+        resolved(one.get(name, ""), base) for one in sources for name in ("src", "data-src") if one.get(name)
+    )
+    address = next(filter(None, addresses), base)
+    name = values.get("title") or _file_name(address) or _host(address)
+    return _link(
+        address, PLAY + name, poster=resolved(values.get("poster", ""), base) if values.get("poster") else ""
+    )
+
+
+def _object(match: re.Match[str], base: str) -> str:
+    """What it would show; where that is unknown, what it shows to those who cannot see it."""
+    embedded = _EMBED.search(match["inside"])
+    addresses = [
+        attributes(match["values"]).get("data", ""),
+        attributes(embedded[1]).get("src", "") if embedded else "",
+    ]
+    address = next(filter(None, addresses), "")
+    return _framed(address, attributes(match["values"]), base) if address else match["inside"]
+
+
+def _frame(match: re.Match[str], base: str) -> str:
+    values = attributes(match["values"])
+    address = next((values[name] for name in ("src", "data-src", "data-lazy-src") if values.get(name)), "")
+    return "" if is_pixel(values, values.get("style", "").lower()) else _framed(address, values, base)
+
+
+def _framed(address: str, values: dict[str, str], base: str) -> str:
+    address = resolved(address, base) if address else ""
+    if not address or is_beacon(address):
+        return ""
+    said = _SAID_BEFORE.sub("", " ".join(values.get("title", "").split()))
+    said = "" if _SAYS_NOTHING.fullmatch(said) else said
+    address, picture = _own_page(address)
+    provider = next((NAMES[name] for name in NAMES if _is_of(name, _host(address))), "")
+    words = " – ".join(
+        filter(None, (said or ("" if provider else _file_name(address)), provider or _host(address)))
+    )
+    return _link(address, (PLAY if provider else "") + words, picture=picture)
+
+
+def _own_page(address: str) -> tuple[str, str]:
+    """Where a person would look at it, and YouTube's picture of it."""
+    parts, host = urlsplit(address), _host(address)
+    query = parse_qs(parts.query)
+    if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):
+        return _on_youtube(parts.path, query, address)
+    if host == "player.vimeo.com" and (film := _VIMEO.search(parts.path)):
+        secret = query.get("h", [""])[0]
+        return f"https://vimeo.com/{film[1]}" + (f"/{secret}" if secret.isalnum() else ""), ""
+    if host == "open.spotify.com":
+        return f"https://{host}{parts.path.removeprefix('/embed')}", ""
+    if host == "w.soundcloud.com" and (page := resolved(query.get("url", [""])[0], "")):
+        return page if _host(page) == "soundcloud.com" else address, ""
+    return address, ""
+
+
+def _on_youtube(path: str, query: dict[str, list[str]], address: str) -> tuple[str, str]:
+    film, listed = _YOUTUBE.search(path), query.get("list", [""])[0]
+    if film:
+        key = film[1] or film[2]
+        start = query.get("start", [""])[0]
+        at = f"&t={start}s" if start.isdecimal() else ""
+        return f"https://www.youtube.com/watch?v={key}{at}", f"https://i.ytimg.com/vi/{key}/hqdefault.jpg"
+    return (
+        (f"https://www.youtube.com/playlist?list={listed}", "")
+        if re.fullmatch(r"[\w-]+", listed)
+        else (address, "")
+    )
+
+
+def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> str:
+    words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    image = f'<img src="{escape(poster)}" alt=""><br>' if poster else ""
+    if picture:
+        image = f'<img src="{escape(picture)}" alt="" width="480" height="360"><br>'
+    return f'<p><a href="{escape(address)}">{image}{escape(words)}</a></p>' if address else ""
+
+
+def _file_name(address: str) -> str:
+    """The last part of an address that is a file's; "" for a page's."""
+    name = unquote(urlsplit(address).path.rpartition("/")[2])
+    return (
+        unescape(name) if re.fullmatch(r"[^/]{1,150}\.(?!html?|php|aspx?)[a-z0-9]{2,5}", name, re.I) else ""
+    )
+
+
+def _host(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+def _is_of(name: str, host: str) -> bool:
+    return host == name or host.endswith(f".{name}")

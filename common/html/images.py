@@ -1,0 +1,147 @@
+"""The images of a post that was cleaned: each with an address that shows it, or none at all. Pure.
+
+Pictures and frames that are there to be counted go: those a pixel large, and those of a short list of hosts
+that do nothing else.
+"""
+
+import re
+from functools import partial
+from html import escape
+
+from common.html.tags import VALUES, attributes, resolved, written
+
+# Host (and those below it) and the beginning of the path.
+BEACONS = (
+    ("feeds.feedburner.com", "/~"),  # ~r a pixel, ~ff a row of buttons
+    ("feedproxy.google.com", "/~"),
+    ("feedsportal.com", "/"),
+    ("feedblitz.com", "/~"),
+    ("pixel.wp.com", "/"),
+    ("stats.wp.com", "/"),
+    ("stats.wordpress.com", "/"),
+    ("feeds.wordpress.com", "/1.0/"),
+    ("medium.com", "/_/stat"),
+    ("blogger.googleusercontent.com", "/tracker/"),
+    ("google-analytics.com", "/"),
+    ("googletagmanager.com", "/"),
+    ("doubleclick.net", "/"),
+    ("googlesyndication.com", "/"),
+    ("quantserve.com", "/"),
+    ("scorecardresearch.com", "/"),
+    ("amazon-adsystem.com", "/"),
+    ("assoc-amazon.com", "/e/"),
+    ("api.follow.it", "/track"),
+    ("substackcdn.com", "/open"),
+    ("counter.theconversation.com", "/"),
+    ("counter.theconversation.edu.au", "/"),
+    ("rss.buysellads.com", "/"),
+)
+# On whatever host: Matomo, Mailchimp and their like.
+_PATHS = re.compile(r"/(?:matomo|piwik)\.php|/track/open\.php|/__utm\.gif|/mf\.gif\Z", re.IGNORECASE)
+_EXACT = {("facebook.com", "/tr"), ("facebook.com", "/tr/")}
+_ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")
+_SIZE = re.compile(r"(width|height)\s*:\s*([\d.]+)")
+_NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
+# Where scripts that load images late find the address.
+LATE = ("data-src", "data-lazy-src", "data-original")
+LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
+# What an image keeps beside its address.
+KEPT = ("alt", "width", "height", "title", "lang", "dir")
+WIDEST = 1_200
+_IMG = re.compile(f"<img({VALUES})>")
+_PICTURE = re.compile(r"<picture[^>]*>(.*?)</picture>", re.DOTALL)
+_SOURCE = re.compile(f"<source({VALUES})>")
+_CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|\Z)")
+_STAND_IN = re.compile(
+    r"(?:^data:|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|transparent|lazy)[^/]*\.\w+)", re.I
+)
+_EMOJI = re.compile(
+    r"//(?:s\.w\.org/images/core/emoji|abs\.twimg\.com/emoji|twemoji\.)|fbcdn\.net/images/emoji"
+)
+_TWICE = re.compile(rf'(<img(?=[^>]* src="([^"]*)"){VALUES}>)\s*<img(?=[^>]* src="\2"){VALUES}>')
+_EMPTY = re.compile(rf"<(a|p|figure|center)(?:{VALUES})>(?:\s|&nbsp;)*</\1>")
+
+
+def is_beacon(url: str) -> bool:
+    """Whether what is at this address only counts who looks."""
+    match = _ADDRESS.match(url)
+    if match is None:
+        return False
+    host, path = match[1].lower(), match[2] or "/"
+    known = (path.startswith(start) for name, start in BEACONS if host == name or host.endswith(f".{name}"))
+    return any(known) or (host.removeprefix("www."), path) in _EXACT or _PATHS.search(path) is not None
+
+
+def is_pixel(values: dict[str, str], style: str) -> bool:
+    """Whether an element of these attributes and this style is too small to be seen, or hidden."""
+    if _HIDDEN.search(style):
+        return True
+    sizes = {**values, **dict(_SIZE.findall(style))}
+    return all(_NOTHING.fullmatch(sizes.get(side, "2").strip()) for side in ("width", "height"))
+
+
+def tidied(html: str, base: str) -> str:
+    """The images with addresses that show something, without style; beacons are gone.
+
+    `base` is the page's address. What cannot be shown leaves its words behind.
+    """
+    seen = _IMG.sub(partial(_image, base=base), html)
+    if seen.count("<img") < html.count("<img"):
+        # What held nothing but a beacon; and the link that held that.
+        seen = _EMPTY.sub("", _EMPTY.sub("", seen))
+    return _TWICE.sub(r"\1", seen)
+
+
+def without_pictures(html: str) -> str:
+    """`<picture>` becomes its image; one without an address gets that of a source."""
+    return _PICTURE.sub(_of_picture, html)
+
+
+def best_of(srcset: str) -> str:
+    """Of a srcset (WHATWG HTML §4.8.4.2) the largest that a letter has use for, else the smallest."""
+    sizes = [(float(size or 1) * (1 if unit == "w" else 600), url) for url, size, unit in _sized(srcset)]
+    fitting = [one for one in sizes if one[0] <= WIDEST]
+    return max(fitting)[1] if fitting else min(sizes, default=(0, ""))[1]
+
+
+def _sized(srcset: str) -> list[tuple[str, str, str]]:
+    found = _CANDIDATE.findall(srcset[:10_000])
+    return [(url, size if size.count(".") < 2 and size != "." else "", unit) for url, size, unit in found]
+
+
+def _image(match: re.Match[str], base: str) -> str:
+    values = attributes(match.group(1))
+    source, alt = _source(values, base), values.get("alt", "").strip()
+    if is_pixel(values, values.get("style", "").lower()) or is_beacon(source):
+        return ""
+    if not source or _EMOJI.search(source):
+        return escape(alt)
+    others = {name: values[name] for name in KEPT if name in values}
+    return f"<img{written({'src': source} | others)}>"
+
+
+def _source(values: dict[str, str], base: str) -> str:
+    shown = values.get("src", "")
+    if shown and not _STAND_IN.search(shown):
+        return shown
+    late = [values[name] for name in LATE if values.get(name)]
+    late += [best_of(values[name]) for name in LATE_SETS if values.get(name)]
+    return next((address for one in late if (address := resolved(one, base))), shown)
+
+
+def _of_picture(match: re.Match[str]) -> str:
+    image = _IMG.search(match[1])
+    if image is None:
+        return ""
+    values = attributes(image[1])
+    if not any(values.get(name) for name in ("src", *LATE, *LATE_SETS)):
+        values["srcset"] = _best_source([attributes(source) for source in _SOURCE.findall(match[1])])
+    return f"<img{written(values)}>"
+
+
+def _best_source(sources: list[dict[str, str]]) -> str:
+    """Not every mail program knows AVIF and WebP."""
+    known = [one for one in sources if not one.get("type", "").endswith(("avif", "webp"))]
+    sets = (one.get(name, "") for one in known + sources for name in ("srcset", "data-srcset"))
+    return next(filter(None, sets), "")

@@ -1,0 +1,286 @@
+"""Html as plain text that reads like a letter: wrapped, with links as footnotes, and tables as columns."""
+
+import re
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from html.parser import HTMLParser
+
+from common.html.balance import balance
+from common.text import without_controls, words
+
+GAP = "  "
+MOST_COLUMNS = 8
+MAX_HTML = 1_000_000
+MAX_INDENTS = 8
+WIDTH = 72
+_SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
+_PARAGRAPHS = words(
+    "p div section article header footer figure figcaption blockquote ul ol dl table caption details summary"
+    " center address main aside nav"
+)
+_HEADINGS = {"h1": "=", "h2": "-", "h3": "", "h4": "", "h5": "", "h6": ""}
+_LINES = frozenset({"li", "dt", "dd", "tr"})
+
+
+def columns(rows: Sequence[Sequence[str]], *, has_head: bool, width: int) -> list[str] | None:
+    """The rows with their columns aligned, a line under the head; None when they need more than `width`."""
+    count = max(map(len, rows), default=0)
+    if not 1 < count <= MOST_COLUMNS:
+        return None
+    full = [[*row, *[""] * (count - len(row))] for row in rows]
+    widths = [max(_width(row[at]) for row in full) for at in range(count)]
+    if sum(widths) + len(GAP) * (count - 1) > width:
+        return None
+    lines = [GAP.join(map(_padded, row, widths)).rstrip() for row in full]
+    if has_head:
+        lines.insert(1, GAP.join("-" * max(1, each) for each in widths))
+    return lines
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
+
+
+def _width(text: str) -> int:
+    """In places of a terminal: wide letters take two, marks that join another none."""
+    return sum(_places(character) for character in text)
+
+
+def _places(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+class _Writer(HTMLParser):
+    """Collects inline text until a block ends, then wraps it under the indents that are open."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(convert_charrefs=True)
+        self.width = width
+        self.lines: list[str] = []
+        self.notes: dict[str, int] = {}
+        self._inline: list[str] = []
+        self._indents: list[tuple[str, str]] = []
+        self._lists: list[int | None] = []
+        self._bullet = ""
+        self._sup = 0
+        self._link: tuple[str, int] | None = None
+        self._skipping = self._preformatted = 0
+        # The rows of a table with nothing but words in its cells (class "grid"); whether it has a head.
+        self._rows: list[list[str]] | None = None
+        self._has_head = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag in _SKIPPED:
+            self._skipping += 1
+        elif tag in _PARAGRAPHS or tag in _HEADINGS or tag == "pre":
+            self._flush()
+            if tag not in ("ul", "ol") or not self._lists:
+                self._blank()
+            self._enter(tag, values)
+        elif tag in _LINES:
+            self._line(tag)
+        elif tag in ("td", "th"):
+            self._cell(tag)
+        else:
+            self._inline_tag(tag, values)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SKIPPED:
+            self._skipping = max(0, self._skipping - 1)
+        elif tag in _HEADINGS:
+            self._heading(_HEADINGS[tag])
+        elif tag == "sup":
+            self._superscript()
+        elif tag in _PARAGRAPHS or tag == "pre":
+            if tag != "table" or self._rows is None:
+                self._flush()
+            self._leave(tag)
+            if tag not in ("ul", "ol") or not self._lists:
+                self._blank()
+        elif tag == "tr" and self._rows is not None:
+            self._end_cell()
+        elif tag in _LINES:
+            self._flush()
+            if tag in ("li", "dd"):
+                self._unindent()
+        elif tag == "a":
+            self._end_link()
+        elif tag == "q":
+            self._inline.append("”")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipping:
+            self._inline.append(data if self._preformatted else re.sub(r"\s+", " ", data))
+
+    def text(self) -> str:
+        self._paragraph()
+        notes = [f"[{number}] {url}" for url, number in self.notes.items()]
+        return "\n".join([*self.lines, *notes]).strip("\n")
+
+    def _inline_tag(self, tag: str, values: dict[str, str]) -> None:
+        if tag == "br":
+            self._inline.append("\n")
+        elif tag == "hr":
+            self._paragraph()
+            self._inline.append("* * *")
+            self._paragraph()
+        elif tag == "img" and values.get("alt", "").strip():
+            self._inline.append(f"[{' '.join(values['alt'].split())}]")
+        elif tag == "a":
+            self._end_link()
+            self._link = (values.get("href", ""), len(self._inline))
+        elif tag == "q":
+            self._inline.append("“")
+        elif tag == "sup":
+            self._sup = len(self._inline)
+
+    def _superscript(self) -> None:
+        """A power, or the number of a note, apart from what it stands at; 1st stays 1st."""
+        said = "".join(self._inline[self._sup :]).strip()
+        if self._sup <= len(self._inline) and said.strip("()[]").isdecimal():
+            self._inline[self._sup :] = [f"^{said}"]
+
+    def _cell(self, tag: str) -> None:
+        if self._rows is None:
+            if "".join(self._inline).strip():
+                self._inline.append(" | ")
+            return
+        self._end_cell()
+        self._has_head = self._has_head or (tag == "th" and not self._rows[:-1])
+        self._rows = self._rows or [[]]
+        self._rows[-1].append("")
+
+    def _end_cell(self) -> None:
+        self._end_link()
+        text, self._inline = " ".join("".join(self._inline).split()), []
+        if text and self._rows and self._rows[-1]:
+            self._rows[-1][-1] = text
+
+    def _end_table(self) -> None:
+        """In columns where there is room, else cell after cell."""
+        self._end_cell()
+        rows, self._rows = [row for row in self._rows or [] if any(row)], None
+        indent = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
+        lines = columns(rows, has_head=self._has_head, width=self.width - len(indent))
+        if lines is None:
+            for row in rows:
+                self._inline = [" | ".join(filter(None, row))]
+                self._flush()
+            return
+        self.lines += [(indent + line).rstrip() for line in lines]
+
+    def _enter(self, tag: str, values: dict[str, str]) -> None:
+        if tag in ("ul", "ol"):
+            start = values.get("start", "1")
+            self._lists.append((int(start) if start.isdigit() else 1) if tag == "ol" else None)
+        elif tag == "blockquote":
+            self._indents.append(("> ", "> "))
+        elif tag == "pre":
+            self._preformatted += 1
+        elif tag == "table" and values.get("class") == "grid":
+            self._rows, self._has_head = [], False
+
+    def _leave(self, tag: str) -> None:
+        if tag == "table" and self._rows is not None:
+            self._end_table()
+        elif tag in ("ul", "ol") and self._lists:
+            self._lists.pop()
+        elif tag == "blockquote":
+            self._unindent()
+        elif tag == "pre":
+            self._preformatted = max(0, self._preformatted - 1)
+
+    def _line(self, tag: str) -> None:
+        if tag == "tr" and self._rows is not None:
+            self._end_cell()
+            self._rows.append([])
+            return
+        self._flush()
+        if tag == "li":
+            number = self._lists[-1] if self._lists else None
+            if number is not None:
+                self._lists[-1] = number + 1
+            self._bullet = "* " if number is None else f"{number}. "
+            self._indents.append((self._bullet, " " * len(self._bullet)))
+        elif tag == "dd":
+            self._indents.append(("    ", "    "))
+
+    def _unindent(self) -> None:
+        if self._indents:
+            self._indents.pop()
+
+    def _end_link(self) -> None:
+        """A footnote, unless the text says the address anyway."""
+        if self._link is None:
+            return
+        (url, start), self._link = self._link, None
+        label = "".join(self._inline[start:]).strip()
+        bare = url.removeprefix("mailto:")
+        if not label or not url or label in (url, bare) or url.startswith("#"):
+            return
+        self._inline.append(f" [{self.notes.setdefault(url, len(self.notes) + 1)}]")
+
+    def _heading(self, underline: str) -> None:
+        before = len(self.lines)
+        self._flush()
+        if underline and len(self.lines) > before:
+            prefix = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
+            longest = max(map(len, self.lines[before:])) - len(prefix)
+            self.lines.append(prefix + underline * max(1, longest))
+        self._blank()
+
+    def _paragraph(self) -> None:
+        self._flush()
+        self._blank()
+
+    def _blank(self) -> None:
+        """One empty line, quoted as deep as the quote that ends or goes on; none inside lists of lists."""
+        if self._bullet or not self.lines or len(self._lists) > 1:
+            return
+        quotes = "".join(rest for first, rest in self._indents[:MAX_INDENTS] if first == "> ").rstrip()
+        if self.lines[-1].strip("> "):
+            self.lines.append(quotes)
+        elif len(quotes) < len(self.lines[-1]):
+            self.lines[-1] = quotes
+
+    def _flush(self) -> None:
+        text, self._inline = "".join(self._inline), []
+        self._link = (self._link[0], 0) if self._link else None
+        if not text.strip():
+            return
+        indents = self._indents[:MAX_INDENTS]
+        rest = "".join(rest for _, rest in indents)
+        first = (
+            "".join(rest for _, rest in indents[:-1]) + indents[-1][0] if indents and self._bullet else rest
+        )
+        self._bullet = ""
+        for number, line in enumerate(self._wrapped(text, self.width - len(rest))):
+            self.lines.append(((rest if number else first) + line).rstrip())
+
+    def _wrapped(self, text: str, width: int) -> list[str]:
+        if self._preformatted:
+            return ["    " + line for line in text.strip("\n").expandtabs(4).split("\n")]
+        lines = (" ".join(line.split()) for line in text.strip().split("\n"))
+        return [part for line in lines for part in wrapped(line, max(width, 20)) or [""]]
+
+
+def wrapped(line: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
+    """The line as lines of at most `width`, all but the first indented. No word or link is broken."""
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def to_text(html: str, *, width: int = WIDTH) -> str:
+    """The html as text: wrapped at `width`, quotes with >, lists with bullets, links as footnotes at the end.
+
+    Html beyond 1,000,000 characters is cut off. The last line has no line end.
+    """
+    writer = _Writer(width)
+    writer.feed(balance(without_controls(html[:MAX_HTML])))
+    writer.close()
+    return writer.text()

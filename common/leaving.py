@@ -1,0 +1,5 @@
+"""Whether this process was told to end."""
+
+import threading
+
+leaving = threading.Event()

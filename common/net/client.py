@@ -1,0 +1,273 @@
+"""The one way out: a client for addresses that strangers chose (feeds, redirects, images, instances)."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from django.conf import settings
+from urllib3.exceptions import HTTPError
+
+from common.net.addresses import Network, Resolver
+from common.net.cookies import Cookies
+from common.net.deadline import budget, current
+from common.net.errors import AddressRefused, AnswerTooLarge, FetchError, Unreached, explanation, host_of
+from common.net.redirects import keeps_secrets, target_of
+from common.net.transport import CheckedAdapter
+from common.transactions import forbid_open_transaction
+
+__all__ = [
+    "AddressRefused",
+    "AnswerTooLarge",
+    "FetchError",
+    "Fetched",
+    "SafeClient",
+    "SafeSession",
+    "Unreached",
+    "client",
+]
+
+MAX_REDIRECTS = 5
+MAX_BYTES = 5_000_000
+SECONDS = 20.0
+CHUNK = 64 * 1024
+BEGINNING = 4096
+# Redirects that want the same method and body.
+SAME_REQUEST = (307, 308)
+# What may go along to another host: nothing that was meant for the first one.
+NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer in full. `redirects`: each one's status and the address it led to; `url` is the last one."""
+
+    status: int
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    redirects: tuple[tuple[int, str], ...] = ()
+
+
+class SafeSession(requests.Session):
+    """A requests session that calls public addresses only, within 20 seconds and 5 MB, whoever uses it.
+
+    With `stream=True` the body is the caller's to limit.
+    """
+
+    def __init__(
+        self, adapter: CheckedAdapter, *, user_agent: str, verify: bool | str = True, seconds: float = SECONDS
+    ) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.verify = verify
+        self.max_redirects = MAX_REDIRECTS
+        self.headers["User-Agent"] = user_agent
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.mount("http://", adapter)
+        self.mount("https://", adapter)
+        self.hooks["response"].append(_read_within_budget)
+        self._seconds = seconds
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """As requests does. Raises its exceptions, FetchError among them, and NetworkInTransaction."""
+        forbid_open_transaction()
+        with budget(min(_seconds(kwargs.get("timeout"), self._seconds), self._seconds), MAX_BYTES) as ours:
+            kwargs["timeout"] = ours.seconds_left
+            return super().send(request, **kwargs)
+
+
+class SafeClient:
+    """Fetches over one session per thread. `allow`: networks to be called although they are not public.
+
+    `resolve` stands in for the system's resolver, `verify` is requests' (a CA file, for instance).
+    """
+
+    def __init__(
+        self,
+        *,
+        allow: Sequence[Network] = (),
+        user_agent: str = "Feedletter",
+        resolve: Resolver | None = None,
+        verify: bool | str = True,
+    ) -> None:
+        self._allow, self._resolve = tuple(allow), resolve
+        self._options: dict[str, Any] = {"user_agent": user_agent, "verify": verify}
+        self._local = threading.local()
+
+    def get(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = SECONDS,
+        max_bytes: int = MAX_BYTES,
+    ) -> Fetched:
+        """The answer after at most five redirects, whatever its status.
+
+        `timeout` in seconds is for everything together, `max_bytes` for the body after decompression.
+        Raises FetchError.
+        """
+        with _explained(url, timeout), budget(timeout, max_bytes):
+            return self._follow(url, dict(headers or {}))
+
+    def post(
+        self,
+        url: str,
+        *,
+        data: Mapping[str, str],
+        timeout: float = SECONDS,
+        max_bytes: int = MAX_BYTES,
+    ) -> Fetched:
+        """The answer to a form (UTF-8, urlencoded), whatever its status.
+
+        Followed are 307 and 308, which ask for the same request elsewhere (RFC 9110, 15.4.8 and 15.4.9),
+        but not from https to http: a form may hold secrets. Raises FetchError.
+        """
+        with _explained(url, timeout), budget(timeout, max_bytes):
+            return self._pass_on(url, dict(data))
+
+    def push(self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = SECONDS) -> Fetched:
+        """The answer to these bytes, whatever its status: a redirect is an answer and not followed.
+
+        Of what it says only a beginning is kept, and how that ends is no error. Raises FetchError.
+        """
+        with _explained(url, timeout), budget(timeout, MAX_BYTES):
+            plain = {**headers, "Accept-Encoding": "identity"}
+            response = self._session().post(
+                _checked(url), data=body, headers=plain, allow_redirects=False, stream=True
+            )
+            with response:
+                names = {name.lower(): value for name, value in response.headers.items()}
+                return Fetched(response.status_code, response.url, names, _beginning(response))
+
+    def session(self) -> SafeSession:
+        """A session of the caller's own, for libraries that want one."""
+        adapter = CheckedAdapter(allow=self._allow, resolve=self._resolve, refused=AddressRefused)
+        return SafeSession(adapter, **self._options)
+
+    def _follow(self, url: str, headers: dict[str, str]) -> Fetched:
+        redirects: list[tuple[int, str]] = []
+        cookies = Cookies()
+        while True:
+            response = self._session().get(
+                _checked(url), headers={**headers, **cookies.header(url)}, allow_redirects=False
+            )
+            target = target_of(response)
+            if target is None:
+                return _fetched(response, redirects)
+            cookies.keep(url, response)
+            _count(redirects, response, target, wants_cookies=bool(cookies))
+            if not keeps_secrets(url, target):
+                headers = {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
+            url = target
+
+    def _pass_on(self, url: str, data: dict[str, str]) -> Fetched:
+        redirects: list[tuple[int, str]] = []
+        while True:
+            response = self._session().post(_checked(url), data=data, allow_redirects=False)
+            target = target_of(response) if response.status_code in SAME_REQUEST else None
+            if target is None:
+                return _fetched(response, redirects)
+            _count(redirects, response, target)
+            if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
+                raise FetchError(f"{host_of(url)} wants it sent on without encryption, which is not done.")
+            url = target
+
+    def _session(self) -> SafeSession:
+        if not hasattr(self._local, "session"):
+            self._local.session = self.session()
+        session: SafeSession = self._local.session
+        return session
+
+
+@contextmanager
+def _explained(url: str, timeout: float) -> Iterator[None]:
+    """Turns every error of the network into a FetchError that says Unreached."""
+    try:
+        yield
+    except FetchError:
+        raise
+    except (requests.RequestException, OSError, ValueError) as error:
+        raise Unreached(explanation(error, host_of(url), timeout)) from error
+
+
+def _fetched(response: requests.Response, redirects: list[tuple[int, str]]) -> Fetched:
+    names = {name.lower(): value for name, value in response.headers.items()}
+    return Fetched(response.status_code, response.url, names, response.content, tuple(redirects))
+
+
+def _beginning(response: requests.Response) -> bytes:
+    """The first bytes of a streamed body; none if they do not come."""
+    try:
+        return bytes(response.raw.read(BEGINNING, decode_content=False))
+    except (HTTPError, OSError):
+        return b""
+
+
+def _count(
+    redirects: list[tuple[int, str]], response: requests.Response, target: str, *, wants_cookies: bool = False
+) -> None:
+    redirects.append((response.status_code, target))
+    if len(redirects) > MAX_REDIRECTS and wants_cookies:
+        raise FetchError(
+            f"{host_of(response.url)} redirects more than {MAX_REDIRECTS} times and sets cookies each time: a"
+            " cookie wall, made for browsers. Ask its publisher to let feed readers pass."
+        )
+    if len(redirects) > MAX_REDIRECTS:
+        raise FetchError(
+            f"{host_of(response.url)} redirects more than {MAX_REDIRECTS} times. Check the address."
+        )
+
+
+def client() -> SafeClient:
+    """The client of the settings, which allows what ALLOW_PRIVATE_NETWORKS names."""
+    agent = f"Feedletter/{settings.VERSION} (+{settings.SITE_URL})"
+    return _client(tuple(settings.ALLOW_PRIVATE_NETWORKS), agent)
+
+
+@lru_cache(maxsize=8)
+def _client(allow: tuple[Network, ...], user_agent: str) -> SafeClient:
+    return SafeClient(allow=allow, user_agent=user_agent)
+
+
+def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
+    """A response hook, which requests calls before anything else reads the body."""
+    ours = current()
+    if kwargs.get("stream") or ours is None:
+        return
+    body = bytearray()
+    for chunk in response.iter_content(CHUNK):
+        body += chunk
+        if len(body) > ours.max_bytes:
+            response.close()
+            raise AnswerTooLarge(
+                f"The document at {host_of(response.url)} is larger than {ours.max_bytes / 1_000_000:g} MB."
+                " Ask its publisher for a smaller one."
+            )
+    response._content = bytes(body)
+
+
+def _checked(url: str) -> str:
+    """The address, if it is one of the web. Raises FetchError."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise FetchError(
+            f"“{url[:200]}” is not an address of the web. It has to begin with http:// or https://."
+        )
+    return url
+
+
+def _seconds(timeout: Any, default: float) -> float:
+    """Requests takes a number, a pair of them for connecting and reading, or None."""
+    given = [value for value in (timeout if isinstance(timeout, tuple) else (timeout,)) if value]
+    return float(sum(given)) if given else default

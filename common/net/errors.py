@@ -1,0 +1,82 @@
+"""What went wrong on the network: the errors of `common.net.client`, each a sentence for an admin."""
+
+import socket
+import ssl
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import requests
+
+AGAIN = "Try again later."
+
+
+class FetchError(requests.RequestException):
+    """No answer, or one that may not be used. The message is a sentence for an admin."""
+
+
+class Unreached(FetchError):
+    """No answer, or none that was complete: what is wrong is the network's or the server's, for now."""
+
+
+class AnswerTooLarge(FetchError):
+    """The body is larger than the limit."""
+
+
+class AddressRefused(FetchError):
+    """The host has only addresses that may not be called; nothing was sent."""
+
+    def __init__(self, url: str, address: str) -> None:
+        host = host_of(url)
+        where = address if host == address else f"{host} leads to {address}, which"
+        super().__init__(
+            f"{where} is not a public address. If it should be called all the same, name its network in"
+            " ALLOW_PRIVATE_NETWORKS."
+        )
+
+
+def host_of(url: str) -> str:
+    """The host of an address, to be named in a sentence."""
+    try:
+        return urlsplit(url).hostname or "The server"
+    except ValueError:
+        return "The server"
+
+
+def explanation(error: BaseException, host: str, seconds: float) -> str:
+    """One sentence about what was wrong with `host`, one about what to do."""
+    links = list(_chain(error))
+
+    def among(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(link, kinds) for link in links)
+
+    if among(socket.gaierror, UnicodeError):
+        return f"There is no server named {host}. Check the address for a typing mistake."
+    if among(ssl.SSLCertVerificationError):
+        return f"The certificate of {host} is not valid. Open the address in a browser to see why."
+    if among(requests.exceptions.SSLError, ssl.SSLError):
+        return f"No secure connection to {host} could be made. Open the address in a browser to see why."
+    if among(TimeoutError, requests.exceptions.Timeout):
+        return f"{host} did not send everything within {seconds:g} seconds. {AGAIN}"
+    if among(ConnectionRefusedError):
+        return f"{host} refuses connections. Check the address and its port, or try again later."
+    if among(requests.exceptions.ContentDecodingError):
+        return f"The answer of {host} is compressed in a way that cannot be read. Tell its publisher."
+    if among(requests.exceptions.ChunkedEncodingError):
+        return f"The answer of {host} ended before it was complete. {AGAIN}"
+    if among(ValueError):
+        return f"The address of {host} cannot be used: {_words(error)}. Check it."
+    return f"{host} could not be reached ({_words(links[-1])}). {AGAIN}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it came from, at most ten deep."""
+    link: BaseException | None = error
+    for _ in range(10):
+        if link is None:
+            return
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__

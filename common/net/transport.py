@@ -1,0 +1,139 @@
+"""Connections that go only to checked addresses and end with their budget. Beneath requests, over urllib3."""
+
+import io
+import socket
+from collections.abc import Sequence
+from typing import Any, cast
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util.connection import create_connection
+from urllib3.util.retry import Retry
+
+from common.net import deadline
+from common.net.addresses import Network, NotAllowed, Resolver, callable_addresses
+
+# For each of a host's addresses, so that a dead first one leaves time for the next.
+CONNECT_SECONDS = 7.0
+POOLED_HOSTS = 32
+# A kept connection may be closed by the server just as we use it: one more try, where that is harmless.
+# Statuses are for the caller: a Retry-After is waited for in the database, not here.
+RETRY = Retry(
+    total=1,
+    connect=0,
+    read=1,
+    redirect=0,
+    status=0,
+    other=0,
+    allowed_methods=["GET", "HEAD"],
+    respect_retry_after_header=False,
+)
+
+
+class _TimedRaw(io.RawIOBase):
+    """Reads with a time-out of what is left of the budget, so that a slow drip ends, too."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._raw = cast(io.RawIOBase, sock.makefile("rb", buffering=0))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        current = deadline.current()
+        if current is not None:
+            self._sock.settimeout(current.seconds_left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TimedSocket:
+    """A connected socket, TLS or not, whose file is a `_TimedRaw`."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def makefile(self, mode: str = "rb", *_: Any, **__: Any) -> io.BufferedReader:
+        return io.BufferedReader(_TimedRaw(self._sock))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
+class _Checked:
+    """For urllib3's connections: the address that was checked is the one connected to.
+
+    The connection goes on being named by the host, so that SNI, certificate and Host header are right.
+    """
+
+    allow: Sequence[Network] = ()
+    resolve: Resolver | None = None
+
+    def _new_conn(self: Any) -> socket.socket:
+        try:
+            addresses = callable_addresses(
+                self._dns_host, self.port, allow=self.allow, resolve=type(self).resolve
+            )
+        except (OSError, UnicodeError) as error:
+            raise NameResolutionError(self.host, self, cast(socket.gaierror, error)) from error
+        failure: OSError = OSError("no address")
+        for number, address in enumerate(addresses):
+            try:
+                return cast(socket.socket, self._connected(address, tries_left=len(addresses) - number))
+            except OSError as error:
+                failure = error
+        if isinstance(failure, TimeoutError):
+            raise ConnectTimeoutError(self, f"Connection to {self.host} timed out.") from failure
+        raise NewConnectionError(self, f"Failed to establish a new connection: {failure}") from failure
+
+    def _connected(self: Any, address: str, tries_left: int) -> socket.socket:
+        current = deadline.current()
+        left = current.seconds_left if current else CONNECT_SECONDS
+        seconds = left if tries_left == 1 else min(left, CONNECT_SECONDS)
+        sock = create_connection(
+            (address, self.port), seconds, source_address=None, socket_options=self.socket_options
+        )
+        if current:
+            sock.settimeout(current.seconds_left)
+        return sock
+
+    def connect(self: Any) -> None:
+        super().connect()  # type: ignore[misc]
+        self.sock = _TimedSocket(self.sock)
+
+
+def _pool_classes(allow: Sequence[Network], resolve: Resolver | None) -> dict[str, type[HTTPConnectionPool]]:
+    policy = {"allow": tuple(allow), "resolve": staticmethod(resolve) if resolve else None}
+    http = type("CheckedHTTPConnection", (_Checked, HTTPConnection), policy)
+    https = type("CheckedHTTPSConnection", (_Checked, HTTPSConnection), policy)
+    return {
+        "http": type("CheckedHTTPPool", (HTTPConnectionPool,), {"ConnectionCls": http}),
+        "https": type("CheckedHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": https}),
+    }
+
+
+class CheckedAdapter(HTTPAdapter):
+    """Mounted for http:// and https://. Raises what requests raises, and `refused(host, address)`."""
+
+    def __init__(
+        self, *, allow: Sequence[Network], resolve: Resolver | None, refused: type[requests.RequestException]
+    ) -> None:
+        self._policy, self._refused = (allow, resolve), refused
+        super().__init__(pool_connections=POOLED_HOSTS, max_retries=RETRY)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _pool_classes(*self._policy)
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
+        try:
+            return super().send(request, *args, **kwargs)
+        except NotAllowed as error:
+            raise self._refused(request.url or "", error.args[0]) from error

@@ -1,0 +1,56 @@
+"""The port for what happened: services tell it within their transaction, and later apps hear it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from django.db import transaction
+
+
+class EventKind(StrEnum):
+    """What others may hear of. The values are names that stay: they are the types of webhooks."""
+
+    CREATED = "subscription.created"
+    CONFIRMED = "subscription.confirmed"
+    LEFT = "subscription.left"
+    BOUNCED = "delivery.bounced"
+    PUBLISHED = "issue.published"
+    FAILING = "feed.failing"
+    RECOVERED = "feed.recovered"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to each of the rows with these `keys`.
+
+    They are keys of subscriptions, bounces, issues or feeds, as the kind says. `facts` is what the rows do
+    not say by themselves.
+    """
+
+    kind: EventKind
+    keys: tuple[int, ...]
+    at: datetime
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+
+
+Listener = Callable[[Event], None]
+_listeners: list[Listener] = []
+
+
+class NoTransaction(RuntimeError):
+    """A programming error: what listeners write could be kept although what happened was undone."""
+
+
+def listen(listener: Listener) -> None:
+    """Called in AppConfig.ready()."""
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+def emit(event: Event) -> None:
+    """Tells all listeners, in the caller's transaction, while the rows are still there."""
+    if not transaction.get_connection().in_atomic_block:
+        raise NoTransaction(f"{event.kind} was told outside a transaction.")
+    for listener in _listeners if event.keys else ():
+        listener(event)

@@ -1,0 +1,92 @@
+"""Panels and actions of an object's admin page: an app has its own, and later apps add to it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+FORM = 50
+
+
+class CannotAct(ValueError):
+    """An action that cannot be done as things are. The message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A titled part of an object's page. `render` returns safe html, or nothing to leave it out.
+
+    Panels stand in their `order`; those under FORM stand above the object's form.
+    """
+
+    title: str
+    render: Callable[[Any], SafeString | str]
+    order: int = FORM + 10
+    # On a wide screen it stands beside all others.
+    is_beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action on chosen rows. `run` gets their keys and returns a sentence of what happened.
+
+    A dangerous one has `confirm`: sentences of what it will do to how many, shown before it is done.
+    `permission` is "act" (who may change such rows) or "drop" (who may delete them). `fits` says of an
+    object whether its page offers the action: nothing that is paused is paused again.
+
+    `form`, called with the keys (and Django's `data` and `prefix`), asks for what the action needs; `run`
+    then gets its cleaned data by name, too.
+    """
+
+    name: str
+    title: str
+    run: Callable[..., str]
+    confirm: Callable[[list[int]], Sequence[str]] | None = None
+    permission: str = "act"
+    fits: Callable[[Any], bool] | None = None
+    form: Callable[..., Any] | None = None
+
+    @property
+    def is_dangerous(self) -> bool:
+        return self.confirm is not None
+
+
+_installers: list[Callable[[], None]] = []
+_panels: dict[str, list[Panel]] = defaultdict(list)
+_actions: dict[str, list[Action]] = defaultdict(list)
+
+
+def install_later(path: str) -> None:
+    """Has `install` of that module called as soon as a panel or an action is asked for.
+
+    What has no admin pages, a worker, does without the modules that draw them.
+    """
+    _installers.append(lambda: import_module(path).install())
+
+
+def add_panel(model: str, panel: Panel) -> None:
+    """`model` is a label such as "feeds.Item"."""
+    _panels[model].append(panel)
+
+
+def add_action(model: str, action: Action) -> None:
+    _actions[model].append(action)
+
+
+def panels(model: str) -> list[Panel]:
+    install()
+    return list(_panels[model])
+
+
+def actions(model: str) -> list[Action]:
+    install()
+    return list(_actions[model])
+
+
+def install() -> None:
+    """Installs what waits for it. (Web processes do so when they load their addresses.)"""
+    while _installers:
+        _installers.pop(0)()

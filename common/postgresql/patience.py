@@ -1,0 +1,89 @@
+"""A connection to PostgreSQL that does not wait for ever for a server that is gone without a word.
+
+Keepalives and TCP_USER_TIMEOUT notice a host that answers no packet. A proxy, or a host whose kernel lives
+while PostgreSQL hangs, answers them: only another connection tells whether the statement is still at work.
+"""
+
+import logging
+import time
+from collections.abc import Generator
+from typing import Any
+
+import psycopg
+from psycopg import OperationalError
+from psycopg.errors import _WaitTimeout
+
+from common.counters import count
+from common.leaving import leaving
+
+log = logging.getLogger(__name__)
+
+# Seconds without an answer until another connection is asked; sooner in a process that was told to end.
+SILENCE, SILENCE_WHEN_LEAVING = 8.0, 2.0
+# Seconds for that other connection, and between two looks at whether we are leaving.
+PATIENCE, LOOK_EVERY = 3, 1.0
+# With a pooler in between nobody knows which of the server's processes is ours: then this is the end.
+LONGEST_BY_POOLER = 120.0
+NOTHING_READY = 0
+
+
+class Away:
+    """Whether the last attempt of this process to reach its database failed."""
+
+    is_so: bool = False
+
+
+class PatientConnection(psycopg.Connection[Any]):
+    """`wait` is where every statement waits for its answer."""
+
+    # How it was reached, to reach the server once more.
+    place: dict[str, Any]
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        began, asked_at = time.monotonic(), 0.0
+        waiting = gen
+        while True:
+            try:
+                return super().wait(waiting, interval, LOOK_EVERY)
+            except _WaitTimeout:
+                silent = time.monotonic() - began
+                patience = SILENCE_WHEN_LEAVING if leaving.is_set() else SILENCE
+                if silent - asked_at >= patience:
+                    asked_at = silent
+                    self._give_up_unless_at_work(silent)
+                waiting = _resumed(gen)
+
+    def _give_up_unless_at_work(self, silent: float) -> None:
+        if self._is_at_work(silent):
+            return
+        Away.is_so = True
+        count("trouble", "database_silent")
+        self.pgconn.finish()
+        raise OperationalError(f"the database has not answered for {silent:.0f} seconds")
+
+    def _is_at_work(self, silent: float) -> bool:
+        """Whether the server, asked by another connection, is still busy with our statement."""
+        try:
+            place = {**self.place, "connect_timeout": PATIENCE, "autocommit": True}
+            with psycopg.connect(**place) as other:
+                row = other.execute(
+                    "SELECT state FROM pg_stat_activity WHERE pid = %s", [self.info.backend_pid]
+                ).fetchone()
+        except psycopg.Error as error:
+            log.info("the database does not answer another connection either: %s", error)
+            return False
+        if self.prepare_threshold is None:
+            return silent < LONGEST_BY_POOLER
+        return row is not None and row[0] == "active"
+
+
+def _resumed(gen: Any) -> Generator[Any, Any, Any]:
+    """A generator of psycopg's that is waited for once more: with nothing ready yet."""
+    state = gen.send(NOTHING_READY)
+    while True:
+        try:
+            state = gen.send((yield state))
+        except StopIteration as end:
+            return end.value

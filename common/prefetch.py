@@ -1,0 +1,17 @@
+"""Making the next while one is used."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar, cast
+
+Item = TypeVar("Item")
+_END = object()
+
+
+def prefetch(items: Iterator[Item]) -> Iterator[Item]:
+    """The items. The next one is made in a thread meanwhile: it must not use the database."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, items, _END)
+        while (item := following.result()) is not _END:
+            following = pool.submit(next, items, _END)
+            yield cast(Item, item)

@@ -1,0 +1,128 @@
+"""Making a short text fit a service's limit, counted as the service counts. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import grapheme
+
+ELLIPSIS = "…"
+# A grapheme may hold any number of code points: so many times the limit is looked at, not more.
+CODE_POINTS_PER_GRAPHEME = 16
+# Scripts without spaces, and run-on words, are cut inside the word from this length on.
+LONG_WORD = 30
+
+_LINK = re.compile(
+    r"https?://(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:[/?#](?:[!-~]*[\w/=&#+-])?)?", re.IGNORECASE | re.ASCII
+)
+_REMOTE_MENTION = re.compile(r"(?<![\w/])(@[a-z0-9_]+)@[a-z0-9.-]+[a-z0-9]+", re.IGNORECASE | re.ASCII)
+# Embeddings, overrides and isolates turn around what follows them, our own words included.
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class DoesNotFit(ValueError):
+    """What may not be cut is longer than the limit by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthLimits:
+    """In graphemes. `per_url` is what any link costs, however long; None counts it as it is."""
+
+    characters: int
+    per_url: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FittingPart:
+    """A piece of a text. One that may not be cut is kept whole."""
+
+    text: str
+    cuttable: bool = False
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without control characters, lone surrogates and direction overrides."""
+    kept = (" " if char in "\t\n\v\f\r\x85" else char for char in text)
+    usable = (char for char in kept if unicodedata.category(char) not in ("Cc", "Cs") and char not in _BIDI)
+    return " ".join("".join(usable).split())
+
+
+def count(text: str, limits: LengthLimits) -> int:
+    """Graphemes of the text, a link at its fixed price, `@user@host` as `@user` (as Mastodon counts)."""
+    if limits.per_url is not None:
+        text = _REMOTE_MENTION.sub(r"\1", _LINK.sub("x" * limits.per_url, text))
+    return int(grapheme.length(text))
+
+
+def fit(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
+    """The parts joined, the longest cuttable ones shortened at a word until the whole fits.
+
+    Links inside a cuttable part go whole or stay whole. Raises DoesNotFit.
+    """
+    pieces = [_bounded(part, limits) for part in parts]
+    for index in _longest_first(pieces):
+        if _joined_count(pieces, limits) <= limits.characters:
+            break
+        pieces[index] = replace(pieces[index], text=_shortened(pieces, index, limits))
+    if _joined_count(pieces, limits) > limits.characters:
+        raise DoesNotFit(f"The text does not fit into {limits.characters} characters.")
+    return "".join(piece.text for piece in pieces)
+
+
+def cut(text: str, fits: Callable[[str], bool]) -> str:
+    """The longest beginning of the text for which `fits` says yes, with an ellipsis; "" if there is none.
+
+    `fits` must say no to whatever is longer than what it said no to.
+    """
+    if fits(text):
+        return text
+    words = text.split(" ")
+    kept = _most(len(words) - 1, lambda n: fits(_ended(" ".join(words[:n]))))
+    beginning, word = " ".join(words[:kept]), words[kept]
+    if (not beginning or len(word) >= LONG_WORD) and "://" not in word:
+        beginning = _into_the_word(beginning, word, fits)
+    return _ended(beginning) if beginning else ""
+
+
+def _into_the_word(beginning: str, word: str, fits: Callable[[str], bool]) -> str:
+    lead = f"{beginning} " if beginning else ""
+    clusters = list(grapheme.graphemes(word))
+    kept = _most(len(clusters) - 1, lambda n: fits(_ended(lead + "".join(clusters[:n]))))
+    return lead + "".join(clusters[:kept]) if kept else beginning
+
+
+def _ended(text: str) -> str:
+    return text.rstrip(" ,;:.-–—") + ELLIPSIS
+
+
+def _most(highest: int, works: Callable[[int], bool]) -> int:
+    """The highest n ≤ `highest` that works, by halving; 0 if none from 1 on does."""
+    low, high = 0, highest
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if works(middle) else (low, middle - 1)
+    return low
+
+
+def _bounded(part: FittingPart, limits: LengthLimits) -> FittingPart:
+    most = limits.characters * CODE_POINTS_PER_GRAPHEME
+    if not part.cuttable or len(part.text) <= most:
+        return part
+    whole, _, broken = part.text[:most].rpartition(" ")
+    return replace(part, text=_ended(whole if "://" in broken else part.text[:most]))
+
+
+def _longest_first(parts: Sequence[FittingPart]) -> list[int]:
+    cuttable = [index for index, part in enumerate(parts) if part.cuttable]
+    return sorted(cuttable, key=lambda index: -len(parts[index].text))
+
+
+def _joined_count(parts: Sequence[FittingPart], limits: LengthLimits) -> int:
+    return count("".join(part.text for part in parts), limits)
+
+
+def _shortened(parts: Sequence[FittingPart], index: int, limits: LengthLimits) -> str:
+    before = "".join(part.text for part in parts[:index])
+    after = "".join(part.text for part in parts[index + 1 :])
+    return cut(parts[index].text, lambda text: count(before + text + after, limits) <= limits.characters)

@@ -1,0 +1,258 @@
+"""gunicorn's worker for the web process: a request takes a thread when all of it has arrived.
+
+gunicorn's own thread worker gives a connection a thread at its first byte and waits there, without an end,
+for the rest: as many half-sent requests as there are threads stop the service. Here one loop reads them all,
+as a buffering proxy would, each within a time.
+
+It stands here, and not in feedletter_site, because gunicorn's parent process imports it: with that package
+come Django's settings and Celery, 20 MB.
+"""
+
+import errno
+import re
+import socket
+import time
+from collections import deque
+from functools import partial
+from selectors import EVENT_READ
+from typing import Any
+
+from gunicorn.errors import ConfigError
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from common.body_limits import FORM
+
+LONGEST_HEAD = 64 * 1024
+PIECE = 64 * 1024
+# Most answers fit into the kernel's buffer, and whoever is slow to read one holds no thread.
+SEND_BUFFER = 208 * 1024
+# Bytes a second below which a body that a view reads by itself (an upload) is given up.
+SLOWEST = 8 * 1024
+TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,15})[ \t]*\r\n", re.IGNORECASE)
+_EXPECTS = re.compile(rb"\r\nexpect:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
+
+
+def is_whole(received: bytes | bytearray) -> bool:
+    """Whether a request is here: its head, and its body where that is no larger than a form."""
+    end = received.find(b"\r\n\r\n")
+    if end < 0:
+        return False
+    found = _LENGTH.search(received, 0, end + 2)
+    length = int(found[1]) if found else 0
+    # A larger one is refused by its length, or read by the view that takes it.
+    return length > FORM or len(received) >= end + 4 + length
+
+
+def waits_to_go_on(received: bytes | bytearray) -> bool:
+    """Whether the client sends the body only when it is told to (RFC 9110, 10.1.1)."""
+    end = received.find(b"\r\n\r\n")
+    return end >= 0 and _EXPECTS.search(received, 0, end + 2) is not None
+
+
+class TimedSocket(socket.socket):
+    """A socket on which nothing waits without an end: what blocks has `seconds`, and more as bytes come."""
+
+    seconds = 20.0
+    # Of the time that was spent waiting: what the program itself takes between two reads is not the client's.
+    _patience = 0.0
+
+    @classmethod
+    def of(cls, accepted: socket.socket) -> "TimedSocket":
+        return cls(accepted.family, accepted.type, accepted.proto, accepted.detach())
+
+    def setblocking(self, flag: bool, /) -> None:
+        self.settimeout(self.seconds if flag else 0)
+        self._patience = self.seconds
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        allowed = self.gettimeout()
+        if not allowed:
+            return super().recv(size, flags)
+        if self._patience <= 0:
+            raise TimeoutError("the body comes too slowly")
+        self.settimeout(min(self._patience, allowed))
+        began = time.monotonic()
+        data = super().recv(size, flags)
+        earned = len(data) / SLOWEST - (time.monotonic() - began)
+        self._patience = min(self._patience + earned, self.seconds)
+        self.settimeout(allowed)
+        return data
+
+
+class Connection(TConn):  # type: ignore[misc]
+    """One client; `received` is what came of the next request."""
+
+    def __init__(self, *facts: Any) -> None:
+        super().__init__(*facts)
+        self.received = bytearray()
+        self.is_told_to_go_on = False
+        # Threads need not wait for the first byte.
+        self.data_ready = True
+
+
+class BufferingWorker(ThreadWorker):  # type: ignore[misc]
+    """Reads in the loop; threads only answer."""
+
+    # How long a head, and a body that is no larger than a form, may take to arrive.
+    request_seconds = 20.0
+    linger_seconds = 2.0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.closing_conns: deque[Connection] = deque()
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        super().check_config(cfg, log)
+        if cfg.is_ssl:
+            raise ConfigError("This worker speaks plain HTTP: let a proxy in front of it speak TLS.")
+
+    def accept(self, listener: Any) -> None:
+        self.make_room()
+        try:
+            accepted, address = listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
+                return
+            raise
+        client = TimedSocket.of(accepted)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        self.nr_conns += 1
+        self.await_request(Connection(self.cfg, client, address, listener.getsockname()))
+
+    def make_room(self) -> None:
+        """Never so many connections that none is accepted: the one that has waited longest goes."""
+        if self.nr_conns + 1 >= self.worker_connections:
+            for conns in (self.closing_conns, self.keepalived_conns, self.pending_conns):
+                if conns:
+                    self.drop(conns[0], conns)
+                    return
+
+    def await_request(self, conn: Connection) -> None:
+        """Reads the next request, now and whenever more comes."""
+        conn.timeout = time.monotonic() + self.request_seconds
+        conn.is_told_to_go_on = False
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+        if not self.goes_to_a_thread(conn):
+            self.on_pending_socket_readable(conn, conn.sock)
+
+    def on_pending_socket_readable(self, conn: Connection, client: Any) -> None:
+        piece = self.received(client)
+        if piece is None:
+            return
+        if not piece:
+            self.drop(conn, self.pending_conns)
+            return
+        conn.received += piece
+        if not self.goes_to_a_thread(conn) and not conn.is_told_to_go_on and waits_to_go_on(conn.received):
+            conn.is_told_to_go_on = True
+            self.tell(conn, GO_ON)
+
+    def goes_to_a_thread(self, conn: Connection) -> bool:
+        """Hands over what is whole, and refuses what has no end."""
+        # RFC 9112, 2.2: empty lines before a request are passed over.
+        conn.received[:] = conn.received.lstrip(b"\r\n")
+        if is_whole(conn.received):
+            self.forget(conn, self.pending_conns)
+            self.enqueue_req(conn)
+            return True
+        if len(conn.received) > LONGEST_HEAD and b"\r\n\r\n" not in conn.received:
+            self.forget(conn, self.pending_conns)
+            self.tell(conn, TOO_LONG)
+            self.linger(conn)
+            return True
+        return False
+
+    def handle(self, conn: Connection) -> Any:
+        conn.init()
+        conn.parser.unreader.unread(bytes(conn.received))
+        conn.received.clear()
+        return super().handle(conn)
+
+    def handle_request(self, req: Any, conn: Connection) -> Any:
+        try:
+            return super().handle_request(req, conn)
+        except TimeoutError as error:
+            # As gunicorn takes a client that went away: no trouble of ours, and nothing for the log.
+            raise ConnectionResetError(errno.ECONNRESET, str(error)) from error
+
+    def finish_request(self, conn: Connection, fs: Any) -> None:
+        try:
+            stays = bool(fs.result())
+        except Exception:  # noqa: BLE001 - as gunicorn does: whatever went wrong, this connection ends
+            stays = False
+        if not stays:
+            self.linger(conn)
+            return
+        conn.received += conn.parser.unreader.take_buffered()
+        conn.sock.setblocking(False)
+        if conn.received:
+            self.await_request(conn)
+            return
+        conn.set_timeout()
+        if not self.alive:
+            conn.timeout = min(conn.timeout, time.monotonic() + self.linger_seconds)
+        self.keepalived_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
+
+    def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
+        if conn in self.keepalived_conns:
+            self.forget(conn, self.keepalived_conns)
+            self.await_request(conn)
+
+    def linger(self, conn: Connection) -> None:
+        """Closes when the client has read the answer (RFC 9112, 9.6), without holding up the loop."""
+        try:
+            conn.sock.setblocking(False)
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.nr_conns -= 1
+            conn.close()
+            return
+        conn.timeout = time.monotonic() + self.linger_seconds
+        self.closing_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_closing_socket_readable, conn))
+
+    def on_closing_socket_readable(self, conn: Connection, client: Any) -> None:
+        if self.received(client) == b"":
+            self.drop(conn, self.closing_conns)
+
+    def murder_pending(self) -> None:
+        now = time.monotonic()
+        for conn in list(self.pending_conns):
+            # (A worker that stops waits for nobody who has sent nothing yet.)
+            if conn.timeout <= now or not (self.alive or conn.received):
+                self.drop(conn, self.pending_conns)
+        for conn in list(self.closing_conns):
+            if conn.timeout <= now:
+                self.drop(conn, self.closing_conns)
+
+    def received(self, client: Any) -> bytes | None:
+        """What there is to read: None for nothing yet, b"" for the end."""
+        try:
+            return bytes(client.recv(PIECE))
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+
+    def tell(self, conn: Connection, words: bytes) -> None:
+        """A few bytes, which fit into the kernel's buffer or are lost."""
+        try:
+            conn.sock.send(words)
+        except OSError:
+            self.log.debug("The client is gone.")
+
+    def forget(self, conn: Connection, conns: "deque[Connection]") -> None:
+        self.poller.unregister(conn.sock)
+        conns.remove(conn)
+
+    def drop(self, conn: Connection, conns: "deque[Connection]") -> None:
+        # (An event may come with that of another, for which there was to be room.)
+        if conn in conns:
+            self.forget(conn, conns)
+            self.nr_conns -= 1
+            conn.close()

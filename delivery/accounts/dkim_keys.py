@@ -1,0 +1,133 @@
+"""The keys that letters are signed with: made, taken into use, retired."""
+
+import re
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from common.ports.channels import InvalidDestination
+from delivery.channels.email.address import parse_address
+from delivery.dkim.keys import Private, UnusableKey, algorithm_of, generate, public_value, read_pem, to_pem
+from delivery.models import DkimKey
+
+FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}
+MAX_SELECTOR = 100
+# RFC 6376 §3.1: names as DNS knows them, possibly several with dots between.
+_LABEL = "[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
+_SELECTOR = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+
+
+def make_key(
+    *, domain: str, now: datetime, algorithm: str = "", selector: str = "", pem: bytes = b""
+) -> DkimKey:
+    """A new key, or the one in `pem`. It signs at once if none of its domain and algorithm does; otherwise
+    it waits until it is activated, so that its record can be published before.
+
+    Raises ValidationError, also when the domain has that selector already.
+    """
+    domain, selector = checked_domain(domain), checked_selector(selector)
+    private = _private(algorithm, pem)
+    row = DkimKey(
+        domain=domain,
+        algorithm=algorithm_of(private),
+        private={"pem": to_pem(private)},  # type: ignore[misc]
+        public=public_value(private),
+        created_at=now,
+    )
+    try:
+        return _saved(row, selector)
+    except IntegrityError as error:
+        raise ValidationError("Somebody else has just made a key for this domain: look at it.") from error
+
+
+@transaction.atomic
+def _saved(row: DkimKey, selector: str) -> DkimKey:
+    others = list(DkimKey.objects.select_for_update(no_key=True).filter(domain=row.domain).order_by("pk"))
+    taken = {other.selector for other in others}
+    row.selector = selector or _free_selector(row.algorithm, taken)
+    if row.selector in taken:
+        raise ValidationError({"selector": f"{row.domain} has a key with the selector {row.selector}."})
+    if len(row.record.name) > 253:
+        raise ValidationError({"selector": "Domain and selector are too long for a name in the DNS."})
+    row.active = not any(other.active and other.algorithm == row.algorithm for other in others)
+    row.save(force_insert=True)
+    return row
+
+
+def activate_key(key: DkimKey, *, now: datetime) -> DkimKey:
+    """From now on this key signs; the one that did, of its domain and algorithm, retires."""
+    with transaction.atomic():
+        same = DkimKey.objects.select_for_update(no_key=True).filter(domain=key.domain).order_by("pk")
+        rows = {row.pk: row for row in same if row.algorithm == key.algorithm}
+        if key.pk not in rows:
+            raise ValidationError("The key is not there any more.")
+        others = DkimKey.objects.filter(pk__in=rows.keys() - {key.pk}, active=True)
+        others.update(active=False, retired_at=now)
+        DkimKey.objects.filter(pk=key.pk).update(active=True, retired_at=None)
+    key.refresh_from_db()
+    return key
+
+
+def retire_key(key: DkimKey, *, now: datetime) -> DkimKey:
+    """The key signs no more. Its record has to stay for as long as letters are on their way."""
+    DkimKey.objects.filter(pk=key.pk, retired_at=None).update(active=False, retired_at=now)
+    key.refresh_from_db()
+    return key
+
+
+def delete_retired(pks: list[int]) -> int:
+    """Deletes those of the keys that have retired, and returns how many."""
+    return DkimKey.objects.filter(pk__in=pks, active=False, retired_at__isnull=False).delete()[0]
+
+
+def find_key(*, domain: str, selector: str = "", algorithm: str = "") -> DkimKey | None:
+    """The key of that selector; without one the key that signs, else the newest that waits.
+
+    Raises ValidationError.
+    """
+    rows = DkimKey.objects.filter(domain=checked_domain(domain))
+    rows = rows.filter(selector=checked_selector(selector)) if selector else rows.filter(retired_at=None)
+    if algorithm:
+        rows = rows.filter(algorithm=algorithm)
+    return rows.order_by("-active", "-algorithm", "-pk").first()
+
+
+def checked_domain(text: str) -> str:
+    """The domain in ASCII and lower case. Raises ValidationError."""
+    domain = text.strip().rstrip(".").rpartition("@")[2]
+    try:
+        return parse_address(f"letters@{domain}").domain
+    except InvalidDestination:
+        raise ValidationError(
+            {"domain": f"“{domain[:80]}” is no domain: give the part after the @ of your sender."}
+        ) from None
+
+
+def checked_selector(text: str) -> str:
+    """The selector in lower case; empty stays empty. Raises ValidationError."""
+    selector = text.strip().lower()
+    if selector and (len(selector) > MAX_SELECTOR or not _SELECTOR.fullmatch(selector)):
+        raise ValidationError(
+            {"selector": "A selector has letters, digits and hyphens, such as feedletter2 or mail-2026."}
+        )
+    return selector
+
+
+def _private(algorithm: str, pem: bytes) -> Private:
+    try:
+        private = read_pem(pem) if pem else generate(algorithm or DkimKey.Algorithm.RSA)
+    except UnusableKey as error:
+        raise ValidationError({"import": str(error)}) from error
+    except ValueError as error:
+        raise ValidationError({"algorithm": str(error)}) from error
+    if algorithm and algorithm_of(private) != algorithm:
+        raise ValidationError({"algorithm": f"The key is of another kind: {algorithm_of(private)}."})
+    return private
+
+
+def _free_selector(algorithm: str, taken: set[str]) -> str:
+    first, number = FIRST_SELECTOR[algorithm], 1
+    while (name := first if number == 1 else f"{first}-{number}") in taken:
+        number += 1
+    return name

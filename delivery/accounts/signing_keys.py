@@ -1,0 +1,62 @@
+"""Which keys sign a letter: those of its From domain. Read from the database once a minute at most."""
+
+import time
+from collections import defaultdict
+from functools import lru_cache
+from typing import cast
+
+from common.ports.channels import InvalidDestination
+from common.secrets import Sealed
+from delivery.channels.email.address import parse_sender
+from delivery.dkim.keys import Key, from_pem
+from delivery.models import DkimKey
+
+FRESH_SECONDS = 60.0
+
+
+class SigningKeys:
+    """The active keys, as they were a minute ago at most. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._read_at = -FRESH_SECONDS
+        self._domains: dict[str, list[tuple[str, Sealed]]] = {}
+        self._found: dict[str, tuple[Key, ...]] = {}
+
+    def of(self, sender: str) -> tuple[Key, ...]:
+        """The keys for letters from an address (with or without a name); none for what is no address.
+
+        Raises ValueError when a key cannot be read: a letter that should be signed does not go unsigned.
+        """
+        if time.monotonic() - self._read_at >= FRESH_SECONDS:
+            self._read()
+        if not self._domains:
+            return ()
+        if sender not in self._found:
+            self._found[sender] = self._keys(sender)
+        return self._found[sender]
+
+    def _read(self) -> None:
+        domains: dict[str, list[tuple[str, Sealed]]] = defaultdict(list)
+        for row in DkimKey.objects.filter(active=True).order_by("-algorithm"):
+            domains[row.domain].append((row.selector, cast(Sealed, row.private)))
+        self._domains, self._found = dict(domains), {}
+        self._read_at = time.monotonic()
+
+    def _keys(self, sender: str) -> tuple[Key, ...]:
+        try:
+            domain = parse_sender(sender).domain.lower()
+        except InvalidDestination:
+            return ()
+        # A parent's key is aligned as well, unless the domain's DMARC says adkim=s (RFC 7489 §3.1.1).
+        while domain and domain not in self._domains:
+            domain = domain.partition(".")[2]
+        found = self._domains.get(domain, ())
+        return tuple(_loaded(domain, selector, private.token) for selector, private in found)
+
+
+@lru_cache(maxsize=256)
+def _loaded(domain: str, selector: str, token: str) -> Key:
+    try:
+        return Key(domain, selector, from_pem(Sealed(token).open()["pem"]))
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"The DKIM key {selector} of {domain} cannot be used. {error}") from error

@@ -1,0 +1,176 @@
+"""What the mails to the admins say of feeds: each a subject, sentences, and where to look."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from common.admin.html import ago, list_url, object_url, when
+from common.text import counted, one_line, shortened
+from feeds.models import Feed
+from feeds.rules.alerts import What, is_our_own_network
+from feeds.rules.why import because
+
+LISTED = 30
+LONGEST_TITLE = 80
+LONGEST_ERROR = 300
+
+NOT_LOST = (
+    "It is tried again by itself, the next time on {}: {}. What it publishes meanwhile goes out "
+    "when it can be read again, as far as the feed still shows it then."
+)
+NONE_LOST = (
+    "They are tried again by themselves. What they publish meanwhile goes out "
+    "when they can be read again, as far as the feeds still show it then."
+)
+ONCE_MORE = "You are told once more, when it can be read again."
+ALL_FAIL = (
+    "All {:,} feeds fail at the same time, so look nearer home first: "
+    "does this server reach the Internet, and do its name servers answer?"
+)
+GONE = "says that the feed is gone for good (HTTP 410), so it is not read any more."
+MOVED = "If it has moved, give it its new address: its posts stay. If not, it can be deleted."
+SOME_MOVED = "Give those that have moved their new address: their posts stay. The others can be deleted."
+WELL = "You need not do anything: what it published meanwhile goes out, as far as it still shows it."
+ALL_WELL = "You need not do anything: what they published meanwhile goes out, as far as they still show it."
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A mail: sentences, a list, sentences after that, and the admin page behind its button."""
+
+    subject: str
+    sentences: tuple[str, ...]
+    page: str
+    lines: tuple[str, ...] = ()
+    closing: tuple[str, ...] = ()
+
+    def context(self) -> dict[str, str | list[str]]:
+        """For the template `alert`, as plain JSON."""
+        return {
+            "subject": self.subject,
+            "sentences": list(self.sentences),
+            "lines": list(self.lines),
+            "closing": list(self.closing),
+            "page_url": f"{settings.SITE_URL}{self.page}",
+            "site_url": settings.SITE_URL,
+        }
+
+
+def alert(what: What, feeds: Sequence[Feed], *, fail: tuple[int, int], now: datetime) -> Alert:
+    """One mail about all of them. `fail`: how many of how many watched feeds fail."""
+    if what == "failing" and is_our_own_network(*fail):
+        return all_failing(feeds, fail[1], now)
+    return ONE[what](feeds[0], now) if len(feeds) == 1 else MANY[what](feeds, now)
+
+
+def one_failing(feed: Feed, now: datetime) -> Alert:
+    return Alert(
+        subject=f"{name(feed)} cannot be read",
+        sentences=(
+            f"{name(feed)} has been failing for {since(feed, now)}: {counted(feed.failures, 'reading')} "
+            f"in a row, the first on {when(feed.failing_since)}.",
+            f"What was wrong last: {error(feed)}",
+            f"Its address: {feed.url}",
+        ),
+        closing=(NOT_LOST.format(when(feed.next_poll_at), why(feed)), ONCE_MORE),
+        page=object_url(feed),
+    )
+
+
+def many_failing(feeds: Sequence[Feed], now: datetime) -> Alert:
+    number = counted(len(feeds), "feed")
+    return Alert(
+        subject=f"{number} cannot be read",
+        sentences=(f"{number} have been failing for about a day or longer.",),
+        lines=listed([f"{name(feed)}, for {since(feed, now)}: {error(feed)}" for feed in feeds]),
+        closing=(NONE_LOST,),
+        page=list_url(Feed, health="failing"),
+    )
+
+
+def all_failing(feeds: Sequence[Feed], watched: int, now: datetime) -> Alert:
+    said = many_failing(feeds, now)
+    return Alert(
+        subject=f"None of your {watched:,} feeds can be read",
+        sentences=(ALL_FAIL.format(watched), "Those that have been failing for about a day:"),
+        lines=said.lines,
+        closing=said.closing,
+        page=said.page,
+    )
+
+
+def one_gone(feed: Feed, now: datetime) -> Alert:
+    return Alert(
+        subject=f"{name(feed)} is gone",
+        sentences=(f"The server of {name(feed)} {GONE}", f"Its address: {feed.url}"),
+        closing=(MOVED,),
+        page=object_url(feed),
+    )
+
+
+def many_gone(feeds: Sequence[Feed], now: datetime) -> Alert:
+    return Alert(
+        subject=f"{counted(len(feeds), 'feed')} are gone",
+        sentences=(f"Of each of these, the server {GONE}",),
+        lines=listed([f"{name(feed)}: {feed.url}" for feed in feeds]),
+        closing=(SOME_MOVED,),
+        page=list_url(Feed, health="stopped"),
+    )
+
+
+def one_recovered(feed: Feed, now: datetime) -> Alert:
+    return Alert(
+        subject=f"{name(feed)} can be read again",
+        sentences=(
+            f"{name(feed)} is read again: the reading on {when(feed.fetched_through)} went well.",
+            WELL,
+        ),
+        page=object_url(feed),
+    )
+
+
+def many_recovered(feeds: Sequence[Feed], now: datetime) -> Alert:
+    number = counted(len(feeds), "feed")
+    return Alert(
+        subject=f"{number} can be read again",
+        sentences=(f"{number} that had been failing can be read again:",),
+        lines=listed([name(feed) for feed in feeds]),
+        closing=(ALL_WELL,),
+        page=list_url(Feed, health="active"),
+    )
+
+
+ONE: dict[What, Callable[[Feed, datetime], Alert]] = {
+    "failing": one_failing,
+    "gone": one_gone,
+    "recovered": one_recovered,
+}
+MANY: dict[What, Callable[[Sequence[Feed], datetime], Alert]] = {
+    "failing": many_failing,
+    "gone": many_gone,
+    "recovered": many_recovered,
+}
+
+
+def listed(lines: list[str]) -> tuple[str, ...]:
+    """As many of the lines as a mail has room for, and how many more there are."""
+    more = [f"and {len(lines) - LISTED:,} more"] if len(lines) > LISTED else []
+    return tuple(lines[:LISTED] + more)
+
+
+def name(feed: Feed) -> str:
+    return f"“{shortened(one_line(str(feed)), LONGEST_TITLE)}”"
+
+
+def error(feed: Feed) -> str:
+    return shortened(feed.last_error, LONGEST_ERROR) or "The server did not say."
+
+
+def why(feed: Feed) -> str:
+    return because(feed.next_poll_why, every_minutes=feed.recheck_every_minutes, failing=True)
+
+
+def since(feed: Feed, now: datetime) -> str:
+    return ago(now - (feed.failing_since or now))

@@ -1,0 +1,89 @@
+"""Mail that comes in at BOUNCE_URL's mailbox: from readers who leave, or about letters that did not
+arrive.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import InterfaceError, OperationalError
+
+from common.clock import utcnow
+from common.passes import TimeBudget
+from common.shutdown import stopping
+from common.signing import TokenError
+from delivery.bounces.account import parse_bounce_url
+from delivery.bounces.record import Taken, prune_bounces, take_report
+from delivery.bounces.sources import Incoming, Source, SourceError, opened
+from delivery.bounces.unsubscribe_mail import Leaving, leaving
+from subscriptions.links import UNSUBSCRIBE, find
+from subscriptions.models import Subscription
+from subscriptions.subscribers.leave import leave
+
+LEAVING = "leaving"
+
+
+def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
+    """Takes one mail that was sent to BOUNCE_DOMAIN. `recipient` is whom the envelope named, where known.
+
+    Safe to repeat. Nobody is answered.
+    """
+    wish = leaving(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
+    return take_report(raw=raw, now=now, recipient=recipient) if wish is None else _taken(wish, now)
+
+
+def _taken(wish: Leaving, now: datetime) -> Taken:
+    try:
+        subscription = find(wish.token, UNSUBSCRIBE)
+    except TokenError:
+        return Taken(LEAVING, "Ignored: it names no subscription.")
+    known = subscription.status == Subscription.Status.UNSUBSCRIBED
+    leave(subscription=subscription, now=now, by_reader=True)
+    said = "Had left already" if known else "Left"
+    return Taken(LEAVING, f"{said}: {subscription.subscribable}.", is_new=not known)
+
+
+log = logging.getLogger(__name__)
+
+
+def read_bounces(
+    *, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None
+) -> "Counter[str]":
+    """A pass: forgets what is old, then takes what waits, if there is a BOUNCE_URL. Logs what is wrong."""
+    prune_bounces(now=clock())
+    try:
+        return collect_bounces(clock=clock, budget=budget)
+    except (SourceError, ImproperlyConfigured) as error:
+        log.warning("%s", error)
+        return Counter()
+
+
+def collect_bounces(*, clock: Callable[[], datetime], budget: timedelta | None = None) -> "Counter[str]":
+    """Takes what waits; how many of each kind. Raises SourceError and ImproperlyConfigured."""
+    where = parse_bounce_url(settings.BOUNCE_URL)
+    counts: Counter[str] = Counter()
+    if where is None:
+        return counts
+    left = TimeBudget(budget)
+    with opened(where) as source:
+        for mail in source.mails():
+            if stopping.is_set() or left.is_spent:
+                break
+            counts[_take(source, mail, clock())] += 1
+    return counts
+
+
+def _take(source: Source, mail: Incoming, now: datetime) -> str:
+    """Its kind. One that cannot be taken stays in the mailbox, and stops no other."""
+    try:
+        kind = take_mail(raw=mail.raw, now=now).kind
+    except (InterfaceError, OperationalError):
+        raise
+    except Exception:
+        log.exception("a bounce could not be taken", extra={"mail": mail.key})
+        return "failed"
+    source.done(mail)
+    return kind

@@ -1,0 +1,99 @@
+"""The groups of fields that reports are made of (RFC 3464 §2.1, RFC 5965 §3.1). Pure."""
+
+import base64
+import binascii
+import quopri
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email import message_from_string
+from email.message import Message
+
+from common.text import one_line
+from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS
+from delivery.bounces.mail_parts import field, payload, utf8
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A group of fields; names in lower case."""
+
+    fields: tuple[tuple[str, str], ...]
+
+    def all(self, name: str) -> list[str]:
+        """The values of the fields of that name."""
+        return [value for known, value in self.fields if known == name]
+
+    def first(self, name: str) -> str:
+        """The first field of that name counts; empty without one."""
+        return next(iter(self.all(name)), "")
+
+
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+
+
+def blocks(part: Message) -> Iterator[Block]:
+    """The groups of a part of type message/…, which blank lines separate."""
+    text = _report_text(part).replace("\r\n", "\n")
+    for group in _BLANK_LINE.split(text, 2 * MAX_FINDINGS)[: 2 * MAX_FINDINGS]:
+        yield _block(group.lstrip("\n"))
+
+
+_STATUS_FIELD = re.compile(
+    r"(?:original-recipient|final-recipient|action|status|diagnostic-code)[ \t]*:", re.IGNORECASE
+)
+
+
+def blocks_in_text(text: str) -> Iterator[Block]:
+    """The groups that name a recipient, of a report whose parts cannot be told apart."""
+    for group in _BLANK_LINE.split(text.replace("\r\n", "\n"), 4 * MAX_FINDINGS)[: 4 * MAX_FINDINGS]:
+        lines = group.split("\n")
+        start = next((n for n, line in enumerate(lines) if _STATUS_FIELD.match(line)), None)
+        if start is not None:
+            yield _block("\n".join(lines[start:]))
+
+
+def address_in(value: str) -> str:
+    """`rfc822; ada@example.org` without its type; RFC 6533 §3 writes other letters as \\x{17D}."""
+    address = re.sub(r"\\x\{([0-9A-Fa-f]{2,6})\}", _character, typed(value))
+    return one_line(address.strip().strip("<>"))[:MAX_ADDRESS]
+
+
+def typed(value: str) -> str:
+    """`smtp; 550 …` without its type."""
+    return value.partition(";")[2].strip() or value
+
+
+def _block(text: str) -> Block:
+    message = message_from_string(text + "\n\n")
+    return Block(tuple((name.lower(), one_line(utf8(value))) for name, value in message.raw_items()))
+
+
+def _report_text(part: Message) -> str:
+    """The part's text. (The parser makes messages of its groups, without a look at its encoding.)"""
+    pieces = part.get_payload()
+    if not isinstance(pieces, list):
+        return payload(part).decode("utf-8", "replace")
+    groups = []
+    for piece in pieces:
+        if isinstance(piece, Message):
+            lines = [f"{name}: {utf8(value)}" for name, value in piece.raw_items()]
+            rest = payload(piece).decode("utf-8", "replace")
+            groups.append("\n".join([*lines, "", rest]).strip("\n"))
+    encoding = field(part, "content-transfer-encoding").strip().lower()
+    text = "\n\n".join(groups)
+    return _decoded(text, encoding) if encoding in ("base64", "quoted-printable") else text
+
+
+def _decoded(text: str, encoding: str) -> str:
+    octets = text.encode("utf-8", "replace")
+    try:
+        plain = base64.b64decode(octets) if encoding == "base64" else quopri.decodestring(octets)
+    except (binascii.Error, ValueError):
+        return text
+    return plain.decode("utf-8", "replace")
+
+
+def _character(match: re.Match[str]) -> str:
+    number = int(match[1], 16)
+    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""

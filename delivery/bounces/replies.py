@@ -1,0 +1,62 @@
+"""Automatic replies (RFC 3834), in the ways of many programs. Pure."""
+
+import re
+from email.message import Message
+from email.utils import parseaddr
+
+from delivery.bounces.mail_parts import field, words_of
+
+# Who sends delivery reports, and only these.
+_DAEMON = re.compile(r"mailer-?_?daemon|mail-?daemon|mdaemon|maildeliverysystem", re.IGNORECASE)
+_AWAY = re.compile(
+    r"out of (?:the )?office|auto(?:matic|matische)?[ -]?(?:reply|response|antwort)|\bvacation\b"
+    r"|on (?:holiday|leave)|abwesen|abwesend"
+    r"|réponse automatique|absence|absent|respuesta automática|fuera de la oficina"
+    r"|risposta automatica|fuori (?:sede|ufficio)|assenza|assente"
+    r"|automatisch antwoord|afwezig|vakantie|resposta automática|ausência|\bférias"
+    r"|autoodpowiedź|automatyczna odpowiedź|poza biurem|nieobecn"
+    r"|autosvar|automatiskt? svar|frånvar|fravær|automaattinen vastaus|poissa"
+    r"|automatická odpověď|nepřítomn|автоответ|отсутств"
+    r"|自動(?:返信|応答)|不在|休暇|自动(?:回复|答复)|自動回覆|부재중|자동 ?회신",
+    re.IGNORECASE,
+)
+
+
+def is_daemon(message: Message) -> bool:
+    """Whether it comes from a mail system itself: some write no more than “mailer-daemon”."""
+    return bool(_DAEMON.fullmatch(sender(message)))
+
+
+def sender(message: Message) -> str:
+    """The local part of who sent it, or what stands in its place."""
+    name, address = parseaddr(field(message, "from")[:1000])
+    local = address.rpartition("@")[0] or address or name
+    return local.strip(" <>").replace(".", "")
+
+
+def is_auto_reply(message: Message) -> bool:
+    """Whether a program answered for a person."""
+    if is_daemon(message) or sender(message).lower() == "postmaster":
+        return False
+    submitted = field(message, "auto-submitted").split(";")[0].strip().lower()
+    answers = submitted.startswith(("auto-replied", "auto-notified"))  # RFC 3834 §5, RFC 5436 §2.7.1
+    named = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-auto-reply-from")
+    if answers or any(name in message for name in named):
+        return True
+    return bool(_AWAY.search(words_of(message, "subject"))) and _is_automatic(message, submitted)
+
+
+def is_unanswerable(message: Message) -> bool:
+    """Whether no answer to it goes anywhere: it has the empty return path of reports and replies."""
+    return field(message, "return-path").strip() == "<>"
+
+
+def _is_automatic(message: Message, submitted: str) -> bool:
+    """Whether anything besides its subject says that no person wrote it."""
+    precedence = field(message, "precedence").strip().lower()
+    return (
+        submitted not in ("", "no")
+        or precedence in ("bulk", "junk", "list", "auto_reply")
+        or "x-auto-response-suppress" in message
+        or is_unanswerable(message)
+    )

@@ -1,0 +1,79 @@
+"""What follows from a mail server's refusals, beyond the delivery itself: as if a report had come back."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from delivery.bounces.domain_refusals import on_refused_sender
+from delivery.bounces.finding import Finding
+from delivery.bounces.history import Together
+from delivery.bounces.record import Taken, follow_up, take_down
+from delivery.channels.base import Holdup, Permanent, Temporary
+from delivery.models import Delivery
+from delivery.rules.bounce_policy import BounceKind, is_no_such_address
+from delivery.rules.meaning import Concern
+from delivery.rules.refusals import is_about_identity, is_refusal
+
+_OF_READER = {Concern.ADDRESS: BounceKind.HARD, Concern.MAILBOX: BounceKind.SOFT}
+
+
+@dataclass(frozen=True, slots=True)
+class SmtpRefusal:
+    """A refusal with an enhanced code or plain words, of a delivery that was claimed with this token."""
+
+    delivery: Delivery
+    token: UUID
+    outcome: Permanent | Temporary
+    at: datetime
+
+    @property
+    def kind(self) -> BounceKind | None:
+        """What a report would say; None where the delivery alone is concerned."""
+        outcome = self.outcome
+        policy = BounceKind.POLICY if is_refusal(outcome.status) else None
+        if isinstance(outcome, Temporary):
+            return policy if outcome.holdup is Holdup.DOMAIN else None
+        if outcome.meaning is not None:
+            return _OF_READER.get(outcome.meaning.concern, policy)
+        return BounceKind.HARD if is_no_such_address(outcome.status, outcome.text) else policy
+
+    @property
+    def digest(self) -> str:
+        """The same for the same attempt, however often it is recorded."""
+        return hashlib.sha256(f"answer:{self.delivery.pk}:{self.token}".encode()).hexdigest()
+
+
+def take_answers(answers: Iterable[SmtpRefusal]) -> list[Taken]:
+    """Records those that are about the address or about us, within the caller's transaction.
+
+    Locks destinations, in order.
+    """
+    together = Together()
+    ordered = sorted(answers, key=lambda answer: answer.delivery.destination_id)
+    return [_take(answer, answer.kind, together) for answer in ordered if answer.kind]
+
+
+def follow_answers(answers: Sequence[SmtpRefusal], taken: Sequence[Taken]) -> None:
+    """Pauses what has to be paused; after it, the caller may lock neither destinations nor lanes."""
+    if taken:
+        follow_up(taken=taken, now=max(answer.at for answer in answers))
+    for answer in answers:
+        outcome = answer.outcome
+        # (Of one domain's doubts it takes more.)
+        is_servers = isinstance(outcome, Temporary) and outcome.holdup is not Holdup.DOMAIN
+        if is_servers and is_about_identity(outcome.status):
+            on_refused_sender(delivery=answer.delivery, said=answer.outcome.text, now=answer.at)
+
+
+def _take(answer: SmtpRefusal, kind: BounceKind, together: Together) -> Taken:
+    address = answer.delivery.destination.core
+    return take_down(
+        delivery=answer.delivery,
+        finding=Finding(kind, (address,), answer.outcome.status, answer.outcome.text),
+        digest=answer.digest,
+        now=answer.at,
+        tried_at=answer.at,
+        together=together,
+    )

@@ -1,0 +1,116 @@
+"""A newsletter's own look, templates and sender, checked when it is saved: only this app can."""
+
+from dataclasses import fields
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from common.ports.channels import InvalidDestination
+from delivery.channels.email.address import parse_sender
+from delivery.models import LetterTemplate, Theme
+from delivery.rendering.addresses import web_address
+from delivery.rendering.engine import check_template
+from delivery.rendering.errors import LetterError
+from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
+from delivery.rendering.subjects import BadPattern, check_pattern
+from subscriptions.models import Subscribable
+
+FIELDS = tuple(field.name for field in fields(ThemeFacts))
+MOST_CHARACTERS = 2_000
+WIDEST_LOGO = 552
+
+
+def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
+    """The look as rendering takes it; the usual one where none was chosen."""
+    row = Theme.objects.filter(subscribable=subscribable).first() if subscribable else None
+    return facts_of(row) if row else USUAL
+
+
+def facts_of(theme: Theme) -> ThemeFacts:
+    """A theme's row, copied out of the database."""
+    return ThemeFacts(**{name: getattr(theme, name) for name in FIELDS})
+
+
+@transaction.atomic
+def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
+    """Changes the look; what is not given stays. Raises ValidationError, and then changes nothing."""
+    theme, _ = Theme.objects.get_or_create(subscribable=subscribable)
+    for name, value in changes.items():
+        setattr(theme, name, value)
+    check_theme(theme)
+    theme.save()
+    return theme
+
+
+@transaction.atomic
+def back_to_usual(*, subscribables: list[int]) -> int:
+    """Forgets the looks of these newsletters. Returns how many had one."""
+    _, deleted = Theme.objects.filter(subscribable__in=subscribables).delete()
+    return deleted.get(Theme._meta.label, 0)
+
+
+def check_theme(theme: Theme) -> None:
+    """Raises ValidationError, by field, for what no letter could show."""
+    theme.full_clean()
+    wrong: dict[str, str] = {}
+    if theme.logo_url and not web_address(theme.logo_url):
+        wrong["logo_url"] = "A logo's address begins with https:// or http://."
+    if not 1 <= theme.logo_width <= WIDEST_LOGO:
+        wrong["logo_width"] = f"A letter has room for a logo of 1 to {WIDEST_LOGO} pixels."
+    for name in ("header", "footer", "postal_address"):
+        if len(getattr(theme, name)) > MOST_CHARACTERS:
+            wrong[name] = f"At most {MOST_CHARACTERS:,} characters: it stands in every letter."
+    try:
+        check_pattern(theme.subject)
+    except BadPattern as error:
+        wrong["subject"] = str(error)
+    if wrong:
+        raise ValidationError(wrong)
+
+
+def current(subscribable: Subscribable, name: str) -> LetterTemplate | None:
+    """The version in use; none where the newsletter uses the default."""
+    return LetterTemplate.objects.filter(subscribable=subscribable, name=name, is_current=True).first()
+
+
+def own_source(subscribable: Subscribable, name: str) -> TemplateSource | None:
+    """What the newsletter has instead of our file, for rendering."""
+    row = current(subscribable, name)
+    return source_of(row) if row else None
+
+
+def own_issue_sources(subscribable: Subscribable) -> dict[str, TemplateSource]:
+    """All that it has instead of our letters: which one a collection takes is decided when it is rendered."""
+    rows = LetterTemplate.objects.filter(
+        subscribable=subscribable, is_current=True, name__startswith="issues/"
+    )
+    return {row.name: source_of(row) for row in rows}
+
+
+def source_of(row: LetterTemplate) -> TemplateSource:
+    """A version, copied out of the database."""
+    return TemplateSource(html=row.html, text=row.text, subject=row.subject)
+
+
+def refuse_wrong_template(subscribable: Subscribable) -> None:
+    """Raises ValidationError for a template that is not there or asks for a field that is not."""
+    if not subscribable.template:
+        return
+    try:
+        check_template(subscribable.template, subscribable.params)
+    except LetterError as error:
+        raise ValidationError({"template": str(error)}) from error
+
+
+def refuse_wrong_sender(subscribable: Subscribable) -> None:
+    """Raises ValidationError for a From or Reply-To that is no e-mail address. Empty ones are fine."""
+    wrong = {}
+    for field in ("from_email", "reply_to"):
+        try:
+            if text := getattr(subscribable, field):
+                parse_sender(text)
+        except InvalidDestination as error:
+            wrong[field] = str(error)
+    if wrong:
+        raise ValidationError(wrong)

@@ -1,0 +1,278 @@
+"""The looks at one thing each: a From domain, the domain for bounces, a way out. Network, no database."""
+
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from ipaddress import ip_address
+
+from delivery.channels.email.session import CannotLogIn, log_in
+from delivery.channels.email.smtp_settings import SmtpSettings
+from delivery.dkim.records import Record
+from delivery.doctor.answers import Lookup
+from delivery.doctor.dkim import judge_key, judge_no_key
+from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
+from delivery.doctor.dns import reverse_name
+from delivery.doctor.domains import include_of
+from delivery.doctor.findings import Finding, Verdict
+from delivery.doctor.hosts import NULL, PTR, judge_mx, judge_ptr
+from delivery.doctor.server import SERVER, judge_server, look_at
+from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, proposal
+from delivery.doctor.spf_tree import Node, Tree
+
+MOST_HOSTS = 10
+LOGIN = "Login"
+# Nothing is sent there: connecting a datagram socket only picks the address we would send from.
+SOMEWHERE = ("192.0.2.1", 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A DKIM key of ours, without its private part."""
+
+    domain: str
+    algorithm: str
+    record: Record
+    is_active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A From domain: the accounts it is sent through, its return addresses' domain, its keys."""
+
+    domain: str
+    accounts: tuple[str, ...]
+    envelope: str
+    keys: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An account and where it leads: an SMTP server, a service (by its name), or nowhere.
+
+    `own` are the addresses that letters leave from, where somebody named them. `is_ours`: the server belongs
+    to the organisation that sends, so that letters leave from its own addresses.
+    """
+
+    account: str
+    target: object
+    own: tuple[str, ...] = ()
+    is_ours: bool = False
+    trouble: str = ""
+
+    @property
+    def server(self) -> SmtpSettings | None:
+        return self.target if isinstance(self.target, SmtpSettings) else None
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.target, "name", "")) or "the mail server"
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether letters leave from the server's own addresses, and not from a provider's."""
+        return bool(self.own) or self.is_here or self.is_ours
+
+    @property
+    def is_service(self) -> bool:
+        """A provider that takes letters over its API."""
+        return hasattr(self.target, "service")
+
+    @property
+    def is_here(self) -> bool:
+        """On this machine or in a private network: letters leave from our own public address."""
+        return self.server is not None and is_private(self.server.host)
+
+
+def check_domain(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
+    """SPF, DKIM, DMARC and MX of a From domain."""
+    findings = [*_spf(sender, ways, lookup), *_dkim(sender, ways, lookup)]
+    place = find_place(sender.domain, lookup)
+    findings += [*judge_policy(place), *judge_report_address(place, lookup)]
+    signers = sorted({key.domain for key in sender.keys if key.is_active})
+    if all(way.server for way in ways):
+        findings += judge_alignment(
+            place, envelope=sender.envelope, signers=signers, others_may_sign=not signers
+        )
+    findings.append(_mx(sender.domain, lookup, "replies"))
+    return findings
+
+
+def check_bounces(domain: str, lookup: Lookup) -> list[Finding]:
+    """Who takes the bounces."""
+    return [_mx(domain, lookup, "bounces")]
+
+
+def check_way(
+    way: Way, lookup: Lookup, *, now: datetime, context: ssl.SSLContext | None = None
+) -> list[Finding]:
+    """The server of an account: encryption, login, and the names of the addresses that letters leave from."""
+    if way.trouble:
+        return [Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, way.trouble, (), "Mend that.")]
+    if way.server is None:
+        return [_elsewhere(way)]
+    found = judge_server(way.server, look_at(way.server, context=context), is_here=way.is_here, now=now)
+    if way.server.user and all(finding.verdict is not Verdict.WRONG for finding in found):
+        found.append(_login(way.server, context))
+    return [*found, *_ptr(way, lookup)]
+
+
+def _elsewhere(way: Way) -> Finding:
+    if way.is_service:
+        says = f"Letters go to {way.name} over its API: its servers are its own business."
+        return Finding(SERVER, way.name, "EMAIL_URL", Verdict.GOOD, says)
+    says = "Letters are kept here, not sent."
+    return Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, says, (), "Set EMAIL_URL.")
+
+
+def _login(server: SmtpSettings, context: ssl.SSLContext | None) -> Finding:
+    looked = f"AUTH at {server.name}"
+    try:
+        said = log_in(server, context=context)
+    except CannotLogIn as error:
+        change = "Check user and password in EMAIL_URL."
+        return Finding(LOGIN, server.name, looked, Verdict.WRONG, str(error), (), change)
+    return Finding(LOGIN, server.name, looked, Verdict.GOOD, said)
+
+
+# --- SPF
+
+
+def _spf(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> Iterator[Finding]:
+    servers = [way for way in ways if way.server]
+    services = [way.name for way in ways if way.is_service]
+    if services and not servers:
+        yield _spf_of_service(sender, ", ".join(services))
+        return
+    node = Tree(lookup).node(sender.envelope)
+    leaving = {way.account: addresses_of(way, lookup) for way in servers}
+    mechanisms = [each for way in servers for each in _mechanisms(way, leaving[way.account])]
+    suggestion = " ".join(["v=spf1", *(dict.fromkeys(mechanisms) or ["mx"]), "~all"])
+    found = judge_record(node, suggestion=suggestion)
+    lacking: list[str] = []
+    for way in servers:
+        judged = _may_send(node, way, leaving[way.account])
+        if judged is None:
+            continue
+        found.append(judged)
+        if judged.verdict is Verdict.WRONG:
+            lacking += _mechanisms(way, leaving[way.account])
+    yield from _with_proposal(node, found, lacking)
+
+
+def _may_send(node: Node, way: Way, addresses: Sequence[str]) -> Finding | None:
+    if way.is_here and not addresses:
+        says = "From which public address letters leave cannot be told here, so not whether it is allowed."
+        change = "Name it: manage.py check_mail --sending-address 192.0.2.1"
+        about = node.domain
+        return Finding(SPF, about, f"TXT {about}", Verdict.BETTER, says, node.found, change)
+    return judge_sender(
+        node, addresses=addresses, server=way.name, is_own=way.is_direct, provider=_include(way)
+    )
+
+
+def _with_proposal(node: Node, found: list[Finding], lacking: Sequence[str]) -> list[Finding]:
+    """One record to publish, at the last finding that asks for another one."""
+    asking = [
+        at for at, finding in enumerate(found) if finding.change.startswith((INSTEAD, "Remove include:"))
+    ]
+    if asking and len(node.found) == 1:
+        found[asking[-1]] = replace(found[asking[-1]], publish=proposal(node, lacking))
+    return found
+
+
+def _spf_of_service(sender: Sender, name: str) -> Finding:
+    says = f"Return addresses belong to {name}: its SPF record counts, not yours."
+    change = f"Let {name} verify {sender.domain}: it signs then (DKIM), and letters pass DMARC."
+    return Finding(SPF, sender.domain, "EMAIL_URL", Verdict.GOOD, says, (), change)
+
+
+def _mechanisms(way: Way, addresses: Sequence[str]) -> list[str]:
+    """What an SPF record has to hold for the way."""
+    if include := _include(way):
+        return [f"include:{include}"]
+    if addresses:
+        return [f"ip{ip_address(each).version}:{each}" for each in addresses]
+    return [f"a:{way.server.host}"] if way.server and not way.is_here else []
+
+
+def _include(way: Way) -> str:
+    return include_of(way.server.host) if way.server else ""
+
+
+def addresses_of(way: Way, lookup: Lookup) -> tuple[str, ...]:
+    """From which addresses letters leave, as far as that can be known here."""
+    if way.own or way.server is None:
+        return way.own
+    if way.is_here:
+        return public_address()
+    host = way.server.host
+    with suppress(ValueError):
+        return (str(ip_address(host)),)
+    return (*lookup(host, "A").records, *lookup(host, "AAAA").records)
+
+
+def public_address() -> tuple[str, ...]:
+    """This machine's address on the way out, if that is a public one. Sends nothing."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect(SOMEWHERE)
+        address = str(sock.getsockname()[0])
+        return () if is_private(address) else (address,)
+    return ()
+
+
+def is_private(host: str) -> bool:
+    """This machine, a private address, or a name without a dot (of a container, for instance)."""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan"))
+
+
+# --- DKIM, MX, PTR
+
+
+def _dkim(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> Iterator[Finding]:
+    by_us = any(way.server for way in ways)
+    if by_us:
+        for key in sender.keys:
+            yield judge_key(
+                key.record,
+                domain=sender.domain,
+                algorithm=key.algorithm,
+                is_active=key.is_active,
+                answer=lookup(key.record.name, "TXT"),
+            )
+    if not by_us or not any(key.is_active for key in sender.keys):
+        yield judge_no_key(sender.domain, signer=", ".join(dict.fromkeys(way.name for way in ways)))
+
+
+def _mx(domain: str, lookup: Lookup, purpose: str) -> Finding:
+    mx = lookup(domain, "MX")
+    hosts = [record.partition(" ")[2] for record in mx.records if not record.endswith(f" {NULL}")]
+    own = lookup(domain, "A")
+    if not own.records:
+        own = lookup(domain, "AAAA")
+    named = {}
+    for host in hosts[:MOST_HOSTS]:
+        answer = lookup(host, "A")
+        named[host] = answer if answer.records else lookup(host, "AAAA")
+    return judge_mx(domain, mx, own, purpose=purpose, without=named)
+
+
+def _ptr(way: Way, lookup: Lookup) -> list[Finding]:
+    if not way.is_direct:
+        says = "Letters leave from the provider’s addresses: their names are its business."
+        return [Finding(PTR, way.name, "EMAIL_URL", Verdict.GOOD, says)]
+    found = []
+    for address in addresses_of(way, lookup):
+        name = reverse_name(address)
+        names = lookup(name, "PTR")
+        forward = {
+            each: (*lookup(each, "A").records, *lookup(each, "AAAA").records)
+            for each in names.records[:MOST_HOSTS]
+        }
+        found.append(judge_ptr(address, name, names, forward))
+    return found

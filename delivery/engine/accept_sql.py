@@ -1,0 +1,54 @@
+"""The one statement that records acceptances, for whoever speaks to the database. (It knows no Django.)"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from common.db.arrays import array_literal
+from common.text import without_controls
+
+LONGEST_REMOTE_ID = 255
+# So many parameters however many rows: a statement that grows with them would be parsed anew every time.
+_ROWS = {
+    "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::text[], %s::text[])"
+    " AS given (id, token, at, remote_id, state)",
+    "sqlite": "SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS token, "
+    "json_extract(value, '$[2]') AS at, json_extract(value, '$[3]') AS remote_id, "
+    "json_extract(value, '$[4]') AS state FROM json_each(%s)",
+}
+# (No WITH: SQLite's driver counts the rows of what begins with UPDATE only.)
+_UPDATE = """
+UPDATE delivery_delivery AS delivery SET
+    state = accepted.state, sent_at = accepted.at, remote_id = accepted.remote_id,
+    last_error = '', begun_at = NULL, attempts = attempts + 1, lease_token = NULL, lease_until = NULL
+FROM ({rows}) AS accepted
+WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
+"""
+
+
+class AcceptedRow(NamedTuple):
+    """A delivery's key, the lease's token in hexadecimal, when it was accepted as the database writes it,
+    what the server called it, and the state that it has from then on."""
+
+    id: int
+    token: str
+    at: str
+    remote_id: str
+    state: str
+
+
+def statement(vendor: str) -> str:
+    """Changes those whose lease is still ours."""
+    return _UPDATE.format(rows=_ROWS[vendor])
+
+
+def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:
+    """What stands in the statement's places. Needs a row at least."""
+    if vendor == "postgresql":
+        return [array_literal(column) for column in zip(*rows, strict=True)]
+    return [json.dumps(rows)]
+
+
+def remote_id_of(said: Any) -> str:
+    """What is kept of a server's own name for a message."""
+    return without_controls(said)[:LONGEST_REMOTE_ID]

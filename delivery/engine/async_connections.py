@@ -1,0 +1,209 @@
+"""The connections of a lane whose channel has asynchronous sessions: coroutines in one event loop."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, Generic, Protocol, TypeVar
+
+from delivery.channels.base import Ambiguous, AsyncSession, Outcome, Temporary
+from delivery.engine.admission import Admission
+
+log = logging.getLogger(__name__)
+
+# A message is begun only when the lease was renewed this many seconds ago at most.
+FRESH = 20.0
+
+
+class Carried(Protocol):
+    """What a connection needs to know of a task, and what it notes there."""
+
+    outcome: Outcome | None
+    at: datetime | None
+    begun: bool
+    released: "asyncio.Future[None] | None"
+
+    @property
+    def pk(self) -> int: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    def message(self) -> Any:
+        """Composed when its turn comes. Raises whatever composing raises."""
+        ...
+
+
+T = TypeVar("T", bound=Carried)
+
+
+class AsyncConnections(Generic[T]):
+    """All of it runs in the loop's thread. `on_end` is given the tasks that ended in one turn of the loop.
+
+    The barrier: a connection begins its next message only when `release` says that the outcome of its last
+    one is durable.
+
+    Where the server takes fewer connections, those that are too many end; `on_narrow` is given how many are
+    left, and what the server said.
+    """
+
+    def __init__(
+        self,
+        open_session: Callable[[], AsyncSession],
+        width: int,
+        on_end: Callable[[Sequence[T]], None],
+        may_begin: Callable[[T], bool],
+        clock: Callable[[], datetime],
+        on_narrow: Callable[[int, str], None] = lambda width, said: None,
+    ) -> None:
+        self._width, self.stopped = width, False
+        # So many the server takes, as long as whoever sets the width has not heard of it.
+        self._most: int | None = None
+        self._admission, self._on_narrow = Admission(), on_narrow
+        self._open_session, self._on_end = open_session, on_end
+        self._may_begin, self._clock = may_begin, clock
+        self._todo: list[tuple[int, int, T]] = []
+        self._numbers = count()
+        self._idle: list[asyncio.Future[None]] = []
+        self._ended: list[T] = []
+        self._workers: set[asyncio.Task[None]] = set()
+        # Those of them that do not say goodbye yet.
+        self._serving = 0
+        self._leaving = False
+
+    @property
+    def width(self) -> int:
+        return self._width if self._most is None else min(self._width, self._most)
+
+    @width.setter
+    def width(self, width: int) -> None:
+        self._width = width
+        if self._most is not None and width <= self._most:
+            self._most = None
+
+    @property
+    def opened(self) -> int:
+        return len(self._workers)
+
+    async def all_closed(self, seconds: float) -> None:
+        if self._workers:
+            _, late = await asyncio.wait(self._workers, timeout=seconds)
+            for worker in late:
+                worker.cancel()
+
+    def leave(self) -> None:
+        self._leaving = True
+        self._wake(len(self._idle))
+
+    def take(self, tasks: Sequence[T]) -> None:
+        for task in tasks:
+            heappush(self._todo, (task.priority, next(self._numbers), task))
+        # (Those that are too many now must notice.)
+        self._wake(len(tasks) + max(self._serving - self.width, 0))
+        for _ in range(min(self.width - len(self._workers), len(self._todo))):
+            self._serving += 1
+            worker = asyncio.get_running_loop().create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    def release(self, tasks: Sequence[T]) -> None:
+        for task in tasks:
+            if task.released is not None and not task.released.done():
+                task.released.set_result(None)
+
+    def _wake(self, number: int) -> None:
+        for _ in range(min(number, len(self._idle))):
+            self._idle.pop().set_result(None)
+
+    async def _work(self) -> None:
+        session, loop = self._open_session(), asyncio.get_running_loop()
+        try:
+            while (task := await self._next(session)) is not None:
+                released = task.released = loop.create_future()
+                is_too_many = False
+                try:
+                    if task.outcome is None and not self.stopped and self._may_begin(task):
+                        is_too_many = await self._send(session, task)
+                finally:
+                    if not is_too_many:
+                        self._end(task)
+                if is_too_many:
+                    break
+                await released
+        finally:
+            self._admission.leave(session)
+            await session.close()
+
+    def _end(self, task: T) -> None:
+        """Hands it back together with all that end in this turn of the loop: to wake another thread for
+        each would cost as much as sending it."""
+        if not self._ended:
+            asyncio.get_running_loop().call_soon(self._hand_back)
+        self._ended.append(task)
+
+    def _hand_back(self) -> None:
+        ended, self._ended = self._ended, []
+        self._on_end(ended)
+
+    async def _next(self, session: AsyncSession) -> T | None:
+        # (One more than the lane's share allows now closes for good.)
+        while self._serving <= self.width:
+            if self._todo:
+                if self.stopped or session.is_ready or not self._may_begin(self._todo[0][2]):
+                    return heappop(self._todo)[2]
+                # (It has no task meanwhile: others may be connected, and go on.)
+                refused = await self._admission.enter(session)
+                if refused is None:
+                    continue
+                if refused.crowded:
+                    self._narrow(refused.text)
+                    return None
+                self.stopped = True
+                if self._todo:
+                    task = heappop(self._todo)[2]
+                    task.outcome, task.at = refused, self._clock()
+                    return task
+                continue
+            if self._leaving:
+                break
+            idle = asyncio.get_running_loop().create_future()
+            self._idle.append(idle)
+            await idle
+        self._serving -= 1
+        return None
+
+    def _narrow(self, said: str) -> None:
+        """One of those that serve is too many."""
+        self._serving -= 1
+        self._most = max(self._serving, 1)
+        self._on_narrow(self._most, said)
+
+    async def _send(self, session: AsyncSession, task: T) -> bool:
+        """Sets the task's outcome. True, with the task put back: its connection is one too many."""
+        try:
+            message = task.message()
+        except Exception as error:  # one recipient waits, the others go on
+            log.exception("a message cannot be made", extra={"delivery": task.pk})
+            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
+            return False
+        task.begun = True
+        try:
+            task.outcome = await session.send(message, now=self._clock())
+        except Exception as error:  # a defect of ours, and nobody knows how far it came
+            log.exception("sending failed", extra={"delivery": task.pk})
+            task.outcome = Ambiguous(
+                f"Sending failed in an unforeseen way ({type(error).__name__}: {error})."
+            )
+        task.at = self._clock()
+        outcome = task.outcome
+        if isinstance(outcome, Temporary) and outcome.stops_lane:
+            is_connections = outcome.crowded or not outcome.suspect
+            if is_connections and await self._admission.has_other(session):
+                task.outcome, task.at, task.begun = None, None, False
+                self._narrow(outcome.text)
+                self.take([task])
+                return True
+            self.stopped = True
+        return False

@@ -1,0 +1,162 @@
+"""After a restore from a backup: nothing that was there before goes out until somebody says so.
+
+A backup does not know what was sent after it was made. While a `Restore` is open, the claim holds what is
+due instead of sending it (`waits_for_go`), so that neither a collection which the backup still held open nor
+a row that is queued later slips through.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q
+from django.utils import timezone
+
+from common.db.leases import RELEASED
+from common.passes import TimeBudget
+from delivery.models import Delivery, Issue, Lane, Restore
+from delivery.models.delivery import UNFINISHED, WAITING
+from feeds.items.held import hold_all
+
+BATCH = 2_000
+HELD_ROWS = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.RESTORE)
+HELD_WORDS = "A backup was restored: it may have been sent before that."
+# What a held row says, and keeps in no other state.
+HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_WORDS}
+
+
+@dataclass(frozen=True, slots=True)
+class HeldIssue:
+    """What is held of an issue; `issue` is None for all mails that are none. Times are of their making."""
+
+    issue: Issue | None
+    count: int
+    oldest: datetime
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many deliveries and posts were held."""
+
+    deliveries: int
+    posts: int
+
+
+class AlreadyOpen(ValueError):
+    """A second restore while one waits for somebody's word."""
+
+    def __init__(self, since: datetime) -> None:
+        super().__init__(f"A restore is open already, since {timezone.localtime(since):%Y-%m-%d %H:%M %Z}.")
+        self.since = since
+
+
+def is_open() -> Restore | None:
+    """The restore that waits for somebody's word. One small question.
+
+    A claim asks it under its lane's lock, after choosing its rows: `begin` and `go` wait for claims that
+    asked before them.
+    """
+    return Restore.objects.filter(released_at=None).order_by("begun_at").first()
+
+
+def waits_for_go(restore: Restore) -> Q:
+    """The deliveries that may not go out while it is open: all but mails made after it began."""
+    return Q(kind=Delivery.Kind.ISSUE) | Q(created_at__lt=restore.begun_at)
+
+
+def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
+    """Of waiting rows that a claim has chosen, holds those that may not go. Returns how many.
+
+    Within the claim's transaction, between choosing and leasing; what is still due then may go.
+    """
+    rows = Delivery.objects.filter(waits_for_go(restore), pk__in=pks, state__in=WAITING)
+    return rows.update(**HOLDING)
+
+
+def begin(*, now: datetime) -> Held:
+    """Holds all that is unsent, and what feeds will show as new. Raises AlreadyOpen.
+
+    Cut off in the middle, it leaves rows that the claim holds.
+    """
+    restore, posts = _opened(now)
+    _let_claims_end()
+    deliveries = 0
+    while count := _hold_batch(restore):
+        deliveries += count
+    return Held(deliveries, posts)
+
+
+@transaction.atomic
+def _opened(now: datetime) -> tuple[Restore, int]:
+    if (earlier := is_open()) is not None:
+        raise AlreadyOpen(earlier.begun_at)
+    return Restore.objects.create(begun_at=now), hold_all(now=now)
+
+
+def go(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Sends what was held: queues it again, the oldest first. Returns how many so far. Safe to repeat.
+
+    What the budget leaves is queued by `finish_go`. What feeds hold stays held: it is decided on there.
+    """
+    Restore.objects.filter(released_at=None).update(released_at=now)
+    _let_claims_end()
+    return _queue(now, TimeBudget(budget))
+
+
+def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Goes on queueing what was let go, where a click was too short for it. Returns how many."""
+    if is_open() is not None or not Delivery.objects.filter(HELD_ROWS).exists():
+        return 0
+    return _queue(now, TimeBudget(budget))
+
+
+def _queue(now: datetime, budget: TimeBudget) -> int:
+    queued = 0
+    while not budget.is_spent and (count := _queue_batch(now)):
+        queued += count
+    return queued
+
+
+def held_issues() -> list[HeldIssue]:
+    """What is held because of a restore, by newsletter and issue. Two questions."""
+    rows = Delivery.objects.filter(HELD_ROWS).order_by().values("issue")
+    counts = list(rows.annotate(n=Count("pk"), oldest=Min("created_at"), newest=Max("created_at")))
+    issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes")
+    known = issues.in_bulk([row["issue"] for row in counts if row["issue"]])
+    held = [HeldIssue(known.get(row["issue"]), row["n"], row["oldest"], row["newest"]) for row in counts]
+    return sorted(held, key=_place)
+
+
+def _place(held: HeldIssue) -> tuple[str, datetime]:
+    return (held.issue.subscribable.name if held.issue else "", held.oldest)
+
+
+@transaction.atomic
+def _let_claims_end() -> None:
+    """Waits for claims that began before our last commit; those that begin after it know of it."""
+    list(Lane.objects.select_for_update().order_by("pk").values_list("pk"))
+
+
+@transaction.atomic
+def _hold_batch(restore: Restore) -> int:
+    return _hold(waits_for_go(restore) & Q(state__in=UNFINISHED))
+
+
+def _hold(which: Q) -> int:
+    rows = Delivery.objects.filter(which, pk__in=_locked(which))
+    return rows.update(**HOLDING, **RELEASED)
+
+
+@transaction.atomic
+def _queue_batch(now: datetime) -> int:
+    # The days of waiting do not count against those after which a letter is given up.
+    fresh = {"held_for": "", "last_error": "", "created_at": now, "due_at": now}
+    rows = Delivery.objects.filter(HELD_ROWS, pk__in=_locked(HELD_ROWS))
+    return rows.update(state=Delivery.State.QUEUED, **fresh)
+
+
+def _locked(which: Q) -> Sequence[int]:
+    rows = Delivery.objects.filter(which).order_by("pk").select_for_update()
+    return list(rows.values_list("pk", flat=True)[:BATCH])

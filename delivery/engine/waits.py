@@ -1,0 +1,36 @@
+"""Why letters do not go out that are to, for whoever asked for them to be sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from delivery.engine.send_pass import SendReport
+from delivery.models import Delivery, Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """So many letters of a lane, and why they wait. `until`: the lane rests; else each has its own time."""
+
+    lane: str
+    letters: int
+    why: str
+    until: datetime | None = None
+
+
+def resting(now: datetime) -> list[Wait]:
+    """Lanes that rest because their server is in trouble, with letters waiting."""
+    lanes = Lane.objects.filter(failures__gt=0, free_at__gt=now, paused=False)
+    found = []
+    for lane in lanes.order_by("pk"):
+        letters = Delivery.objects.waiting().filter(lane=lane).count()
+        if letters:
+            found.append(Wait(lane.name, letters, lane.last_error, lane.free_at))
+    return found
+
+
+def put_off(report: SendReport, rests: Sequence[Wait]) -> list[Wait]:
+    """What a pass put off for another reason than those of the lanes that rest; the most letters first."""
+    told = {(wait.lane, wait.why) for wait in rests}
+    reasons = report.put_off.most_common()
+    return [Wait(lane, letters, why) for (lane, why), letters in reasons if (lane, why) not in told]

@@ -1,0 +1,101 @@
+"""Drafts: an issue that waits for an admin's click, or for its time, goes out exactly once, or never."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from common.clock import utcnow
+from common.passes import TimeBudget
+from common.ports.panels import CannotAct
+from delivery.issues.pause import locked_issue
+from delivery.issues.publish import publish
+from delivery.models import Issue
+
+log = logging.getLogger(__name__)
+
+LATEST = timedelta(days=366)
+
+
+def drafts() -> "QuerySet[Issue]":
+    """The issues that wait, those that go by themselves first, without their letters."""
+    rows = Issue.objects.filter(published_at=None, cancelled_at=None).defer("html", "text", "holes")
+    return rows.order_by(F("release_at").asc(nulls_last=True), "created_at", "pk")
+
+
+@transaction.atomic
+def approve_issue(*, issue_id: int, now: datetime) -> int:
+    """Publishes a draft now. Returns how many letters were queued. Raises CannotAct for what is no draft."""
+    _draft(issue_id)
+    return publish(issue_id=issue_id, now=now)
+
+
+@transaction.atomic
+def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
+    """Lets a draft go by itself at that time. Raises CannotAct for a time that has passed."""
+    issue = _draft(issue_id)
+    if at <= now:
+        raise CannotAct("That time has passed. Give a later one, or approve it now.")
+    if at - now > LATEST:
+        raise CannotAct("That is more than a year away. Give an earlier time.")
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=at)
+
+
+@transaction.atomic
+def stop_release(*, issue_id: int) -> None:
+    """The draft does not go by itself: it waits for a click. Raises CannotAct for what is no draft."""
+    issue = _draft(issue_id)
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=None)
+
+
+@transaction.atomic
+def discard_issue(*, issue_id: int, now: datetime) -> None:
+    """The draft never goes; its posts stay issued. Raises CannotAct for what is no draft."""
+    issue = _draft(issue_id)
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=now, release_at=None)
+
+
+@transaction.atomic
+def restore_issue(*, issue_id: int) -> None:
+    """Takes a discarding back: the draft waits for a click. Raises CannotAct for what was not discarded."""
+    issue = locked_issue(issue_id)
+    if issue.published_at is not None or issue.cancelled_at is None:
+        raise CannotAct(f"“{issue}” was not discarded.")
+    if issue.pruned_at is not None:
+        raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent any more.")
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=None, release_at=None)
+
+
+def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Publishes the drafts whose time has come, or what the budget allows. Returns how many."""
+    left = TimeBudget(budget)
+    released = 0
+    for pk in list(drafts().filter(release_at__lte=clock()).values_list("pk", flat=True)):
+        if left.is_spent:
+            break
+        try:
+            released += _release(pk, clock())
+        except Exception:
+            log.exception("releasing failed", extra={"issue": pk})
+    return released
+
+
+@transaction.atomic
+def _release(issue_id: int, now: datetime) -> bool:
+    """Looked at once more under its lock: an admin may have stopped, discarded or approved it meanwhile."""
+    Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
+    if not drafts().filter(pk=issue_id, release_at__lte=now).exists():
+        return False
+    publish(issue_id=issue_id, now=now)
+    return True
+
+
+def _draft(issue_id: int) -> Issue:
+    issue = locked_issue(issue_id)
+    if issue.published_at is not None:
+        raise CannotAct(f"“{issue}” has gone out already.")
+    if issue.cancelled_at is not None:
+        raise CannotAct(f"“{issue}” was discarded. Take that back first.")
+    return issue

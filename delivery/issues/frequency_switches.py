@@ -1,0 +1,183 @@
+"""Who gets an issue while readers switch between newsletters of the same feeds; and the end of switches.
+
+What a post's place in the rarer newsletter means: subscriptions/rules/switches.py.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from common.passes import TimeBudget
+from delivery.models import Delivery, Issue, IssueItem
+from delivery.models.delivery import UNFINISHED
+from feeds.models import Item
+from subscriptions.collections.assign import lock_for_membership
+from subscriptions.collections.readiness import facts_of_feeds
+from subscriptions.models import Assignable, Assignment, Subscribable, Subscription, Switch
+from subscriptions.rules.collections import number_of
+from subscriptions.rules.completion import is_closed
+from subscriptions.rules.switches import Bound, Place, goes_to, is_olds
+from subscriptions.subscribers.frequency import settle
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+ON_THE_WAY = (*UNFINISHED, "held")
+CUT = ("old__subscribable", "new__subscribable", "rarer", "at", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """All switches from one newsletter to another that were cut at the same place."""
+
+    old: int
+    new: int
+    rarer: int
+    at: datetime | None
+    number: int | None
+
+    @property
+    def switches(self) -> "QuerySet[Switch]":
+        names = dict(zip(CUT, (self.old, self.new, self.rarer, self.at, self.number), strict=True))
+        return Switch.objects.filter(settled_at=None, **names)
+
+    @property
+    def bound(self) -> Bound:
+        return Bound(at=self.at, number=self.number)
+
+
+def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
+    """Without those for whom the other newsletter brings, or has brought, all posts of this issue."""
+    for cut in cuts(Q(old__subscribable=issue.subscribable_id) | Q(new__subscribable=issue.subscribable_id)):
+        posts = _olds(cut, _posts_of(issue))
+        if not goes_to(True, posts) and cut.old == issue.subscribable_id:
+            recipients = recipients.filter(~Exists(cut.switches.filter(old=OuterRef("pk"))))
+        if not goes_to(False, posts) and cut.new == issue.subscribable_id:
+            joining = cut.switches.filter(new=OuterRef("pk"), was_there=False)
+            recipients = recipients.filter(~Exists(joining))
+    return recipients
+
+
+def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Ends the switches of which nothing is left to decide. Returns how many; what they ended follows."""
+    left, settled = TimeBudget(budget), 0
+    for cut in cuts(is_ripe(now)):
+        try:
+            while not left.is_spent and _is_decided(cut, now) and (count := _settle_batch(cut, now)):
+                settled += count
+        except Exception:
+            log.exception("settling switches failed", extra={"newsletter": cut.old})
+    end_the_ended()
+    return settled
+
+
+def is_ripe(now: datetime) -> Q:
+    """Switches whose moment, or whose number of an issue, has come."""
+    return Q(at__lte=now) | Q(rarer__counter__gt=F("number"))
+
+
+def cuts(which: Q) -> list[Cut]:
+    rows = Switch.objects.filter(which, settled_at=None).order_by()
+    return [Cut(*values) for values in rows.values_list(*CUT).distinct()]
+
+
+@transaction.atomic
+def _settle_batch(cut: Cut, now: datetime) -> int:
+    """Looked at once more while nothing can join a collection."""
+    lock_for_membership(Subscribable.objects.filter(pk__in={cut.old, cut.new}))
+    if not _is_decided(cut, now):
+        return 0
+    # (Of those that wait for an undoing nothing is left to settle.)
+    ready = cut.switches.exclude(~Q(new__status="confirmed"), new__undo_until__gt=now)
+    rows = list(ready.select_for_update(of=("self",)).order_by("pk")[:BATCH])
+    settle(switches=rows, now=now)
+    return len(rows)
+
+
+def _is_decided(cut: Cut, now: datetime) -> bool:
+    """Whether no issue to come can be the old one's, or not be the new one's."""
+    return (
+        _is_rarer_through(cut, now)
+        and not any(goes_to(True, _olds(cut, posts)) for posts in _to_come(cut.old))
+        and all(goes_to(False, _olds(cut, posts)) for posts in _to_come(cut.new))
+    )
+
+
+def _is_rarer_through(cut: Cut, now: datetime) -> bool:
+    """Whether the rarer newsletter has issued all that is the old one's, and no more of that can come."""
+    rarer = Subscribable.objects.get(pk=cut.rarer)
+    collections = Assignable.objects.filter(subscribable=rarer)
+    if cut.at is None:
+        numbers = [number_of(name) for name in collections.values_list("within_type_id", flat=True)]
+        return all(number is None or number > (cut.number or 0) for number in (rarer.counter, *numbers))
+    grace = timedelta(minutes=rarer.grace_minutes)
+    is_through = is_closed(cut.at, facts_of_feeds(rarer, cut.at), now, grace=grace)
+    return is_through and not collections.filter(period_end__lte=cut.at).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class _Post:
+    """A post by its item, if that is still there; else all that is known is its issue."""
+
+    item_id: int | None
+    otherwise: Place
+
+
+def _posts_of(issue: Issue) -> list[_Post]:
+    known = Place(issue.period_end or issue.created_at, issue.period_end, number_of(issue.within_type_id))
+    rows = IssueItem.objects.filter(issue=issue).values_list("item_id", "item__final_at")
+    posts = [_Post(pk, Place(final_at) if final_at else known) for pk, final_at in rows]
+    return posts or [_Post(None, known)]
+
+
+def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
+    """The posts of its open collections, and of its drafts."""
+    rows = Assignment.objects.filter(assignable__subscribable=subscribable_id)
+    open_: dict[int, list[_Post]] = {}
+    for collection, pk, final_at, at in rows.values_list(
+        "assignable", "item", "item__final_at", "assigned_at"
+    ):
+        open_.setdefault(collection, []).append(_Post(pk, Place(final_at or at)))
+    drafts = Issue.objects.filter(subscribable=subscribable_id, published_at=None, cancelled_at=None)
+    return [*open_.values(), *(_posts_of(issue) for issue in drafts.defer("html", "text", "holes"))]
+
+
+def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
+    """For each post whether it is the old one's."""
+    places = _places(cut.rarer, [post.item_id for post in posts if post.item_id is not None])
+    past = Subscribable.objects.filter(pk=cut.rarer, counter__gt=cut.number or 0)
+    is_over = cut.number is not None and past.exists()
+    found = [places.get(post.item_id or 0, post.otherwise) for post in posts]
+    return [is_olds(cut.bound, place, is_over=is_over) for place in found]
+
+
+def _places(rarer: int, items: Sequence[int]) -> Mapping[int, Place]:
+    """Where the rarer newsletter has, or had, these items."""
+    waiting = Assignment.objects.filter(assignable__subscribable=rarer, item__in=items)
+    issued = IssueItem.objects.filter(issue__subscribable=rarer, item__in=items).order_by("-issue")
+    final = dict(Item.objects.filter(pk__in=items).values_list("pk", "final_at"))
+    rows = [
+        *waiting.values_list("item", "assignable__period_end", "assignable__within_type_id", "assigned_at"),
+        # The first one counts, should it have been sent again.
+        *issued.values_list("item", "issue__period_end", "issue__within_type_id", "issue__created_at"),
+    ]
+    return {pk: Place(final[pk] or at, end, number_of(name)) for pk, end, name, at in rows}
+
+
+@transaction.atomic
+def end_the_ended() -> int:
+    """Those have left that a switch ended and of which nothing is on its way any more. Returns how many."""
+    rows = Subscription.objects.filter(ended_at__isnull=False).order_by()
+    # Asked first, as this is called every second: on SQLite even an UPDATE of nothing waits for the writer.
+    if not rows.exists():
+        return 0
+    # (Somebody else may have ended them by other means.)
+    rows.exclude(status="confirmed").update(ended_at=None)
+    on_the_way = Delivery.objects.filter(subscription=OuterRef("pk"), state__in=ON_THE_WAY)
+    done = list(rows.filter(~Exists(on_the_way)).values_list("pk", flat=True)[:BATCH])
+    ended = rows.filter(pk__in=done, status="confirmed")
+    return ended.update(status="unsubscribed", left_at=F("ended_at"), ended_at=None)

@@ -1,0 +1,113 @@
+"""A newsletter's own code asked about its posts and its readers; what it gives back is looked at."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from common.ports.hooks import Hooks
+from common.text import one_line, shortened, without_controls
+from delivery.rendering.subjects import LONGEST
+from delivery.rules.posts import Post, override
+from subscriptions.hooks import Context, Recipient, entry_of, post_of
+from subscriptions.hooks import Post as Shown
+from subscriptions.models import Subscribable
+from subscriptions.newsletters.own_code import context_of, hooks_of
+
+MAX_ANNOUNCEMENT = 10_000
+
+
+def chosen(hooks: Hooks, context: Context, posts: Sequence[Post], *, is_single: bool) -> list[Post]:
+    """What the hook `contents` makes of the posts: some, each once, in any order. Raises HookFailed."""
+    if "contents" not in hooks:
+        return list(posts)
+    given = list(_given_back(hooks, hooks.call("contents", context=context, posts=_shown(posts))))
+    keys = [post.key for post in given]
+    if not set(keys) <= set(range(len(posts))) or len(set(keys)) != len(keys):
+        raise hooks.failed("contents", "gave back a post twice, or one that it was not given")
+    if is_single and len(given) != 1:
+        raise hooks.failed(
+            "contents", f"gave back {len(given)} posts where each goes by itself: give back one"
+        )
+    return [_changed(hooks, posts[post.key], post) for post in given]
+
+
+def restricted(hooks: Hooks, context: Context, post: Post) -> Post:
+    """The post with the policy that the hook `announce_restriction` has for it. Raises HookFailed."""
+    if "announce_restriction" not in hooks:
+        return post
+    answer = hooks.call("announce_restriction", context=context, post=_one_shown(post))
+    try:
+        return post.with_entry(replace(post.entry, announce=override(answer, post.announce)))
+    except ValueError as error:
+        raise hooks.failed("announce_restriction", f"gave back {answer!r:.100}: {error}") from error
+
+
+def announcement(hooks: Hooks, kind: str, context: Context, post: Post) -> str:
+    """The words in which a channel's hook announces the post; "" to skip it. Raises HookFailed."""
+    answer = hooks.call(kind, context=context, post=_one_shown(post))
+    return without_controls(_text(hooks, kind, answer)).strip()[:MAX_ANNOUNCEMENT]
+
+
+def subject(subscribable: Subscribable, posts: Sequence[Post]) -> str:
+    """The subject that the hook `subject` chooses; "" for the usual one. Raises HookError."""
+    hooks = hooks_of(subscribable)
+    if "subject" not in hooks or not posts:
+        return ""
+    answer = hooks.call("subject", context=context_of(subscribable), posts=_shown(posts))
+    return shortened(one_line(_text(hooks, "subject", answer)), LONGEST)
+
+
+def recipient_params(subscribable: Subscribable) -> Callable[[Recipient], Mapping[str, str]] | None:
+    """What asks the hook `template_params` of a newsletter; None if it has none, so that it costs nothing.
+
+    To be asked once per letter. Raises HookError, as does what it returns.
+    """
+    hooks = hooks_of(subscribable)
+    if "template_params" not in hooks:
+        return None
+    context = context_of(subscribable)
+    return lambda recipient: extra_params(hooks, context, recipient)
+
+
+def extra_params(hooks: Hooks, context: Context, recipient: Recipient) -> Mapping[str, str]:
+    """Values of %Fields% for one recipient, before all others of these names. Raises HookFailed."""
+    if "template_params" not in hooks:
+        return {}
+    answer = hooks.call("template_params", context=context, recipient=recipient)
+    if not isinstance(answer, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, str) for name, value in answer.items()
+    ):
+        raise hooks.failed("template_params", "gave back something else than texts by name")
+    return {name: without_controls(value) for name, value in answer.items()}
+
+
+def _given_back(hooks: Hooks, answer: object) -> Iterator[Shown]:
+    # A generator runs only now, and may fail as the function may.
+    try:
+        posts = list(answer)  # type: ignore[call-overload]
+    except Exception as error:
+        raise hooks.failed("contents", f"gave back no posts: {type(error).__name__}: {error}") from error
+    for post in posts:
+        if not isinstance(post, Shown):
+            raise hooks.failed("contents", f"gave back {post!r:.100}, which is no post")
+        yield post
+
+
+def _changed(hooks: Hooks, post: Post, given: Shown) -> Post:
+    try:
+        return post.with_entry(entry_of(given, was=post.entry))
+    except (TypeError, ValueError) as error:
+        raise hooks.failed("contents", f"gave back a post that cannot be used: {error}") from error
+
+
+def _text(hooks: Hooks, kind: str, answer: object) -> str:
+    if not isinstance(answer, str | None):
+        raise hooks.failed(kind, f"gave back {answer!r:.100}, which is no text")
+    return answer or ""
+
+
+def _shown(posts: Sequence[Post]) -> list[Shown]:
+    return [_one_shown(post, key) for key, post in enumerate(posts)]
+
+
+def _one_shown(post: Post, key: int = 0) -> Shown:
+    return post_of(post.entry, key=key, feed_url=post.feed_url)

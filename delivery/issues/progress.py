@@ -1,0 +1,206 @@
+"""The figures of issues, by a handful of aggregate queries; those of large issues are kept for a while.
+
+What a finished issue's figures were, they are as long as its counts stay the same. Those of one that is being
+sent are kept for ten times as long as they took to compute.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from django.core.cache import cache
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import TruncMinute
+
+from delivery.issues.pause import is_paused
+from delivery.issues.publish import LATE
+from delivery.models import Bounce, Delivery, Issue
+from delivery.models.delivery import UNFINISHED
+from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
+
+T = TypeVar("T")
+
+# Fewer deliveries than these are counted anew each time.
+LARGE = 20_000
+SHORTEST, LONGEST = 2, 60
+TIMES = 10
+DAY = 86_400
+DOMAINS = 20
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFigures:
+    """What became of the letters to one recipients' domain."""
+
+    domain: str
+    sent: int = 0
+    deferred: int = 0
+    failed: int = 0
+    bounced: int = 0
+    waiting: int = 0
+
+    @property
+    def trouble(self) -> int:
+        return self.deferred + self.failed + self.bounced
+
+
+def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
+    """How many deliveries each issue has in each state. One question for all that are not remembered."""
+    pks = list(issue_ids)
+    known: dict[int, Counter[str]] = {
+        pk: found for pk in pks if (found := cache.get(_key(pk, "counts"))) is not None
+    }
+    unknown = [pk for pk in pks if pk not in known]
+    if not unknown:
+        return known
+    begun = time.monotonic()
+    found = {pk: Counter[str]() for pk in unknown}
+    rows = Delivery.objects.filter(issue__in=unknown).order_by().values_list("issue", "state")
+    for pk, state, count in rows.annotate(Count("pk")):
+        found[pk][state] = count
+    for pk, counts in found.items():
+        if total(counts) >= LARGE:
+            cache.set(_key(pk, "counts"), counts, _keep_for(time.monotonic() - begun))
+    return {**known, **found}
+
+
+def counts(issue: Issue) -> Counter[str]:
+    return counts_of([issue.pk])[issue.pk]
+
+
+def state(issue: Issue, counted: Counter[str]) -> str:
+    """draft, sending, sent, paused or cancelled. Needs the newsletter selected."""
+    flags = Flags(
+        published=issue.published_at is not None,
+        cancelled=issue.cancelled_at is not None,
+        paused=is_paused(issue),
+    )
+    return state_of(flags, counted)
+
+
+def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
+    """The issues that stand so, as `state` says it."""
+    if wanted == "cancelled":
+        return issues.filter(cancelled_at__isnull=False)
+    issues = issues.filter(cancelled_at=None)
+    if wanted == "draft":
+        return issues.filter(published_at=None)
+    issues = issues.filter(published_at__isnull=False)
+    flagged = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
+    paused = flagged & _has((*UNFINISHED, "held"))
+    if wanted == "paused":
+        return issues.filter(paused)
+    unfinished = _has(UNFINISHED)
+    return issues.filter(unfinished if wanted == "sending" else ~unfinished).exclude(paused)
+
+
+def _has(states: Iterable[str]) -> Q:
+    return Q(Exists(Delivery.objects.filter(issue=OuterRef("pk"), state__in=list(states))))
+
+
+def per_minute(issue: Issue, *, now: datetime) -> int:
+    """How many letters arrived in the last minute."""
+    lately = issue.deliveries.filter(state__in=ARRIVED, sent_at__gt=now - MINUTE)
+    return _kept(issue, "rate", lambda: lately.count(), is_lively=True)
+
+
+def chart(issue: Issue) -> list[SentStretch]:
+    """Letters that arrived, minute by minute or in longer stretches, from the first to the last."""
+
+    def ask() -> list[tuple[datetime, int]]:
+        rows = issue.deliveries.filter(state__in=ARRIVED, sent_at__isnull=False).order_by()
+        minutes = rows.values_list(TruncMinute("sent_at")).annotate(Count("pk"))
+        return sorted(minutes)
+
+    return stretches(_kept(issue, "minutes", ask))
+
+
+def domains(issue: Issue) -> list[DomainFigures]:
+    """The recipients' domains with most trouble, then with most letters: twenty of them."""
+    return sorted(_kept(issue, "domains", lambda: _domains(issue)), key=_worst_first)[:DOMAINS]
+
+
+def _domains(issue: Issue) -> list[DomainFigures]:
+    bounced = dict(
+        bounces(issue).values_list("delivery__domain").annotate(n=Count("pk")).order_by("-n")[:DOMAINS]
+    )
+    rows: Any = issue.deliveries.exclude(domain="").order_by().values("domain").annotate(**_figures())
+    worst = [
+        DomainFigures(**_without_total(row)) for row in rows.order_by("-trouble", "-all", "domain")[:DOMAINS]
+    ]
+    there = {row.domain for row in worst}
+    missing = [domain for domain in bounced if domain not in there]
+    worst += (
+        [DomainFigures(**_without_total(row)) for row in rows.filter(domain__in=missing)] if missing else []
+    )
+    return [replace(row, bounced=bounced.get(row.domain, 0)) for row in worst]
+
+
+def _figures() -> dict[str, Count]:
+    groups = {
+        "sent": ARRIVED,
+        "deferred": ("deferred",),
+        "failed": ("failed",),
+        "waiting": ("queued", "sending", "held"),
+    }
+    sums = {name: Count("pk", filter=Q(state__in=states)) for name, states in groups.items()}
+    return {**sums, "trouble": Count("pk", filter=Q(state__in=("deferred", "failed"))), "all": Count("pk")}
+
+
+def _without_total(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("trouble", "all")}
+
+
+def _worst_first(row: DomainFigures) -> tuple[int, int, str]:
+    return (-row.trouble, -row.sent - row.waiting, row.domain)
+
+
+def bounces(issue: Issue) -> "QuerySet[Bounce]":
+    """What came back of this issue."""
+    rows = Bounce.objects.filter(delivery__issue=issue.pk).order_by()
+    return rows.filter(at__gte=issue.published_at) if issue.published_at else rows
+
+
+def bounced(issue: Issue) -> Counter[str]:
+    """How many reports of each kind came back."""
+    return Counter(dict(bounces(issue).values_list("kind").annotate(Count("pk"))))
+
+
+def sent_late(issue: Issue) -> int:
+    """How many late subscribers were sent it."""
+    return _kept(issue, "late", lambda: issue.deliveries.filter(key=LATE).count())
+
+
+def forget(issue_id: int) -> None:
+    """After an admin changed something: the next look shows it."""
+    cache.delete(_key(issue_id, "counts"))
+
+
+def _kept(issue: Issue, name: str, ask: Callable[[], T], *, is_lively: bool = False) -> T:
+    """The answer, remembered if the issue is large: until its counts change if all of it has gone out."""
+    counted = counts(issue)
+    if total(counted) < LARGE:
+        return ask()
+    is_over = not waiting(counted) and not is_lively
+    key = _key(issue.pk, name, tuple(sorted(counted.items())) if is_over else ())
+    found: T | None = cache.get(key)
+    if found is not None:
+        return found
+    begun = time.monotonic()
+    answer = ask()
+    cache.set(key, answer, DAY if is_over else _keep_for(time.monotonic() - begun))
+    return answer
+
+
+def _keep_for(took: float) -> int:
+    """Seconds: asking again and again costs a tenth of the database's time at most."""
+    return round(min(max(took * TIMES, SHORTEST), LONGEST))
+
+
+def _key(issue_id: int, name: str, counted: tuple[tuple[str, int], ...] = ()) -> str:
+    said = "-".join(f"{state}{count}" for state, count in counted)
+    return f"issue:{issue_id}:{name}:{said}"

@@ -1,0 +1,124 @@
+"""Publishing: one Delivery for each confirmed subscription, by one INSERT … SELECT, exactly once.
+
+Whoever confirms after that is a late subscriber, and may be sent the issue, too.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet, Value
+
+from common.counters import count
+from common.filled_tables import tend
+from common.ports.events import Event, EventKind, emit
+from common.ports.panels import CannotAct
+from delivery.issues.frequency_switches import not_switching
+from delivery.issues.pause import locked_issue
+from delivery.lanes.lanes import domain_expression, lane_expression
+from delivery.models import Delivery, Issue
+from subscriptions.models import Destination, Subscribable, Subscription
+
+log = logging.getLogger(__name__)
+# The key of their deliveries: on the issue's page they are counted by themselves.
+LATE = "late"
+# A confirmation that was not committed yet when the issue was published belongs here, too.
+MOMENT = timedelta(minutes=1)
+
+
+@transaction.atomic
+def publish(*, issue_id: int, now: datetime) -> int:
+    """Queues the issue for everyone who is confirmed now. Returns how many; 0 when published or discarded."""
+    drafts = Issue.objects.filter(pk=issue_id, published_at=None, cancelled_at=None)
+    if not drafts.update(published_at=now):
+        return 0
+    issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
+    recipients = not_switching(issue, recipients_of(issue.subscribable))
+    queued = queue(issue=issue, recipients=recipients, now=now)
+    emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
+    transaction.on_commit(lambda: _tell(issue, queued))
+    return queued
+
+
+def _tell(issue: Issue, queued: int) -> None:
+    newsletter = issue.subscribable
+    about = {"issue": issue.pk, "recipients": queued}
+    log.info("an issue of %s was published for %d: %s", newsletter.name, queued, issue.title, extra=about)
+    count("issues", newsletter.channel)
+    tend(Delivery, rows=queued)
+
+
+def recipients_of(subscribable: Subscribable) -> "QuerySet[Subscription]":
+    """Who would get an issue that is published now."""
+    return Subscription.objects.reachable().filter(subscribable=subscribable)
+
+
+def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
+    """One queued delivery for each, by one statement, within the caller's transaction. Returns how many."""
+    return _insert_select(_rows(issue, recipients, now, key))
+
+
+def _rows(
+    issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str
+) -> "QuerySet[Subscription, tuple[object, ...]]":
+    kind = issue.subscribable.channel
+    destinations = Destination.objects.filter(subscriptions__in=recipients)
+    values = {
+        "kind": Value(Delivery.Kind.ISSUE.value),
+        "issue_id": Value(issue.pk),
+        "key": Value(key),
+        "template": Value(""),
+        "context": Value("{}"),
+        "lane_id": lane_expression(kind=kind, destinations=destinations, options=issue.subscribable.options),
+        "domain": domain_expression(kind),
+        "priority": Value(Delivery.Priority.ISSUE),
+        "state": Value(Delivery.State.QUEUED.value),
+        "held_for": Value(""),
+        "created_at": Value(now),
+        "due_at": Value(now),
+        "attempts": Value(0),
+        "remote_id": Value(""),
+        "last_error": Value(""),
+    }
+    aliased = {f"new_{name}": value for name, value in values.items()}
+    return (
+        recipients.order_by("pk")
+        .annotate(**aliased)
+        # A subscription confirmed this very moment may have no lane yet: it comes too late for this issue.
+        .filter(**{"new_lane_id__isnull": False})
+        .values_list("destination_id", "pk", "language", *aliased)
+    )
+
+
+def _insert_select(rows: "QuerySet[Subscription, tuple[object, ...]]") -> int:
+    annotations = [name.removeprefix("new_") for name in rows.query.annotation_select]
+    columns = ["destination_id", "subscription_id", "language", *annotations]
+    select, params = rows.query.sql_with_params()
+    quoted = ", ".join(connection.ops.quote_name(column) for column in columns)
+    table = connection.ops.quote_name(Delivery._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} ({quoted}) {select}", params)
+        return int(cursor.rowcount)
+
+
+def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
+    """Who would get the issue if it were sent to late subscribers now."""
+    recipients = not_switching(issue, recipients_of(issue.subscribable))
+    if issue.published_at is None:
+        return recipients.none()
+    theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))
+    return recipients.filter(~Exists(theirs), confirmed_at__gt=issue.published_at - MOMENT)
+
+
+@transaction.atomic
+def send_late(*, issue_id: int, now: datetime) -> int:
+    """Queues the issue for its late subscribers, each once. Returns how many. Raises CannotAct."""
+    # Two at once: the second waits here, and then sees what the first inserted.
+    issue = locked_issue(issue_id)
+    if issue.published_at is None:
+        raise CannotAct(f"“{issue}” has not gone out: there are no late subscribers yet.")
+    if issue.cancelled_at is not None:
+        raise CannotAct(f"“{issue}” was cancelled: it goes to nobody any more.")
+    if issue.pruned_at is not None:
+        raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent again.")
+    return queue(issue=issue, recipients=late_subscribers(issue), now=now, key=LATE)

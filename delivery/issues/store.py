@@ -1,0 +1,118 @@
+"""The store step: an Issue comes into being and its collection goes, in one transaction."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Value
+from django.db.models.functions import Concat, Trim
+
+from delivery.issues.contents import Collected, Post
+from delivery.issues.publish import publish
+from delivery.models import Issue, IssueItem
+from delivery.rendering.issue import Rendered
+from delivery.rules.approval import release_of
+from delivery.rules.posts import WHY_LEFT_OUT
+from feeds.models import Item
+from subscriptions.collections.assign import lock_for_membership, numbered
+from subscriptions.collections.drop import clear_unneeded
+from subscriptions.models import Assignable, Assignment, Subscribable
+
+
+class CollectionChanged(RuntimeError):
+    """The collection is not what was rendered: nothing is stored, it is tried again."""
+
+
+def store_issue(
+    *, assignable_id: int, token: UUID, contents: Collected, rendered: Rendered, now: datetime
+) -> Issue:
+    """Stores the issue, and publishes it unless that waits for approval, in the caller's transaction.
+
+    Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
+    another assignment than was rendered.
+    """
+    assignable, subscribable = _held(assignable_id, token, contents)
+    _take_out(assignable, contents)
+    release = release_of(subscribable.approval, subscribable.approval_minutes, now)
+    issue = _issue(contents, rendered, release.at, now)
+    _end(assignable, subscribable, contents)
+    if not release.waits:
+        publish(issue_id=issue.pk, now=now)
+    return issue
+
+
+def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
+    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded as `store_issue`."""
+    assignable, subscribable = _held(assignable_id, token, contents)
+    _take_out(assignable, contents)
+    _end(assignable, subscribable, contents)
+
+
+def _held(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
+    """The collection and its newsletter, locked, if the seal is still ours."""
+    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
+    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
+    if assignable is None or not locked:
+        raise CollectionChanged("The seal was lost while rendering; another worker has it.")
+    return assignable, locked[0]
+
+
+def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
+    """The collection goes, its items go if nothing else needs them, and its newsletter moves on."""
+    assignable.delete()
+    clear_unneeded(item_ids=[post.item_id for post in contents.all_posts])
+    _say_why(contents.left_out)
+    _advance(subscribable, contents)
+
+
+def _say_why(left_out: Sequence[Post]) -> None:
+    """On items that no issue ever had, and none will have."""
+    for hint, why in WHY_LEFT_OUT.items():
+        pks = [post.item_id for post in left_out if post.announce == hint]
+        unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
+        unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
+
+
+def _take_out(assignable: Assignable, contents: Collected) -> None:
+    """Deletes exactly the assignments that were rendered, or left out."""
+    rendered = [post.assignment_id for post in contents.all_posts]
+    deleted, _ = Assignment.objects.filter(assignable=assignable, pk__in=rendered).delete()
+    if deleted != len(rendered) or Assignment.objects.filter(assignable=assignable).exists():
+        raise CollectionChanged("The collection changed while it was rendered.")
+
+
+def _issue(contents: Collected, rendered: Rendered, release_at: datetime | None, now: datetime) -> Issue:
+    issue = Issue.objects.create(
+        subscribable=contents.subscribable,
+        within_type_id=contents.within_type_id,
+        token=secrets.token_hex(12),
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        holes=rendered.holes,
+        period_start=contents.period_start,
+        period_end=contents.period_end,
+        created_at=now,
+        release_at=release_at,
+    )
+    IssueItem.objects.bulk_create(
+        [
+            IssueItem(issue=issue, item_id=post.item_id, position=position, entry=post.entry.to_json())
+            for position, post in enumerate(contents.posts)
+        ],
+        batch_size=500,
+    )
+    return issue
+
+
+def _advance(subscribable: Subscribable, contents: Collected) -> None:
+    subscribable.last_completed_wti = contents.within_type_id
+    if contents.within_type_id == numbered(subscribable.counter):
+        subscribable.counter += 1
+    if contents.period_end is not None:
+        subscribable.issued_through = max(
+            contents.period_end, subscribable.issued_through or contents.period_end
+        )
+    subscribable.save(update_fields=["last_completed_wti", "counter", "issued_through"])

@@ -1,0 +1,100 @@
+"""Lanes are made when something is first published through them; and a mail's way into one."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, OuterRef, QuerySet, Subquery, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import StrIndex, Substr
+
+from delivery.channels import channel
+from delivery.models import Delivery, Lane
+from delivery.rules.accounts import DEFAULT
+from subscriptions.models import Destination
+
+# INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.
+PROBE = "\0"
+NO_OPTIONS: Mapping[str, str] = {}
+
+
+def lane_for(*, kind: str, core: str, options: Mapping[str, str] = NO_OPTIONS) -> Lane:
+    """The lane that carries a newsletter's mails to a destination, made with the channel's defaults if it
+    is new. `options` are the newsletter's; none for what belongs to no newsletter."""
+    return _lane(kind, channel(kind).lane_account(core, options))
+
+
+def mail_lane(account: str = DEFAULT) -> Lane:
+    """The lane of a mail account, made if nothing went through it yet."""
+    return _lane("email", account)
+
+
+def _lane(kind: str, account: str) -> Lane:
+    ours = channel(kind)
+    lane, _ = Lane.objects.get_or_create(
+        kind=kind,
+        account=account,
+        defaults={
+            "serial": ours.serial,
+            "concurrency": ours.concurrency,
+            "spacing_seconds": ours.spacing_seconds,
+            "tokens": 0,
+        },
+    )
+    return lane
+
+
+def lane_expression(
+    *, kind: str, destinations: "QuerySet[Destination]", options: Mapping[str, str]
+) -> Combinable:
+    """SQL for the lane's key of each row's destination; makes the lanes that are missing."""
+    account = channel(kind).lane_account(PROBE, options)
+    if account != PROBE:
+        return Value(_lane(kind, account).pk)
+    for core in destinations.values_list("core", flat=True).iterator():
+        _lane(kind, core)
+    lanes = Lane.objects.filter(kind=kind, account=OuterRef("destination__core"))
+    return Subquery(lanes.values("pk")[:1])
+
+
+def domain_expression(kind: str) -> Combinable:
+    """SQL for the recipient's domain: what stands after the @ of an address, else nothing."""
+    if not channel(kind).domain("a@example.org"):
+        return Value("")
+    core = F("destination__core")
+    return Substr(core, StrIndex(core, Value("@")) + 1, 255)
+
+
+def domain_of(*, kind: str, core: str) -> str:
+    return channel(kind).domain(core)[:255]
+
+
+def mail_to(
+    destination: Destination,
+    *,
+    kind: str,
+    key: str,
+    template: str,
+    context: Mapping[str, Any],
+    now: datetime,
+    options: Mapping[str, str] = NO_OPTIONS,
+    **more: Any,
+) -> Delivery:
+    """A mail that is no issue, due at once and before all letters. Not saved; makes the lane if it is new.
+
+    `options` are a newsletter's, whose account it goes out through; `more` are other fields of the delivery.
+    """
+    core = destination.core
+    return Delivery(
+        kind=kind,
+        key=key,
+        destination=destination,
+        template=template,
+        context=context,
+        lane=lane_for(kind=destination.kind, core=core, options=options),
+        domain=domain_of(kind=destination.kind, core=core),
+        priority=Delivery.Priority.FIRST,
+        created_at=now,
+        due_at=now,
+        **more,
+    )

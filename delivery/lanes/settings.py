@@ -1,0 +1,169 @@
+"""An admin's changes to lanes and to domains within them: limits, pausing, going on."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from common.ports.channels import InvalidDestination
+from common.text import one_line, shortened
+from delivery.channels.email.address import parse_address
+from delivery.models import Delivery, Lane, LaneDomain
+
+BATCH = 2000
+LONGEST_REASON = 2000
+LIMITS = frozenset(
+    {"rate", "burst", "per_hour", "per_day", "warm_up_from", "warm_up_first", "warm_up_growth"}
+)
+OF_LANES = LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds"}
+# Of how many connections a lane's server takes.
+NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
+OF_DOMAINS = LIMITS | {"concurrency"}
+
+
+@transaction.atomic
+def pause_domain(*, lane_id: int, domain: str, reason: str, now: datetime) -> bool:
+    """No letter goes there from that lane until it is resumed: the claim holds what is due.
+
+    False when it was paused already, or where there is no domain; the first reason stays.
+    """
+    if not domain:
+        return False
+    facts = {"paused": True, "paused_reason": shortened(one_line(reason), LONGEST_REASON)}
+    _, is_new = LaneDomain.objects.get_or_create(
+        lane_id=lane_id, domain=domain, defaults={**facts, "refilled_at": now}
+    )
+    rows = LaneDomain.objects.filter(lane=lane_id, domain=domain, paused=False)
+    return is_new or bool(rows.update(**facts))
+
+
+def resume_domain(*, lane_id: int, domain: str, now: datetime) -> int:
+    """Letters go there again, those that were held first. Returns how many were held. Safe to repeat.
+
+    Queues in batches, each a transaction of its own.
+    """
+    _unpause(lane_id, domain, now)
+    queued = 0
+    while count := _queue_batch(lane_id, domain, now):
+        queued += count
+    return queued
+
+
+@transaction.atomic
+def _unpause(lane_id: int, domain: str, now: datetime) -> None:
+    # The claim holds rows under this lock: those that it still found paused are committed before we go on.
+    list(Lane.objects.select_for_update(no_key=True).filter(pk=lane_id).values_list("pk"))
+    rows = LaneDomain.objects.filter(lane=lane_id, domain=domain)
+    rows.filter(paused=True).update(paused=False, paused_reason="")
+    end_rest(lane_id, domain, now)
+
+
+def end_rest(lane_id: int, domain: str, now: datetime) -> None:
+    """Within the caller's transaction: letters that are refused because of ourselves are tried at once."""
+    rested = LaneDomain.objects.filter(lane=lane_id, domain=domain, refused_since__isnull=False)
+    if rested.update(free_at=None, refused_since=None, failures=0, last_error="", put_off_until=None):
+        put_off = Delivery.objects.filter(lane=lane_id, domain=domain, state=Delivery.State.QUEUED)
+        put_off.filter(due_at__gt=now).update(due_at=now)
+
+
+@transaction.atomic
+def _queue_batch(lane_id: int, domain: str, now: datetime) -> int:
+    held = Delivery.objects.filter(
+        state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane_id, domain=domain
+    )
+    pks = list(held.order_by("pk").select_for_update().values_list("pk", flat=True)[:BATCH])
+    # The days of waiting do not count against those after which a letter is given up.
+    fresh = {"held_for": "", "last_error": "", "created_at": now, "due_at": now}
+    return held.filter(pk__in=pks).update(state=Delivery.State.QUEUED, **fresh)
+
+
+def alter_lane(*, lane: Lane, **changes: Any) -> Lane:
+    """Changes what is named of OF_LANES, and nothing that workers write meanwhile. Raises ValidationError."""
+    _check(lane, changes, OF_LANES)
+    # (Who names a number knows better than what was learnt.)
+    learnt = NOTHING_LEARNT if "concurrency" in changes else {}
+    Lane.objects.filter(pk=lane.pk).update(**changes, **learnt)
+    lane.refresh_from_db()
+    return lane
+
+
+def pause_lanes(*, lane_ids: Iterable[int], reason: str) -> int:
+    """Nothing goes out there until they are resumed. Returns how many were not paused before."""
+    rows = Lane.objects.filter(pk__in=list(lane_ids), paused=False)
+    return rows.update(paused=True, paused_reason=one_line(reason))
+
+
+@transaction.atomic
+def resume_lanes(*, lane_ids: Iterable[int], now: datetime) -> int:
+    """They send again, and what rests after failures is tried at once. Returns how many."""
+    pks = sorted(lane_ids)
+    for pk in pks:
+        _lock(pk)
+    rested = LaneDomain.objects.filter(lane__in=pks, refused_since__isnull=False)
+    for lane_id, domain in list(rested.values_list("lane", "domain")):
+        end_rest(lane_id, domain, now)
+    rows = Lane.objects.filter(pk__in=pks)
+    return rows.update(paused=False, paused_reason="", free_at=None, refused_since=None)
+
+
+def alter_domain(*, lane: Lane, domain: str, now: datetime, **changes: Any) -> LaneDomain:
+    """Sets limits of OF_DOMAINS for a recipients' domain, the first ones or others.
+
+    What the old ones had put off is looked at again. Raises ValidationError.
+    """
+    name = checked_domain(domain)
+    with transaction.atomic():
+        _lock(lane.pk)
+        found = LaneDomain.objects.filter(lane=lane, domain=name).first()
+        row = found or LaneDomain(lane=lane, domain=name, refilled_at=now)
+        row.put_off_until = None
+        _check(row, changes, OF_DOMAINS)
+        row.save(update_fields=[*changes, "put_off_until"] if found else None)
+        come_back(lane_id=lane.pk, domain=name, now=now)
+    return row
+
+
+def drop_domain(*, lane_id: int, domain: str, now: datetime) -> int:
+    """Forgets a domain's limits; what it held or put off goes on. Returns how many deliveries that are."""
+    count = resume_domain(lane_id=lane_id, domain=domain, now=now)
+    with transaction.atomic():
+        _lock(lane_id)
+        LaneDomain.objects.filter(lane=lane_id, domain=domain).delete()
+        return count + come_back(lane_id=lane_id, domain=domain, now=now)
+
+
+def come_back(*, lane_id: int, domain: str, now: datetime) -> int:
+    """Within the caller's transaction: what a limit put off is due now. Returns how many.
+
+    (Only limits put off what is queued; what a server put off is deferred, and stays so.)
+    """
+    queued = Delivery.objects.filter(lane=lane_id, domain=domain, state=Delivery.State.QUEUED)
+    return queued.filter(due_at__gt=now).update(due_at=now)
+
+
+def checked_domain(text: str) -> str:
+    """The domain as it stands in addresses. Raises ValidationError."""
+    try:
+        return parse_address(f"reader@{text.strip().rpartition('@')[2]}").core.rpartition("@")[2]
+    except InvalidDestination:
+        raise ValidationError(
+            {"domain": f"“{text[:80]}” is no domain: give one such as gmail.com."}
+        ) from None
+
+
+def _lock(lane_id: int) -> None:
+    """Claims wait for this lane meanwhile, and see all of a change or nothing."""
+    list(Lane.objects.select_for_update(no_key=True).filter(pk=lane_id).values_list("pk"))
+
+
+def _check(row: Lane | LaneDomain, changes: Mapping[str, Any], known: Collection[str]) -> None:
+    """Sets the changes on the row. Raises ValidationError, naming the field."""
+    if strange := sorted(set(changes) - set(known)):
+        raise ValidationError(f"There is no such limit: {', '.join(strange)}.")
+    for field, value in changes.items():
+        setattr(row, field, value)
+    row.clean_fields(exclude={field.name for field in row._meta.fields} - set(changes))
+    if row.per_hour and row.per_day and row.per_hour > row.per_day:
+        raise ValidationError({"per_hour": "It is more than the most in 24 hours."})

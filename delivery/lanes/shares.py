@@ -1,0 +1,76 @@
+"""Which worker holds how many of a lane's connections. Each function is a transaction of its own."""
+
+import logging
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from delivery.models import Lane, LaneShare
+from delivery.rules.lanes import GOING_AWAY, QUIET, share, wider
+
+log = logging.getLogger(__name__)
+
+# Who does not ask again within it has stopped; a worker asks every second or two.
+HELD_FOR = timedelta(seconds=5)
+
+
+@transaction.atomic
+def take_share(lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0) -> int:
+    """How many connections of the lane the holder may have from now on; to be renewed well within a minute.
+
+    `still_open` are those it has open at this moment. When its part has shrunk, they stay accounted for
+    until it has closed them and asks again: in sum, no more are open than the lane's number.
+    """
+    lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
+    _try_wider(lane, now)
+    LaneShare.objects.filter(lane=lane, until__lte=now).delete()
+    others = LaneShare.objects.filter(lane=lane).exclude(holder=holder)
+    mine = share(lane.width, list(others.values_list("connections", flat=True)))
+    held = {"connections": max(mine, still_open), "until": now + HELD_FOR}
+    LaneShare.objects.update_or_create(lane=lane, holder=holder, defaults=held)
+    return mine
+
+
+@transaction.atomic
+def narrow_lane(lane_id: int, holder: UUID, *, connections: int, said: str, now: datetime) -> None:
+    """The server took so many of the holder's connections and refused one more.
+
+    No more are opened in all, until a while has passed without a refusal.
+    """
+    lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
+    shares = LaneShare.objects.filter(lane=lane, until__gt=now)
+    if lane.last_error == said and lane.free_at is not None and lane.free_at > now and shares.count() <= 1:
+        # It rests already, by the same words: the server has gone away, and took none in the end.
+        return
+    shares.filter(holder=holder).update(connections=connections)
+    total = sum(shares.values_list("connections", flat=True))
+    if lane.server_takes is None:
+        log.warning("a server takes %d connections at a time: %s", total, said, extra={"lane": lane.name})
+    lane.server_takes, lane.server_takes_since = max(min(total, lane.width), 1), now
+    lane.server_said = said
+    lane.save(update_fields=["server_takes", "server_takes_since", "server_said"])
+
+
+def forget_lesson(lane: Lane, said: str, now: datetime) -> None:
+    """Of a locked lane that rests: what its only worker has just learnt by the same words was no lesson."""
+    since = lane.server_takes_since
+    if since is None or now - since > GOING_AWAY or lane.server_said != said:
+        return
+    if LaneShare.objects.filter(lane=lane, until__gt=now).count() <= 1:
+        lane.server_takes, lane.server_takes_since, lane.server_said = None, None, ""
+        lane.save(update_fields=["server_takes", "server_takes_since", "server_said"])
+
+
+def _try_wider(lane: Lane, now: datetime) -> None:
+    if lane.server_takes is None or (lane.server_takes_since and now - lane.server_takes_since < QUIET):
+        return
+    more = wider(lane.server_takes)
+    lane.server_takes, lane.server_takes_since = (more, now) if more < lane.concurrency else (None, None)
+    lane.save(update_fields=["server_takes", "server_takes_since"])
+
+
+@transaction.atomic
+def leave_shares(holder: UUID) -> None:
+    """Gives up all that the holder has, in every lane."""
+    LaneShare.objects.filter(holder=holder).delete()

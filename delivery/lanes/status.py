@@ -1,0 +1,104 @@
+"""How a lane stands, for people: what of its limits is used, who holds its connections, its domains."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from common.text import counted
+from delivery.lanes.limits import WHOLE, limits_of, windows
+from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
+from delivery.rules.limits import DAY, Used, daily_limit, ramp
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatus:
+    """A lane's use beside its limits. `today` is what the warm-up or the limit allows in 24 hours now."""
+
+    used: Used
+    per_hour: int | None
+    today: int | None
+    warms_up: bool
+
+    @property
+    def counts(self) -> bool:
+        return self.per_hour is not None or self.today is not None
+
+
+def standing(lane: Lane, now: datetime) -> LaneStatus:
+    limits = limits_of(lane)
+    today = daily_limit(limits.per_day, limits.warm_up, now)
+    used = windows(lane, [WHOLE], now).get(WHOLE, Used()) if limits.counts else Used()
+    return LaneStatus(used, limits.per_hour, today, warms_up=bool(coming_days(lane, now, days=1)))
+
+
+def coming_days(row: Lane | LaneDomain, now: datetime, *, days: int) -> list[tuple[date, int]]:
+    """What the warm-up allows on the coming days; none where it is over or was never begun."""
+    limits = limits_of(row)
+    if limits.warm_up is None:
+        return []
+    return ramp(limits.warm_up, limits.warm_up.day_of(now), limits.per_day, days=days)
+
+
+def last_day(lane: Lane, now: datetime, *, parts: int) -> list[tuple[datetime, int]]:
+    """The last 24 hours in so many parts: when each began, and how many messages were taken in it."""
+    size = DAY / parts
+    counts: Counter[int] = Counter()
+    rows = LaneUse.objects.filter(lane=lane, domain=WHOLE, minute__gt=now - DAY)
+    for minute, count in rows.values_list("minute", "count"):
+        counts[min(max(int((minute - (now - DAY)) / size), 0), parts - 1)] += count
+    return [(now - DAY + part * size, counts[part]) for part in range(parts)]
+
+
+def holders(lane: Lane, now: datetime) -> Sequence[LaneShare]:
+    """The workers that hold connections of the lane at this moment."""
+    return list(LaneShare.objects.filter(lane=lane, until__gt=now).order_by("-connections", "holder"))
+
+
+@dataclass(frozen=True, slots=True)
+class DomainStanding:
+    """A domain with limits in a lane; `held` are the deliveries that wait for a person because of it."""
+
+    row: LaneDomain
+    used: Used
+    today: int | None
+    held: int
+
+
+def domains(lane: Lane, now: datetime) -> list[DomainStanding]:
+    rows = list(lane.domains.order_by("domain"))
+    counting = [row.domain for row in rows if limits_of(row).counts]
+    used = windows(lane, counting, now) if counting else {}
+    held = Delivery.objects.filter(state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane)
+    held_of = Counter(held.filter(domain__in=[row.domain for row in rows]).values_list("domain", flat=True))
+    return [_domain(row, used.get(row.domain, Used()), held_of[row.domain], now) for row in rows]
+
+
+def _domain(row: LaneDomain, used: Used, held: int, now: datetime) -> DomainStanding:
+    limits = limits_of(row)
+    return DomainStanding(row, used, daily_limit(limits.per_day, limits.warm_up, now), held)
+
+
+def state(row: Lane | LaneDomain, now: datetime) -> str:
+    """open, resting or paused."""
+    if row.paused:
+        return "paused"
+    return "resting" if row.free_at is not None and row.free_at > now else "open"
+
+
+def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
+    """The limits, each as people say it: “10 a second (20 at once)”, “500 an hour”."""
+    said = []
+    if isinstance(row, Lane) and row.width < row.concurrency:
+        said.append(f"{counted(row.width, 'connection')} (the server takes no more)")
+    if row.rate is not None:
+        said.append(f"{row.rate:g} a second ({row.burst} at once)")
+    if row.per_hour is not None:
+        said.append(f"{row.per_hour:,} an hour")
+    if row.per_day is not None:
+        said.append(f"{row.per_day:,} in 24 hours")
+    if days := coming_days(row, now, days=1):
+        said.append(f"warming up, {days[0][1]:,} in 24 hours now")
+    if isinstance(row, LaneDomain) and row.concurrency is not None:
+        said.append(f"{row.concurrency} at a time")
+    return said

@@ -1,0 +1,115 @@
+"""From rows to what a channel composes: the letter (shared) and the recipient (one delivery's own)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.conf import settings
+
+from delivery.letter import Letter
+from delivery.letters.mails import newsletter_mail
+from delivery.letters.samples import sample_of
+from delivery.links import archive_url, issue_url
+from delivery.models import Delivery, Issue
+from delivery.rendering.errors import LetterError
+from feeds.parsing.entry import Entry
+from subscriptions.links import page_url
+from subscriptions.models import Subscribable
+
+
+def issue_letter(issue: Issue) -> Letter:
+    """The form letter of an issue, with its posts as they stood. Raises LetterError when it is forgotten."""
+    if issue.pruned_at is not None:
+        raise LetterError("The letter of this issue was forgotten after a while: it cannot be sent any more.")
+    entries = (Entry.from_json(row.entry) for row in issue.issue_items.order_by("position"))
+    return newsletter_letter(
+        issue.subscribable,
+        kind=Delivery.Kind.ISSUE,
+        token=issue.token,
+        title=issue.title,
+        subject=issue.subject,
+        html=issue.html,
+        text=issue.text,
+        holes=issue.holes,
+        entries=entries,
+        web_url=issue_url(issue),
+    )
+
+
+def newsletter_letter(
+    subscribable: Subscribable,
+    *,
+    kind: str,
+    token: str,
+    title: str,
+    subject: str,
+    html: str,
+    text: str,
+    holes: dict[str, str],
+    entries: Iterable[Entry],
+    web_url: str = "",
+) -> Letter:
+    """A rendered letter of a newsletter, whether it is an issue or a sample of one."""
+    return Letter(
+        kind=kind,
+        newsletter=subscribable.name,
+        newsletter_title=str(subscribable),
+        title=title,
+        subject=subject,
+        html=html,
+        text=text,
+        token=token,
+        holes=holes,
+        entries=tuple(entries),
+        from_email=subscribable.from_email or settings.DEFAULT_FROM_EMAIL,
+        reply_to=subscribable.reply_to,
+        params=subscribable.params,
+        options=subscribable.options,
+        archive_url=archive_url(subscribable),
+        language=subscribable.language,
+        is_digest=subscribable.arrangement != Subscribable.Arrangement.EACH,
+        web_url=web_url,
+        page_url=page_url(subscribable),
+    )
+
+
+def mail_letter(row: Delivery, *, now: datetime) -> Letter:
+    """A mail that is no issue: rendered for this one recipient."""
+    if "subscribable" in row.context:
+        return sample_letter(row, now=now)
+    subscribable = row.subscription.subscribable if row.subscription else None
+    # The newsletter's own: its accent, its postal address.
+    params = subscribable.params if subscribable else {}
+    rendered = newsletter_mail(subscribable, row.template, row.context, language=row.language)
+    return Letter(
+        kind=row.kind,
+        newsletter=subscribable.name if subscribable else "",
+        newsletter_title=str(subscribable) if subscribable else "",
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        token=f"{row.kind}-{row.key}"[:100],
+        holes=rendered.holes,
+        from_email=(subscribable and subscribable.from_email) or settings.DEFAULT_FROM_EMAIL,
+        reply_to=subscribable.reply_to if subscribable else "",
+        params=params,
+        language=row.language,
+    )
+
+
+def sample_letter(row: Delivery, *, now: datetime) -> Letter:
+    """A test: of the newsletter that the context names, with the newest posts there are."""
+    subscribable = Subscribable.objects.get(pk=row.context["subscribable"])
+    shown = sample_of(subscribable, row.context, now=now)
+    rendered = shown.rendered
+    return newsletter_letter(
+        subscribable,
+        kind=row.kind,
+        token=f"test-{row.key}",
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        holes=rendered.holes,
+        entries=shown.entries,
+    )

@@ -1,0 +1,65 @@
+"""The mails that are no issue, as a newsletter wants them."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from delivery.customisation import own_source, theme_of
+from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.facts import TemplateSource
+from delivery.rendering.mail import render_mail
+from subscriptions.links import page_url
+from subscriptions.models import Subscribable
+
+log = logging.getLogger(__name__)
+# Of links that are made for one reader: in a preview they lead to a page that says they do not work.
+NOBODY = "preview"
+
+
+def newsletter_mail(
+    subscribable: Subscribable | None,
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    language: str,
+    draft: TemplateSource | None = None,
+) -> Rendered:
+    """A mail in the newsletter's look, by its own template if it has one; by ours where that breaks.
+
+    A confirmation that never comes is worse than one that looks like all others. A `draft` takes the place
+    of both. Raises LetterError.
+    """
+    facts: dict[str, Any] = {"language": language}
+    if subscribable is None:
+        return render_mail(template, context, **facts)
+    facts |= {"params": subscribable.params, "theme": theme_of(subscribable)}
+    if draft is not None:
+        return render_mail(template, context, own=draft, **facts)
+    own = own_source(subscribable, f"mails/{template}")
+    if own is None:
+        return render_mail(template, context, **facts)
+    try:
+        return render_mail(template, context, own=own, **facts)
+    except LetterError as error:
+        log.warning("%s of %s: the default is used", template, subscribable.name, exc_info=error)
+        return render_mail(template, context, **facts)
+
+
+def mail_context(subscribable: Subscribable, template: str, *, now: datetime) -> dict[str, Any]:
+    """What such a mail is rendered from, with links that lead nowhere, for previews and tests."""
+    site = settings.SITE_URL
+    context: dict[str, Any] = {
+        "newsletter": str(subscribable),
+        "page_url": page_url(subscribable),
+        "site_url": site,
+    }
+    if template == "confirmation":
+        return {
+            **context,
+            "confirm_url": f"{site}/confirm/{NOBODY}/",
+            "hours": str(settings.CONFIRM_HOURS),
+        }
+    return context

@@ -1,0 +1,147 @@
+"""The page of an issue in the archive, by the newsletter's own template if it has one."""
+
+import hashlib
+import logging
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import translation
+
+from common.ttl_cache import TtlCache
+from delivery.customisation import own_source, theme_of
+from delivery.models import Issue, LetterTemplate
+from delivery.rendering.errors import LetterError
+from delivery.rendering.facts import USUAL
+from delivery.rendering.page import FORM, ISSUE, Link, PageFacts, render_page
+from delivery.rendering.page_posts import PagePost, Shown
+from subscriptions.models import Subscribable
+from subscriptions.subscribers.sign_up import is_open
+
+log = logging.getLogger(__name__)
+# Issues do not change once they are out; what stands around them may.
+KEPT_SECONDS = 300
+ROOM = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPage:
+    """`is_own`: an admin wrote its template."""
+
+    html: str
+    is_own: bool
+
+
+_shelf: TtlCache[CachedPage] = TtlCache(room=ROOM, seconds=KEPT_SECONDS, size=lambda page: len(page.html))
+
+
+def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> CachedPage:
+    """The page of an issue of `with_surroundings`; made of its posts and its form if it is not at hand.
+
+    Where an own template breaks, ours is used.
+    """
+    newsletter, around = issue.subscribable, _around(issue)
+    facts = replace(
+        _facts(newsletter, title=issue.title, published=issue.published_at or issue.created_at, pk=issue.pk),
+        theme=theme_of(newsletter) if around.template else USUAL,
+    )
+    key = hashlib.sha256(pickle.dumps((issue.token, newsletter.challenge, around, facts))).hexdigest()
+    return _shelf.get(key, lambda: _with_form(_made(_complete(facts, newsletter, around), read()), form))
+
+
+def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
+    """Each with the keys of what stands around it on its page: by one question, whatever is at hand."""
+    out = Issue.objects.filter(subscribable=OuterRef("subscribable"), published_at__isnull=False)
+    moment, pk = OuterRef("published_at"), OuterRef("pk")
+    before = out.filter(Q(published_at__lt=moment) | Q(published_at=moment, pk__lt=pk))
+    after = out.filter(Q(published_at__gt=moment) | Q(published_at=moment, pk__gt=pk))
+    own = LetterTemplate.objects.filter(subscribable=OuterRef("subscribable"), name=ISSUE, is_current=True)
+    return issues.annotate(
+        earlier_pk=Subquery(before.order_by("-published_at", "-pk").values("pk")[:1]),
+        later_pk=Subquery(after.order_by("published_at", "pk").values("pk")[:1]),
+        template_pk=Subquery(own.values("pk")[:1]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Keys of the neighbours and of the newsletter's own template."""
+
+    earlier: int | None
+    later: int | None
+    template: int | None
+
+
+def _around(issue: Any) -> Around:
+    return Around(issue.earlier_pk, issue.later_pk, issue.template_pk)
+
+
+def _complete(facts: PageFacts, newsletter: Subscribable, around: Around) -> PageFacts:
+    neighbours = Issue.objects.only("subscribable", "title").in_bulk(
+        [pk for pk in (around.earlier, around.later) if pk]
+    )
+    return replace(
+        facts,
+        earlier=_link(newsletter, neighbours.get(around.earlier or 0)),
+        later=_link(newsletter, neighbours.get(around.later or 0)),
+        own=own_source(newsletter, ISSUE) if around.template else None,
+    )
+
+
+def forget_pages() -> None:
+    """For tests, where other issues come to have the same keys."""
+    _shelf.clear()
+
+
+def made_up_page(subscribable: Subscribable, posts: Sequence[PagePost], *, now: datetime) -> PageFacts:
+    """The page that an issue with these posts would have now."""
+    title = posts[0].title if len(posts) == 1 else f"{len(posts)} new posts"
+    facts = _facts(subscribable, title=title, published=now, pk=0)
+    neighbour = Link(facts.archive_url, "The issue before")
+    return replace(facts, posts=tuple(posts), earlier=neighbour, theme=theme_of(subscribable))
+
+
+def _facts(newsletter: Subscribable, *, title: str, published: datetime, pk: int) -> PageFacts:
+    name = newsletter.name
+    return PageFacts(
+        newsletter=str(newsletter),
+        title=title,
+        published=published,
+        posts=(),
+        page_url=reverse("delivery:newsletter", args=[name]),
+        archive_url=reverse("delivery:archive", args=[name]),
+        issue_url=f"{settings.SITE_URL}/s/{name}/archive/{pk}/",
+        stylesheet=static("feedletter/site.css"),
+        icon=static("feedletter/favicon.svg"),
+        description=newsletter.description,
+        language=newsletter.language,
+        reads=translation.get_language() or "",
+        time_zone=newsletter.time_zone,
+        params=dict(newsletter.params),
+        is_open=is_open(newsletter),
+        is_listed=newsletter.visibility == Subscribable.Visibility.PUBLIC,
+    )
+
+
+def _link(newsletter: Subscribable, issue: Issue | None) -> Link | None:
+    return Link(reverse("delivery:issue", args=[newsletter.name, issue.pk]), issue.title) if issue else None
+
+
+def _made(facts: PageFacts, shown: Shown) -> CachedPage:
+    facts = replace(facts, posts=shown.posts, summary=shown.summary, picture=shown.picture)
+    if facts.own is not None:
+        try:
+            return CachedPage(render_page(facts), is_own=True)
+        except LetterError as error:
+            log.warning("%s of %s: the default is used", ISSUE, facts.newsletter, exc_info=error)
+    return CachedPage(render_page(replace(facts, own=None, theme=USUAL)), is_own=False)
+
+
+def _with_form(page: CachedPage, form: Callable[[], str]) -> CachedPage:
+    return replace(page, html=page.html.replace(FORM, form(), 1)) if FORM in page.html else page

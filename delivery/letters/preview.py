@@ -1,0 +1,143 @@
+"""Shows any mail or page of a newsletter as a reader would get it, by what is kept or by a draft."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.conf import settings
+
+from common.ports import channels
+from common.ports.channels import InvalidDestination
+from delivery.accounts.signing_keys import SigningKeys
+from delivery.channels import channel
+from delivery.customisation import own_source
+from delivery.letter import Letter, Recipient
+from delivery.letters.build import newsletter_letter
+from delivery.letters.mails import NOBODY
+from delivery.letters.pages import made_up_page
+from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail
+from delivery.rendering.errors import BrokenTemplate, LetterError
+from delivery.rendering.facts import TemplateSource
+from delivery.rendering.fill import fill_header, fill_html, fill_text
+from delivery.rendering.page import render_page
+from delivery.rendering.page_posts import post_of
+from delivery.rendering.placeholders import values_for
+from subscriptions.models import Subscribable, Subscription
+
+KINDS = {"already": "confirmation"}
+
+
+class UnknownReader(ValueError):
+    """No subscriber has that address. The message is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What one reader would get; `raw` is the message as it would go out (RFC 5322), a page has none.
+
+    `problem` says why there is nothing to show. `is_made_up`: the feeds have no posts yet.
+    """
+
+    subject: str = ""
+    html: str = ""
+    text: str = ""
+    raw: str = ""
+    is_made_up: bool = False
+    problem: BrokenTemplate | None = None
+
+
+def preview(
+    *,
+    subscribable: Subscribable,
+    name: str,
+    source: TemplateSource | None = None,
+    reader: Recipient | None = None,
+    now: datetime,
+) -> Preview:
+    """By `source`, or by what the newsletter has; as `reader`, or as a made-up Ada. Never raises for what a
+    template does."""
+    source = source or own_source(subscribable, name)
+    try:
+        if source is not None and (long := source.too_long()):
+            raise BrokenTemplate(name, long[1], part=long[0])
+        if name.startswith("pages/"):
+            return _page(subscribable, name, source, now)
+        return _letter(subscribable, name, source, reader or ada(), now)
+    except BrokenTemplate as error:
+        return Preview(problem=error)
+    except (LetterError, InvalidDestination) as error:
+        return Preview(problem=BrokenTemplate(name, str(error)))
+
+
+def ada() -> Recipient:
+    """A reader who is not there; her links lead to pages that say so."""
+    return _reader("ada@example.org", "Ada")
+
+
+def find_reader(subscribable: Subscribable, address: str) -> Recipient:
+    """The subscriber of that address, without the keys to their subscription. Raises UnknownReader."""
+    try:
+        core = channels.get("email").parse_destination({"email": address}).core
+    except InvalidDestination as error:
+        raise UnknownReader(str(error)) from error
+    rows = Subscription.objects.filter(subscribable=subscribable, destination__core=core)
+    found = rows.select_related("destination").first()
+    if found is None:
+        raise UnknownReader(f"{address} does not subscribe to it.")
+    return _reader(found.destination.label, found.display_name, core)
+
+
+def _reader(address: str, name: str, core: str = "") -> Recipient:
+    site = settings.SITE_URL
+    return Recipient(
+        delivery_id=0,
+        core=core or address,
+        label=address,
+        name=name,
+        config={"address": address},
+        unsubscribe_url=f"{site}/unsubscribe/{NOBODY}/",
+        manage_url=f"{site}/manage/{NOBODY}/",
+    )
+
+
+def letter_of(subscribable: Subscribable, name: str, shown: Sample) -> Letter:
+    """A sample as the channel takes it, with the keys that sign the newsletter's letters."""
+    folder, _, template = name.partition("/")
+    rendered = shown.rendered
+    letter = newsletter_letter(
+        subscribable,
+        kind="issue" if folder == "issues" else KINDS.get(template, template),
+        token="preview",  # noqa: S106
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        holes=rendered.holes,
+        entries=shown.entries,
+    )
+    return replace(letter, signing_keys=SigningKeys().of(letter.from_email))
+
+
+def _letter(
+    subscribable: Subscribable, name: str, source: TemplateSource | None, reader: Recipient, now: datetime
+) -> Preview:
+    if name.startswith("mails/"):
+        shown = sample_mail(subscribable, name, source, now=now)
+    else:
+        shown = sample_issue(subscribable, name, source, now=now, make_up=True)
+    letter = letter_of(subscribable, name, shown)
+    values = values_for(letter, reader)
+    message = channel("email").compose(letter, reader)
+    return Preview(
+        subject=fill_header(letter.subject, letter.holes, values),
+        html=fill_html(letter.html, letter.holes, values),
+        text=fill_text(letter.text, letter.holes, values),
+        raw=message.dated(now).decode("utf-8", "replace").replace("\r\n", "\n"),
+        is_made_up=shown.is_made_up,
+    )
+
+
+def _page(subscribable: Subscribable, name: str, source: TemplateSource | None, now: datetime) -> Preview:
+    entries, is_made_up = entries_to_show(subscribable, name, now=now)
+    facts = made_up_page(subscribable, [post_of(entry) for entry in entries], now=now)
+    facts = replace(facts, own=source)
+    return Preview(subject=facts.title, html=render_page(facts), is_made_up=is_made_up)

@@ -1,0 +1,169 @@
+"""Letters as they would look now, for tests and previews: with the newest posts that the newsletter would
+take, or with made-up ones.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from common.ports.hooks import HookError
+from delivery.issues.contents import Collected, arranged, issue_facts
+from delivery.letters.mails import mail_context, newsletter_mail
+from delivery.models import Issue
+from delivery.rendering import sample_data
+from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.facts import TemplateSource
+from delivery.rendering.issue import render_issue
+from delivery.rules.posts import Post, announced
+from feeds.items.include import present_entries
+from feeds.parsing.entry import Entry
+from subscriptions.collections.post_rules import verdict
+from subscriptions.models import Subscribable
+
+# So many of each feed are looked at, for the newsletter may not take them all.
+LOOKED_AT = 20
+POSTS_IN_A_DIGEST = 5
+ONE = ("issues/post", "issues/announcement")
+
+
+def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
+    """At most `count` of them; none where there is none. Raises LetterError where own code fails."""
+    posts = sorted(_taken(subscribable, max(count, LOOKED_AT)), key=_published, reverse=True)
+    # Where their publishers ask that none is announced, there is still something to look at.
+    newest = (announced(posts) or posts)[:count]
+    return arranged(subscribable, newest).posts or tuple(newest)
+
+
+def _taken(subscribable: Subscribable, count: int) -> Iterator[Post]:
+    for feed in subscribable.feeds.all():
+        for entry in present_entries(feed, count):
+            try:
+                is_taken = verdict(subscribable, entry, feed=feed).is_kept
+            except HookError as error:
+                raise LetterError(str(error)) from error
+            if is_taken:
+                yield Post(0, 0, entry, feed.url)
+
+
+def _published(post: Post) -> float:
+    return post.entry.published.timestamp() if post.entry.published else 0
+
+
+class NothingToShow(ValueError):
+    """The newsletter's feeds have no posts yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A rendered letter or mail, and the posts in it."""
+
+    rendered: Rendered
+    entries: tuple[Entry, ...] = ()
+    is_made_up: bool = False
+
+
+def sample(subscribable: Subscribable, *, now: datetime, count: int | None = None) -> Collected:
+    """The newest posts of the newsletter's feeds as a collection. Raises NothingToShow."""
+    wanted = count or usual_count(subscribable)
+    posts = sample_posts(subscribable, wanted)
+    if not posts:
+        raise NothingToShow(
+            "There is no post to show yet: its feeds were not read, are empty, or have none that it takes."
+        )
+    return _collection(subscribable, [post.entry for post in posts], now)
+
+
+def usual_count(subscribable: Subscribable) -> int:
+    """How many posts a letter of this newsletter is shown with."""
+    if subscribable.arrangement == Subscribable.Arrangement.EACH:
+        return 1
+    return subscribable.n or POSTS_IN_A_DIGEST
+
+
+def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: datetime) -> Sample:
+    """What a test delivery asks for: `template` is a name such as mails/welcome, empty for the letter as it
+    is; `source` takes the place of what is kept. Raises NothingToShow and LetterError."""
+    if asked.get("issue"):
+        return stored_issue(int(asked["issue"]))
+    name = str(asked.get("template", ""))
+    source = TemplateSource(**asked["source"]) if asked.get("source") else None
+    if name.startswith("mails/"):
+        return sample_mail(subscribable, name, source, now=now)
+    return sample_issue(subscribable, name, source, now=now)
+
+
+def stored_issue(issue_id: int) -> Sample:
+    """An issue as it goes out, or would."""
+    issue = Issue.objects.get(pk=issue_id)
+    rendered = Rendered(
+        title=issue.title, subject=issue.subject, html=issue.html, text=issue.text, holes=issue.holes
+    )
+    rows = issue.issue_items.order_by("position")
+    return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
+
+
+def sample_issue(
+    subscribable: Subscribable,
+    name: str,
+    source: TemplateSource | None,
+    *,
+    now: datetime,
+    make_up: bool = False,
+) -> Sample:
+    """The letter by that template, or by the one it would have. Raises NothingToShow unless it may `make_up`
+    posts, and LetterError."""
+    contents, is_made_up = _contents(subscribable, name, now, make_up=make_up)
+    facts = issue_facts(contents, now=now)
+    if name:
+        facts = replace(facts, template=name.partition("/")[2])
+    if source is not None:
+        facts = replace(facts, own={name: source})
+    return Sample(render_issue(facts), facts.entries, is_made_up)
+
+
+def sample_mail(
+    subscribable: Subscribable, name: str, source: TemplateSource | None, *, now: datetime
+) -> Sample:
+    """A mail with links that lead nowhere. Raises LetterError."""
+    template = name.partition("/")[2]
+    context = mail_context(subscribable, template, now=now)
+    return Sample(
+        newsletter_mail(subscribable, template, context, language=subscribable.language, draft=source)
+    )
+
+
+def entries_to_show(
+    subscribable: Subscribable, name: str, *, now: datetime
+) -> tuple[tuple[Entry, ...], bool]:
+    """Posts for that template, and whether they are made up."""
+    contents, is_made_up = _contents(subscribable, name, now, make_up=True)
+    return tuple(post.entry for post in contents.posts), is_made_up
+
+
+def _contents(
+    subscribable: Subscribable, name: str, now: datetime, *, make_up: bool
+) -> tuple[Collected, bool]:
+    count = 1 if name in ONE else None
+    if name == "issues/digest" and usual_count(subscribable) == 1:
+        count = POSTS_IN_A_DIGEST
+    try:
+        return sample(subscribable, now=now, count=count), False
+    except NothingToShow:
+        if not make_up:
+            raise
+    if name == "issues/announcement":
+        return _collection(subscribable, [sample_data.only_a_link(now=now)], now), True
+    return _collection(
+        subscribable, sample_data.usual(now=now)[: count or usual_count(subscribable)], now
+    ), True
+
+
+def _collection(subscribable: Subscribable, entries: Any, now: datetime) -> Collected:
+    return Collected(
+        subscribable=subscribable,
+        within_type_id="sample",
+        period_start=now,
+        period_end=now,
+        posts=tuple(Post(0, 0, entry) for entry in entries),
+    )

@@ -1,0 +1,237 @@
+"""The templates that newsletters have of their own: kept in versions, refused when they do not render.
+
+Each is tried before it is kept, with the facts that templates stumble over.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from delivery.customisation import current, source_of, theme_of
+from delivery.issues.contents import Collected, issue_facts
+from delivery.letters.mails import mail_context
+from delivery.letters.pages import made_up_page
+from delivery.models import LetterTemplate
+from delivery.rendering import engine, sample_data
+from delivery.rendering.errors import BrokenTemplate, LetterError, Rendered, UnknownTemplate
+from delivery.rendering.facts import TemplateSource
+from delivery.rendering.issue import render_issue
+from delivery.rendering.mail import render_mail
+from delivery.rendering.page import render_page
+from delivery.rendering.page_posts import post_of
+from delivery.rendering.placeholders import field_names
+from delivery.rendering.sandbox import client
+from feeds.parsing.entry import Entry
+from subscriptions.models import Subscribable
+
+# What a newsletter sends and shows, in the order of a reader's way; what each is for.
+MAILS = {
+    "mails/confirmation": ("Please confirm", "After a sign-up: with the button that confirms it."),
+    "mails/already": ("Subscribed already", "When an address signs up that gets the letter already."),
+    "mails/welcome": ("Welcome", "After a reader has confirmed."),
+    "mails/farewell": ("Farewell", "After a reader has left."),
+    "mails/test": ("Test message", "What “send me a test” of this one brings."),
+}
+ISSUES = {
+    "issues/post": ("Letter: one post", "A letter that brings a single post."),
+    "issues/digest": ("Letter: several posts", "A letter that brings a collection: a day, a week, every n."),
+    "issues/announcement": (
+        "Letter: only a link",
+        "For a post of which the feed gives nothing but its link.",
+    ),
+}
+PAGES = {"pages/issue": ("Page of an issue", "In the archive, the same for everyone.")}
+
+
+def try_on(subscribable: Subscribable, name: str, source: TemplateSource, *, now: datetime) -> None:
+    """Raises LetterError unless the source renders and all its fields are there."""
+    folder, _, short = name.partition("/")
+    fields = {} if folder == "pages" else field_names(subscribable.params)
+    client.check_fields(name, source, fields)
+    {"issues": _issue, "mails": _mail, "pages": _page}[folder](subscribable, short, source, now)
+
+
+def _issue(subscribable: Subscribable, template: str, source: TemplateSource, now: datetime) -> None:
+    empty = Collected(subscribable, "sample", now, now, ())
+    facts = replace(issue_facts(empty, now=now), template=template, own={f"issues/{template}": source})
+    for entries in _collections(now):
+        render_issue(replace(facts, entries=entries))
+
+
+def _mail(subscribable: Subscribable, template: str, source: TemplateSource, now: datetime) -> None:
+    whole = mail_context(subscribable, template, now=now)
+    bare = {**whole, "page_url": "", "manage_url": "", "unsubscribe_url": "", "site_url": ""}
+    theme = theme_of(subscribable)
+    for context in (whole, bare):
+        rendered = render_mail(
+            template,
+            context,
+            language=subscribable.language,
+            params=subscribable.params,
+            theme=theme,
+            own=source,
+        )
+        _must_confirm(template, context, rendered)
+
+
+def _must_confirm(template: str, context: Mapping[str, Any], rendered: Rendered) -> None:
+    for part in ("html", "text"):
+        if template == "confirmation" and context["confirm_url"] not in getattr(rendered, part):
+            reason = "nobody can confirm with it: {{ confirm_url }} is missing"
+            raise BrokenTemplate(f"mails/{template}", reason, part=part)
+
+
+def _page(subscribable: Subscribable, _template: str, source: TemplateSource, now: datetime) -> None:
+    for entries in _collections(now):
+        posts = tuple(post_of(entry) for entry in entries)
+        facts = replace(made_up_page(subscribable, posts, now=now), own=source)
+        render_page(facts)
+        render_page(replace(facts, earlier=None, later=None, is_open=False))
+
+
+def _collections(now: datetime) -> tuple[tuple[Entry, ...], ...]:
+    return (sample_data.usual(now=now), *sample_data.odd(now=now))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTemplate:
+    """A mail or page that a newsletter has. `name` is as LetterTemplate has it, such as issues/digest."""
+
+    name: str
+    title: str
+    about: str
+
+    @property
+    def is_page(self) -> bool:
+        return self.name.startswith("pages/")
+
+
+class TemplateRefused(ValidationError):
+    """A template that does not render; `problem` says where and why."""
+
+    def __init__(self, problem: BrokenTemplate) -> None:
+        self.problem = problem
+        line = f"line {problem.line}: " if problem.line else ""
+        sentence = f"{line}{problem.reason.rstrip('.')}."
+        super().__init__({problem.part or "html": sentence[:1].upper() + sentence[1:]})
+
+
+def known_templates() -> list[KnownTemplate]:
+    """Every mail and page that a newsletter has, the letters first."""
+    more = {
+        f"issues/{name}": (f"Letter: {name}", "A template of this site.")
+        for name in engine.letter_templates()
+        if f"issues/{name}" not in ISSUES
+    }
+    every = {**ISSUES, **more, **MAILS, **PAGES}
+    return [KnownTemplate(name, title, about) for name, (title, about) in every.items()]
+
+
+def known_template(name: str) -> KnownTemplate:
+    """The one of that name, which may be short: `digest` for issues/digest. Raises UnknownTemplate."""
+    every = known_templates()
+    for known in every:
+        if name in (known.name, known.name.partition("/")[2]):
+            return known
+    raise UnknownTemplate(
+        f"There is no template “{name}”. There are: {', '.join(one.name for one in every)}."
+    )
+
+
+def source_in_use(subscribable: Subscribable, name: str) -> TemplateSource:
+    """What an editor begins with: the newsletter's own, else the default's."""
+    row = current(subscribable, name)
+    return source_of(row) if row else engine.usual_source(name)
+
+
+def save_template(
+    *,
+    subscribable: Subscribable,
+    name: str,
+    source: TemplateSource,
+    author: str = "",
+    note: str = "",
+    now: datetime,
+) -> LetterTemplate:
+    """Makes it the newest version and the current one. The same as the current one makes no new version.
+
+    Raises UnknownTemplate, and TemplateRefused when it does not render with the posts that templates
+    stumble over.
+    """
+    known_template(name)
+    source = _unix(source)
+    check(subscribable=subscribable, name=name, source=source, now=now)
+    with transaction.atomic():
+        _lock(subscribable)
+        before = current(subscribable, name)
+        if before is not None and source_of(before) == source:
+            return before
+        _retire(subscribable, name)
+        newest = LetterTemplate.objects.filter(subscribable=subscribable, name=name).first()
+        return LetterTemplate.objects.create(
+            subscribable=subscribable,
+            name=name,
+            version=newest.version + 1 if newest else 1,
+            subject=source.subject,
+            html=source.html,
+            text=source.text,
+            note=note.strip()[:200],
+            author=author[:150],
+            created_at=now,
+        )
+
+
+def check(*, subscribable: Subscribable, name: str, source: TemplateSource, now: datetime) -> None:
+    """Raises TemplateRefused for a source that is not to be used."""
+    if not source.html.strip():
+        raise TemplateRefused(BrokenTemplate(name, "write something, or go back to the default", part="html"))
+    if long := source.too_long():
+        part, sentence = long
+        raise TemplateRefused(BrokenTemplate(name, sentence, part=part))
+    try:
+        try_on(subscribable, name, source, now=now)
+    except BrokenTemplate as error:
+        raise TemplateRefused(error) from error
+    except LetterError as error:
+        raise TemplateRefused(BrokenTemplate(name, str(error))) from error
+
+
+def use_again(*, version: LetterTemplate, author: str = "", now: datetime) -> LetterTemplate:
+    """A new version with the content of an old one. Raises TemplateRefused if that does not render now."""
+    return save_template(
+        subscribable=version.subscribable,
+        name=version.name,
+        source=source_of(version),
+        author=author,
+        note=f"As version {version.version}",
+        now=now,
+    )
+
+
+@transaction.atomic
+def use_default(*, subscribable: Subscribable, name: str) -> bool:
+    """Back to our file; the versions stay. Returns whether there was one of its own in use."""
+    _lock(subscribable)
+    return _retire(subscribable, name) > 0
+
+
+def _lock(subscribable: Subscribable) -> None:
+    # Whoever saves at the same time waits: numbers are given once.
+    list(Subscribable.objects.select_for_update(no_key=True).filter(pk=subscribable.pk).values_list("pk"))
+
+
+def _retire(subscribable: Subscribable, name: str) -> int:
+    rows = LetterTemplate.objects.filter(subscribable=subscribable, name=name, is_current=True)
+    return rows.update(is_current=False)
+
+
+def _unix(source: TemplateSource) -> TemplateSource:
+    """Browsers send CRLF."""
+    parts: Mapping[str, str] = {
+        part: getattr(source, part).replace("\r\n", "\n").replace("\r", "\n") for part in ("html", "text")
+    }
+    return TemplateSource(html=parts["html"], text=parts["text"], subject=" ".join(source.subject.split()))

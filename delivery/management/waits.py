@@ -1,0 +1,19 @@
+"""What commands say of letters that wait."""
+
+from collections.abc import Sequence
+
+from common.admin.html import when
+from common.cli.commands import FeedletterCommand
+from common.text import counted
+from delivery.engine.waits import Wait
+
+SHOWN = 10
+
+
+def tell_waits(command: FeedletterCommand, waits: Sequence[Wait]) -> None:
+    """A remark for each, beside the result."""
+    for wait in waits[:SHOWN]:
+        again = f" It is tried again at {when(wait.until)}." if wait.until else ""
+        command.note(f"Waiting in the lane {wait.lane}, {counted(wait.letters, 'letter')}: {wait.why}{again}")
+    if len(waits) > SHOWN:
+        command.note(f"and {counted(len(waits) - SHOWN, 'more reason')}.")

@@ -1,0 +1,210 @@
+"""What this app holds about an address, for `common.ports.personal_data`: told, and erased.
+
+The ledger's rows stay, narrow and nobody's. An address that the ledger still needs stays, too.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from common.ports.personal_data import PersonalDataSource, add_holding
+from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, WebhookCall
+from delivery.models.delivery import FORGOTTEN, NOT_FINISHED
+from subscriptions.collections.assign import lock_for_membership
+from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.privacy.erase import ERASED
+
+QUEUED_OR_HELD = ("queued", "deferred", "held")
+# A worker has it in its hands: what it says of it in the end is swept later.
+SENDING = Delivery.State.SENDING
+WORDLESS = {"last_error": "", "remote_id": "", "language": "", "domain": ""}
+
+
+def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
+    """That an issue was sent to somebody stays; to whom, and in which words, does not.
+
+    What waits is cancelled.
+    """
+    _let_publishing_end(destinations)
+    every = Delivery.objects.filter(destination__in=destinations)
+    telling = every.exclude(state=SENDING).filter(_is_telling() | Q(state__in=QUEUED_OR_HELD))
+    # In the order in which outcomes are recorded.
+    pks = list(telling.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).exclude(state=SENDING)
+    rows.filter(issue=None).exclude(context=FORGOTTEN).update(context=FORGOTTEN)
+    waiting = rows.filter(state__in=QUEUED_OR_HELD)
+    cancelled = set(waiting.values_list("pk", flat=True))
+    waiting.update(**WORDLESS | {"state": Delivery.State.CANCELLED, "held_for": "", "last_error": ERASED})
+    rows.exclude(pk__any_of=frozenset(cancelled)).exclude(last_error=ERASED).update(**WORDLESS)
+    return len(pks)
+
+
+def _let_publishing_end(destinations: Sequence[Destination]) -> None:
+    """What is being published to these people is queued before they go, or does not see them: letters of a
+    subscription that is gone at the commit would let the issue fail for everybody."""
+    theirs = Subscribable.objects.filter(
+        subscriptions__in=Subscription.objects.confirmed().filter(destination__in=destinations)
+    )
+    pks = [one.pk for one in lock_for_membership(Subscribable.objects.filter(pk__in=theirs))]
+    drafts = Issue.objects.filter(subscribable__in=pks, published_at=None, cancelled_at=None)
+    list(drafts.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+
+def _is_telling() -> Q:
+    words = ~Q(last_error__in=("", ERASED)) | ~Q(remote_id="") | ~Q(language="") | ~Q(domain="")
+    return words | (Q(issue=None) & ~Q(context=FORGOTTEN))
+
+
+def erase_attempts(destinations: Sequence[Destination], now: datetime) -> int:
+    """They are nothing but words."""
+    return Attempt.objects.filter(delivery__destination__in=destinations).delete()[0]
+
+
+def erase_kept(destinations: Sequence[Destination], now: datetime) -> int:
+    """Letters that were kept here because there was no mail server."""
+    return MailboxMessage.objects.filter(delivery__destination__in=destinations).delete()[0]
+
+
+def erase_bounces(destinations: Sequence[Destination], now: datetime) -> int:
+    """That something came back stays for what is judged by how much did; also of those that named an address
+    and proved nothing, the words go."""
+    named = Q(destination__in=destinations)
+    for one in destinations:
+        named |= Q(destination=None, recipient__iexact=one.core) | Q(
+            destination=None, recipient__iexact=one.label
+        )
+    rows: QuerySet[Bounce] = Bounce.objects.filter(named)
+    rows.filter(held=True).update(held=False, effect=ERASED)
+    telling = rows.exclude(diagnostic="", recipient="", domain="")
+    return telling.update(diagnostic="", recipient="", domain="")
+
+
+def erase_calls(destinations: Sequence[Destination], now: datetime) -> int:
+    """What other programs were told, or were to be told."""
+    return WebhookCall.objects.filter(destination__in=destinations).delete()[0]
+
+
+# A QuerySet of mappings.
+Query = Any
+
+
+def install() -> None:
+    """Called once, when the app is ready."""
+    for holding in (MAILS, ATTEMPTS, BOUNCES, KEPT, CALLS):
+        add_holding(holding)
+
+
+def mails(destination: Destination) -> Query:
+    """Every one; an issue with its title. (In its subject the reader's own words are holes.)"""
+    own = ("kind", "state", "created_at", "sent_at", "last_error")
+    title, newsletter = F("issue__title"), F("issue__subscribable__title")
+    return (
+        Delivery.objects.filter(destination=destination)
+        .order_by("-pk")
+        .values(*own, title=title, newsletter=newsletter)
+    )
+
+
+def attempts(destination: Destination) -> Query:
+    return (
+        Attempt.objects.filter(delivery__destination=destination)
+        .order_by("-pk")
+        .values("at", "outcome", "status", "text")
+    )
+
+
+def bounces(destination: Destination) -> Query:
+    rows = Bounce.objects.filter(destination=destination).order_by("-pk")
+    return rows.values("at", "kind", "status", "diagnostic", "recipient", "effect")
+
+
+def kept(destination: Destination) -> Query:
+    return (
+        MailboxMessage.objects.filter(delivery__destination=destination)
+        .order_by("-pk")
+        .values("stored_at", "subject")
+    )
+
+
+def calls(destination: Destination) -> Query:
+    rows = WebhookCall.objects.filter(destination=destination).order_by("-pk")
+    return rows.values("created_at", "kind", "state", "body", told=F("webhook__name"))
+
+
+MAILS = PersonalDataSource(
+    key="mails",
+    title=_("Mails to you"),
+    columns={
+        "created_at": _("Written"),
+        "kind": _("What"),
+        "title": _("Title"),
+        "state": _("What became of it"),
+        "sent_at": _("Sent"),
+    },
+    query=mails,
+    erase=erase_mails,
+    words={
+        Delivery.Kind.ISSUE: _("a letter"),
+        Delivery.Kind.CONFIRMATION: _("a request to confirm"),
+        Delivery.Kind.WELCOME: _("a welcome"),
+        Delivery.Kind.SIGN_IN: _("a sign-in link"),
+        Delivery.Kind.FAREWELL: _("a farewell"),
+        Delivery.Kind.ALERT: _("an alert"),
+        Delivery.Kind.TEST: _("a test"),
+        Delivery.State.QUEUED: _("waits to be sent"),
+        Delivery.State.SENDING: _("is being sent"),
+        Delivery.State.SENT: _("sent"),
+        Delivery.State.STORED: _("kept, not sent"),
+        Delivery.State.DEFERRED: _("is tried again later"),
+        Delivery.State.FAILED: _("did not arrive"),
+        Delivery.State.HELD: _("held back"),
+        Delivery.State.CANCELLED: _("was not sent"),
+    },
+)
+ATTEMPTS = PersonalDataSource(
+    key="failed_attempts",
+    title=_("Attempts that failed"),
+    columns={"at": _("When"), "status": _("Code"), "text": _("In the server’s words")},
+    query=attempts,
+    erase=erase_attempts,
+)
+BOUNCES = PersonalDataSource(
+    key="bounces",
+    title=_("What came back"),
+    columns={"at": _("When"), "kind": _("What"), "diagnostic": _("In the server’s words")},
+    query=bounces,
+    erase=erase_bounces,
+    words={
+        Bounce.Kind.COMPLAINT: _("marked as spam"),
+        Bounce.Kind.HARD: _("does not exist"),
+        Bounce.Kind.SOFT: _("not now"),
+        Bounce.Kind.POLICY: _("not from us"),
+        Bounce.Kind.DELAYED: _("delayed"),
+        Bounce.Kind.UNKNOWN: _("not understood"),
+    },
+)
+KEPT = PersonalDataSource(
+    key="kept_letters",
+    title=_("Letters kept here instead of being sent"),
+    columns={"stored_at": _("Since"), "subject": _("Subject")},
+    query=kept,
+    erase=erase_kept,
+)
+CALLS = PersonalDataSource(
+    key="told_to_other_programs",
+    title=_("What other programs of this site were told"),
+    columns={"created_at": _("When"), "kind": _("What"), "told": _("Which program")},
+    query=calls,
+    erase=erase_calls,
+)
+
+
+def needed(destinations: Sequence[int]) -> set[int]:
+    """Of these, the keys of those that got an issue, are being written to, or were reported about."""
+    letters = Delivery.objects.filter(Q(issue__isnull=False) | Q(state__in=NOT_FINISHED))
+    written = letters.filter(destination__in=destinations).values_list("destination_id", flat=True)
+    reported = Bounce.objects.filter(destination__in=destinations).values_list("destination_id", flat=True)
+    return {*written, *filter(None, reported)}

@@ -1,0 +1,135 @@
+"""What the base of every letter needs to know: whose it is, its language, its colours, an admin's words
+around it, in which addresses become links.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from types import MappingProxyType
+
+from django.utils.safestring import SafeString, mark_safe
+
+from common.text import one_line, without_controls
+from delivery.rendering.addresses import web_address
+from delivery.rendering.colours import Palette, palettes
+from delivery.rendering.facts import LOGO_WIDTH, USUAL, ThemeFacts
+from delivery.rendering.languages import DEFAULT, direction, language_tag
+
+_LINK = re.compile(
+    r"\[(?P<words>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s()<>\"]{1,1000}|mailto:[^\s()<>\"]{1,300})\)"
+    r"|(?P<url>https?://[^\s<>\"]{1,1000}[^\s<>\".,;:!?'()\[\]])"
+    r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
+)
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+WIDEST_LOGO = 552
+
+
+def as_html(text: str) -> SafeString:
+    """Safe html: a paragraph for each empty line, `[words](https://…)` and bare addresses as links."""
+    paragraphs = (_escaped(part).replace("\n", "<br>") for part in _PARAGRAPHS.split(_tidy(text)) if part)
+    return mark_safe("".join(f'<p dir="auto">{part}</p>' for part in paragraphs))  # noqa: S308 (escaped)
+
+
+def as_text(text: str) -> str:
+    """The same for the text part: `words (https://…)`."""
+    return _LINK.sub(
+        lambda match: f"{match['words']} ({_bare(match['to'])})" if match["to"] else match[0], _tidy(text)
+    )
+
+
+def _escaped(text: str) -> str:
+    parts, position = [], 0
+    for match in _LINK.finditer(text):
+        parts += [escape(text[position : match.start()]), _anchor(match)]
+        position = match.end()
+    return "".join([*parts, escape(text[position:])])
+
+
+def _anchor(match: re.Match[str]) -> str:
+    words = match["words"] or match[0]
+    to = match["to"] or match["url"] or f"mailto:{match['mail']}"
+    return f'<a href="{escape(to)}">{escape(words)}</a>'
+
+
+def _bare(address: str) -> str:
+    return address.removeprefix("mailto:")
+
+
+def _tidy(text: str) -> str:
+    return without_controls(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Logo:
+    """`says` is what stands on it; one that says nothing is a mark beside the name."""
+
+    url: str
+    width: int
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Branding:
+    """`name` as readers see it; `params` are the newsletter's extra parameters.
+
+    `header` and `footer` are safe html, `header_text` and `footer_text` the same as text.
+    """
+
+    name: str
+    language: str
+    direction: str
+    day: Palette
+    night: Palette
+    logo: Logo | None
+    header: SafeString
+    header_text: str
+    footer: SafeString
+    footer_text: str
+    postal_address: str
+    params: Mapping[str, str]
+
+    @property
+    def accent(self) -> str:
+        """The accent by day."""
+        return self.day.accent
+
+    @property
+    def accent_dark(self) -> str:
+        """The accent by night."""
+        return self.night.accent
+
+
+def look(
+    *,
+    name: str,
+    language: str,
+    params: Mapping[str, str],
+    accent: str = "",
+    theme: ThemeFacts = USUAL,
+) -> Branding:
+    """The look of one newsletter.
+
+    The theme wins where it says something; then `accent`, and the parameters `accent` and `postal_address`.
+    """
+    day, night = palettes(theme.accent or accent or params.get("accent", ""), theme.background)
+    return Branding(
+        name=one_line(name),
+        language=language_tag(language) or DEFAULT,
+        direction=direction(language),
+        day=day,
+        night=night,
+        logo=logo_of(theme),
+        header=as_html(theme.header),
+        header_text=as_text(theme.header),
+        footer=as_html(theme.footer),
+        footer_text=as_text(theme.footer),
+        postal_address=theme.postal_address.strip() or params.get("postal_address", "").strip(),
+        params=MappingProxyType(dict(params)),
+    )
+
+
+def logo_of(theme: ThemeFacts) -> Logo | None:
+    url = web_address(theme.logo_url)
+    width = min(theme.logo_width or LOGO_WIDTH, WIDEST_LOGO)
+    return Logo(url, width, one_line(theme.logo_alt)) if url else None

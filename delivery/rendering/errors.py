@@ -1,0 +1,106 @@
+"""What rendering makes, and what it says when it cannot: a sentence, the template, and the line."""
+
+import re
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from django.template import TemplateDoesNotExist, TemplateSyntaxError, VariableDoesNotExist
+from django.template.base import Node
+
+LONGEST = 400
+# Where Django's own words help nobody who writes a letter.
+_NO_TAG = re.compile(r"Invalid block tag on line \d+: '([^']*)'(, expected (.*?)\.)?.*", re.DOTALL)
+_NO_FILTER = re.compile(r"Invalid filter: '([^']*)'")
+_UNCLOSED = re.compile(r"Unclosed tag on line \d+: '([^']*)'\. Looking for one of: (.*?)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A form letter. `holes`: field in lower case → the token for it in subject, html and text."""
+
+    title: str
+    subject: str
+    html: str
+    text: str
+    holes: dict[str, str] = field(default_factory=dict)
+
+
+class LetterError(ValueError):
+    """A letter cannot be rendered. The message is one sentence: which template, what is wrong with it."""
+
+
+class UnknownTemplate(LetterError):
+    """There is no such template. The message names the ones there are."""
+
+
+class TooLong(BaseException):
+    """A template has had its time. Not an Exception: no `except` of the engine may swallow it."""
+
+
+_LIMITS: tuple[tuple[type[BaseException], str], ...] = (
+    (RecursionError, "it is nested too deeply"),
+    (MemoryError, "it needs too much memory"),
+    (TooLong, "it takes longer than 2 seconds"),
+)
+
+
+class BrokenTemplate(LetterError):
+    """A template that cannot be used. `part` is html, text or subject; `line` counts from 1, 0 is unknown."""
+
+    def __init__(self, name: str, reason: str, *, part: str = "", line: int = 0) -> None:
+        self.name, self.reason, self.part, self.line = name, reason, part, line
+        place = f"{part}, line {line}: " if part and line else f"{part}: " if part else ""
+        super().__init__(f"The template {name} cannot be used: {place}{reason.rstrip('.')}.")
+
+
+def broken(error: BaseException, name: str, part: str) -> BrokenTemplate:
+    """The sentence for an exception that reading or rendering this part of a template raised."""
+    if isinstance(error, BrokenTemplate):
+        return error
+    return BrokenTemplate(name, _reason(error)[:LONGEST], part=part, line=_line(error))
+
+
+def _reason(error: BaseException) -> str:
+    said = str(error)
+    for sort, reason in _LIMITS:
+        if isinstance(error, sort):
+            return reason
+    if isinstance(error, TemplateDoesNotExist):
+        return f"there is no part “{said}” to extend or include"
+    if isinstance(error, TemplateSyntaxError):
+        return _syntax(said)
+    if isinstance(error, LetterError | VariableDoesNotExist):
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _syntax(said: str) -> str:
+    if match := _NO_TAG.match(said):
+        here = f", where {match[3]} was expected" if match[3] else ""
+        return f"there is no tag “{match[1]}” here{here}"
+    if match := _NO_FILTER.match(said):
+        return f"there is no filter “{match[1]}”"
+    if match := _UNCLOSED.match(said):
+        return f"the tag “{match[1]}” is never closed; it needs {match[2]}"
+    return said
+
+
+def _line(error: BaseException) -> int:
+    """The line in the template itself: of what could not be read, or of what was being rendered."""
+    line = getattr(getattr(error, "token", None), "lineno", None)
+    return int(line) if line else _rendered_line(error.__traceback__)
+
+
+def _rendered_line(trace: TracebackType | None) -> int:
+    """Of the innermost node of the admin's own source; the nodes of our own parts come from files."""
+    line = 0
+    while trace is not None:
+        node = trace.tb_frame.f_locals.get("self")
+        if isinstance(node, Node) and _is_own(node):
+            line = getattr(getattr(node, "token", None), "lineno", 0) or line
+        trace = trace.tb_next
+    return line
+
+
+def _is_own(node: Node) -> bool:
+    return getattr(getattr(node, "origin", None), "loader", None) is None

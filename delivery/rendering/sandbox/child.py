@@ -1,0 +1,154 @@
+"""The child's side of the sandbox: reads jobs from its line, renders, answers; ends when the line does.
+
+It is started without our settings, so that it knows no secret and no database. Jobs come pickled from our
+own process; answers go back as JSON: what a template made is never unpickled.
+"""
+
+import json
+import pickle
+import resource
+import signal
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import django
+from django.conf import settings
+from django.utils import timezone, translation
+
+SECONDS = 2.0
+MEMORY = 256 * 1024 * 1024
+# Where a single long step never comes back to Python: the system ends the process.
+HARD_SECONDS = 3
+# A fresh process now and then: what was fragmented or kept is given back.
+MOST_JOBS = 500
+SIZE = struct.Struct(">I")
+
+
+def serve() -> None:
+    """Answers jobs until there are no more."""
+    line = socket.socket(fileno=0)
+    job = _job(line)
+    if job is None:
+        return
+    settings.configure(USE_TZ=True, USE_I18N=True, INSTALLED_APPS=[], **job["settings"])
+    django.setup()
+    # Loaded before the limits are set, and none of it needs an app.
+    from delivery.rendering import posts
+    from delivery.rendering.sandbox import custom_template
+
+    del posts
+    _limit_process()
+    for count in range(1, MOST_JOBS + 1):
+        ends = _answer(line, job, custom_template, last=count == MOST_JOBS)
+        job = None if ends else _job(line)
+        if job is None:
+            return
+
+
+def _answer(line: socket.socket, job: dict[str, Any], custom_template: Any, *, last: bool) -> bool:
+    """Answers one job. Returns whether this process has to end after it."""
+    from delivery.rendering.errors import BrokenTemplate, TooLong, broken
+
+    for name, value in job["settings"].items():
+        setattr(settings, name, value)
+    limited = _Limit(TooLong)
+    ends = last
+    try:
+        with limited, translation.override(job["language"]), timezone.override(job["zone"]):
+            answer = _done(job, custom_template)
+    except BaseException as error:  # noqa: BLE001 - whatever it was, the template is to blame
+        wrong = broken(error, job["path"], "")
+        ends = ends or limited.reached or not isinstance(error, BrokenTemplate)
+        answer = {
+            "wrong": {"name": wrong.name, "reason": wrong.reason, "part": wrong.part, "line": wrong.line}
+        }
+    ends = ends or _resident() > MEMORY // 2
+    octets = json.dumps({**answer, "ends": ends}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    line.sendall(SIZE.pack(len(octets)) + octets)
+    return ends
+
+
+def _resident() -> int:
+    """Octets in memory. (ru_maxrss begins with what the parent had.)"""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * resource.getpagesize()
+
+
+def _done(job: dict[str, Any], custom_template: Any) -> dict[str, Any]:
+    body = pickle.loads(job["body"])  # noqa: S301 - from our own parent
+    if body["do"] == "check":
+        custom_template.check_fields(job["path"], body["own"], body["fields"])
+        return {}
+    drawn = custom_template.draw(job["path"], body["own"], body["context"], body["holes"])
+    used = sorted(body["holes"].used)
+    return {"subject": drawn.subject, "html": drawn.html, "text": drawn.text, "used": used}
+
+
+def frozen(values: dict[str, str]) -> Mapping[str, str]:
+    """What the parent's frozen mappings become again here."""
+    return MappingProxyType(values)
+
+
+class _Limit:
+    """Raises in the middle of whatever is being done when SECONDS of processor time are over."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error, self.reached, self.armed = error, False, False
+
+    def __enter__(self) -> None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        hard = int(used.ru_utime + used.ru_stime) + HARD_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (hard, resource.RLIM_INFINITY))
+        self.armed = True
+        signal.signal(signal.SIGPROF, self._over)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS, 0.2)
+
+    def __exit__(self, *_: object) -> None:
+        self.armed = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _over(self, *_: object) -> None:
+        if self.armed:
+            self.reached = True
+            raise self.error
+
+
+def _limit_process() -> None:
+    for limit, value in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 32),
+    ):
+        _, most = resource.getrlimit(limit)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
+
+
+def _job(line: socket.socket) -> dict[str, Any] | None:
+    head = _read(line, SIZE.size)
+    body = _read(line, SIZE.unpack(head)[0]) if head else b""
+    job: dict[str, Any] | None = pickle.loads(body) if body else None  # noqa: S301 - from our own parent
+    return job
+
+
+def _read(line: socket.socket, size: int) -> bytes:
+    """All of it, or nothing when the line ended."""
+    return _received(line.recv, size)
+
+
+def _received(receive: Callable[[int], bytes], size: int) -> bytes:
+    kept = bytearray()
+    while len(kept) < size:
+        piece = receive(min(size - len(kept), 1 << 20))
+        if not piece:
+            return b""
+        kept += piece
+    return bytes(kept)

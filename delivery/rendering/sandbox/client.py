@@ -1,0 +1,219 @@
+"""Renders what admins wrote in a child process with 2 seconds of processor time and 256 MB.
+
+One child for each process of ours, started at the first such template and kept while there is work: a
+rendering costs milliseconds. A child that exceeds its limits is replaced by the next rendering.
+"""
+
+import atexit
+import io
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.utils import timezone, translation
+
+from delivery.rendering.drawn import RenderedParts
+from delivery.rendering.errors import BrokenTemplate, LetterError
+from delivery.rendering.facts import TemplateSource
+from delivery.rendering.placeholders import Placeholders
+from delivery.rendering.sandbox.child import SIZE, frozen
+
+# On the clock; the child's own limit, of processor time, is shorter: machines may be busy.
+PATIENCE_SECONDS = 20.0
+IDLE_SECONDS = 60.0
+ENDING_SECONDS = 0.5
+MOST_ANSWER = 64_000_000
+_ROOT = str(Path(__file__).resolve().parents[3])
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from delivery.rendering.sandbox.child import serve; serve()"
+)
+# What an interpreter may need to start; no secret is in the child's environment.
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZDIR")
+
+
+def render(path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders) -> RenderedParts:
+    """The parts that an admin's own source makes. Raises LetterError: it is broken, or takes too much."""
+    answer = _sandbox.ask(path, {"do": "draw", "own": own, "context": dict(context), "holes": holes})
+    for field in answer["used"]:
+        holes.token(field)
+    return RenderedParts(subject=answer["subject"], html=answer["html"], text=answer["text"])
+
+
+def check_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
+    """Raises LetterError unless all fields of the source are among these: in lower case → as written."""
+    _sandbox.ask(path, {"do": "check", "own": own, "fields": dict(fields)})
+
+
+def close() -> None:
+    """Ends the child, if there is one. The next template starts another."""
+    _sandbox.close()
+
+
+class _Child:
+    """The process and our end of the line to it."""
+
+    def __init__(self) -> None:
+        self.line, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
+                [sys.executable, "-I", "-B", "-c", _BOOT, _ROOT],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _KEPT if name in os.environ},
+                # Ctrl-C is for us; the child ends when its line does.
+                start_new_session=True,
+            )
+
+    def ask(self, job: bytes) -> bytes:
+        """Raises OSError when the child ended or the time is over."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        self.line.settimeout(PATIENCE_SECONDS)
+        self.line.sendall(SIZE.pack(len(job)) + job)
+        (size,) = SIZE.unpack(self._read(SIZE.size, until))
+        if size > MOST_ANSWER:
+            raise OSError("The answer is too large.")
+        return self._read(size, until)
+
+    def _read(self, size: int, until: float) -> bytes:
+        kept = bytearray()
+        while len(kept) < size:
+            self.line.settimeout(max(until - time.monotonic(), 0.001))
+            piece = self.line.recv(min(size - len(kept), 1 << 20))
+            if not piece:
+                raise EOFError
+            kept += piece
+        return bytes(kept)
+
+    def end(self) -> int:
+        """Ends it, leaves no zombie, and returns its status: negative for a signal, 0 if it still ran."""
+        self.line.close()
+        # An end of its own is at hand when the line broke; it tells what was wrong.
+        try:
+            return self.process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return 0
+
+    def forget(self) -> None:
+        """After a fork: it is our parent's child, not ours."""
+        self.line.close()
+        self.process.returncode = 0
+
+
+class _Sandbox:
+    """The child of this process. Threads take turns."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.child: _Child | None = None
+        self.idle: threading.Timer | None = None
+
+    def ask(self, path: str, job: dict[str, Any]) -> dict[str, Any]:
+        packed = _packed({"path": path, "body": _packed(job), **_surroundings()})
+        with self.lock:
+            self._rest()
+            answer: dict[str, Any] = json.loads(self._answer(path, packed).decode("utf-8", "surrogatepass"))
+            if answer.pop("ends", False):
+                self._end()
+            elif self.child is not None:
+                self._retire_later()
+        if wrong := answer.get("wrong"):
+            raise BrokenTemplate(wrong["name"], wrong["reason"], part=wrong["part"], line=wrong["line"])
+        return answer
+
+    def _answer(self, path: str, packed: bytes) -> bytes:
+        if self.child is not None and self.child.process.poll() is not None:
+            self._end()
+        try:
+            self.child = self.child or _Child()
+            return self.child.ask(packed)
+        except TimeoutError:
+            self._end()
+            raise BrokenTemplate(path, "it takes too long") from None
+        except (OSError, EOFError) as error:
+            raise _ended(path, self._end(), error) from error
+
+    def _end(self) -> int:
+        child, self.child = self.child, None
+        return child.end() if child is not None else 0
+
+    def _retire_later(self) -> None:
+        self.idle = threading.Timer(IDLE_SECONDS, self.close)
+        self.idle.daemon = True
+        self.idle.start()
+
+    def _rest(self) -> None:
+        if self.idle is not None:
+            self.idle.cancel()
+            self.idle = None
+
+    def close(self) -> None:
+        with self.lock:
+            self._rest()
+            if self.child is not None:
+                self.child.line.close()
+            self._end()
+
+    def after_fork(self) -> None:
+        """A lock may have been held, and the child is the parent's."""
+        child, self.lock, self.child, self.idle = self.child, threading.Lock(), None, None
+        if child is not None:
+            child.forget()
+
+
+def _ended(path: str, status: int, error: BaseException) -> LetterError:
+    if status == -signal.SIGSEGV:
+        return BrokenTemplate(path, "its html is nested too deeply", part="html")
+    if status in (-signal.SIGXCPU, -signal.SIGPROF):
+        return BrokenTemplate(path, "it takes longer than 2 seconds")
+    if status < 0:
+        return BrokenTemplate(path, "it needs too much memory")
+    return LetterError(f"The sandbox for templates cannot work: {error or 'it ended'} (status {status}).")
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        return (frozen, (dict(obj),)) if isinstance(obj, MappingProxyType) else NotImplemented
+
+
+def _packed(job: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, protocol=5).dump(job)
+    return file.getvalue()
+
+
+def _surroundings() -> dict[str, Any]:
+    """What of the settings and of this thread templates depend on."""
+    locales = [Path(app.path) / "locale" for app in apps.get_app_configs()] if apps.ready else []
+    return {
+        "settings": {
+            "LETTER_TEMPLATES_DIR": str(settings.LETTER_TEMPLATES_DIR),
+            "LANGUAGE_CODE": settings.LANGUAGE_CODE,
+            "LANGUAGES": settings.LANGUAGES,
+            "LOCALE_PATHS": [
+                *map(str, settings.LOCALE_PATHS),
+                *(str(each) for each in locales if each.is_dir()),
+            ],
+        },
+        "language": translation.get_language() or settings.LANGUAGE_CODE,
+        "zone": timezone.get_current_timezone_name(),
+    }
+
+
+_sandbox = _Sandbox()
+atexit.register(close)
+os.register_at_fork(after_in_child=_sandbox.after_fork)

@@ -1,0 +1,69 @@
+"""Renders what an admin wrote. Only a sandbox calls this: such a template may be without end."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.template import Origin, Template
+
+from common.text import one_line
+from delivery.rendering import engine
+from delivery.rendering.drawn import MOST_OUTPUT, RenderedParts, shortened_around
+from delivery.rendering.engine import StrictTemplate, inline, with_holes
+from delivery.rendering.errors import LetterError, TooLong, broken
+from delivery.rendering.facts import TemplateSource
+from delivery.rendering.library import LetterContext
+from delivery.rendering.placeholders import Placeholders, UnknownField
+
+PARTS = ("subject", "html", "text")
+
+
+def draw(path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders) -> RenderedParts:
+    """The parts that the source makes; the usual text where it has none. Raises BrokenTemplate."""
+    if path.startswith(f"{engine.PAGES}/"):
+        return RenderedParts(html=_part(path, "html", own.html, context, holes))
+    subject = one_line(_part(path, "subject", own.subject, context, holes)) if own.subject.strip() else ""
+    html = inline(_part(path, "html", own.html, context, holes))
+    text = _part(path, "text", own.text, context, holes) if own.text.strip() else None
+    return RenderedParts(
+        subject=shortened_around(subject, holes.used.values()),
+        html=_bounded(path, "html", html),
+        text=engine.usual_text(path, context, holes) if text is None else engine.tidy(text),
+    )
+
+
+def check_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
+    """Raises BrokenTemplate for a field that there is not, also where a rendering does not come by."""
+    for part in PARTS:
+        try:
+            for node in engine.fields_of(_template(path, part, getattr(own, part))):
+                if node.name.lower() not in fields:
+                    raise _unknown(node, fields)
+        except (Exception, TooLong) as error:
+            raise broken(error, path, part) from error
+
+
+def _unknown(node: Any, fields: Mapping[str, str]) -> LetterError:
+    nothing = LetterError(f"There is no %{node.name}% here: a page is the same for everyone.")
+    error = UnknownField(node.name, fields) if fields else nothing
+    error.token = node.token  # type: ignore[attr-defined]
+    return error
+
+
+def _part(path: str, part: str, source: str, context: Mapping[str, Any], holes: Placeholders) -> str:
+    try:
+        template = _template(path, part, source)
+        values = LetterContext(dict(context), holes=holes, autoescape=part == "html")
+        return _bounded(path, part, str(template.render(values)))
+    except (Exception, TooLong) as error:
+        raise broken(error, path, part) from error
+
+
+def _template(path: str, part: str, source: str) -> Template:
+    origin = Origin(name=f"{path} ({part})")
+    return StrictTemplate(with_holes(source), origin, path, engine.engine_here(autoescape=part == "html"))
+
+
+def _bounded(path: str, part: str, made: str) -> str:
+    if len(made) > MOST_OUTPUT:
+        raise broken(LetterError(f"it makes more than {MOST_OUTPUT:,} characters"), path, part)
+    return made

@@ -1,0 +1,4 @@
+"""Names of mail accounts."""
+
+# That of EMAIL_URL.
+DEFAULT = "default"

@@ -1,0 +1,62 @@
+"""How a newsletter's pages look: its colours as a stylesheet (their policy allows no styles in the page), and
+what is shown of it on the pages of the app before this one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from delivery.customisation import facts_of, theme_of
+from delivery.models import Theme
+from delivery.rendering import colours
+from delivery.rendering.branding import logo_of
+from delivery.rendering.colours import accent_by_day
+from delivery.rendering.facts import USUAL, ThemeFacts
+from delivery.views.issues import newsletter_or_404
+from delivery.views.posts import latest_of
+from subscriptions.branding import Brand, brand_sources, latest_sources
+from subscriptions.models import Subscribable
+
+KEPT_SECONDS = 300
+
+
+@require_safe
+def look_css(request: HttpRequest, name: str) -> HttpResponse:
+    """By day and by night; empty where nothing was chosen."""
+    styles = stylesheet_of(newsletter_or_404(name))
+    response = HttpResponse(styles, content_type="text/css; charset=utf-8")
+    response.headers["Cache-Control"] = f"max-age={KEPT_SECONDS}"
+    return response
+
+
+def stylesheet_of(newsletter: Subscribable) -> str:
+    """What the newsletter's pages wear."""
+    theme = theme_of(newsletter)
+    return colours.stylesheet(theme.accent or newsletter.params.get("accent", ""), theme.background)
+
+
+def install() -> None:
+    """Called once, when the app is ready."""
+    brand_sources.append(brands)
+    latest_sources.append(latest_of)
+
+
+def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
+    """By one question; those without a look of their own are left out."""
+    themes = {
+        row.subscribable_id: facts_of(row) for row in Theme.objects.filter(subscribable__in=newsletters)
+    }
+    found = {each.pk: _brand(each, themes.get(each.pk, USUAL)) for each in newsletters}
+    return {key: brand for key, brand in found.items() if brand != Brand()}
+
+
+def _brand(newsletter: Subscribable, theme: ThemeFacts) -> Brand:
+    chosen = theme.accent or newsletter.params.get("accent", "")
+    logo = logo_of(theme)
+    return Brand(
+        accent=accent_by_day(chosen),
+        logo_url=logo.url if logo else "",
+        logo_width=logo.width if logo else 0,
+        logo_says=logo.says if logo else "",
+    )

@@ -1,0 +1,231 @@
+"""Writes down for webhooks what happened, in the transaction in which it happens (docs/webhooks.md).
+
+Ids, addresses and names are told, never a token.
+"""
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from django.db import connection
+
+from common.db.prepared import rows_of
+from common.ports.events import Event, EventKind
+from delivery.links import issue_url
+from delivery.models import Bounce, Issue, Webhook, WebhookCall
+from delivery.rules.webhooks import GIVE_UP_AFTER
+from feeds.models import Feed
+from subscriptions.models import Destination, Subscribable, Subscription
+
+VERSION = 1
+# Of what servers say.
+MAX_SAID = 500
+TOGETHER = 500
+ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookBody:
+    """An event of one row, with the keys of the newsletters it concerns, and of whom it is about."""
+
+    data: dict[str, Any]
+    newsletters: frozenset[int]
+    person: int | None = None
+
+
+def told(event: Event) -> Iterator[WebhookBody]:
+    """One for each of its rows that are there."""
+    return _TELLING[event.kind](event)
+
+
+def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
+    """The JSON that goes out."""
+    whole = {"type": kind, "timestamp": at.isoformat(), "version": VERSION, "data": data}
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+
+
+def _of_subscriptions(event: Event) -> Iterator[WebhookBody]:
+    rows = Subscription.objects.filter(pk__in=event.keys).select_related("subscribable", "destination")
+    for row in rows.order_by("pk"):
+        data = {
+            **event.facts,
+            "subscription": _left(row, event.at) if event.kind is EventKind.LEFT else _subscription(row),
+            "subscriber": _subscriber(row.destination),
+            "newsletter": _newsletter(row.subscribable),
+        }
+        yield WebhookBody(data, frozenset({row.subscribable_id}), row.destination_id)
+
+
+def _left(row: Subscription, at: datetime) -> dict[str, Any]:
+    """To others it is over, although what is on its way may still arrive after a change of frequency."""
+    return {**_subscription(row), "status": "unsubscribed", "left_at": _moment(row.left_at or at)}
+
+
+def _of_bounces(event: Event) -> Iterator[WebhookBody]:
+    rows = Bounce.objects.filter(pk__in=event.keys, delivery__isnull=False, destination__isnull=False)
+    rows = rows.select_related("destination", "delivery__subscription__subscribable").order_by("pk")
+    for row in rows.defer("delivery__context"):
+        delivery, reader = row.delivery, row.destination
+        assert delivery is not None and reader is not None  # noqa: S101, PT018 - filtered above
+        subscription = delivery.subscription
+        newsletter = subscription.subscribable if subscription else None
+        data = {
+            "bounce": {
+                "id": row.pk,
+                "kind": row.kind,
+                "status": row.status,
+                "said": row.diagnostic[:MAX_SAID],
+            },
+            "delivery": {"id": delivery.pk, "kind": delivery.kind, "issue": delivery.issue_id},
+            "subscription": _subscription(subscription) if subscription else None,
+            "subscriber": _subscriber(reader),
+            "newsletter": _newsletter(newsletter) if newsletter else None,
+        }
+        yield WebhookBody(data, frozenset({newsletter.pk} if newsletter else ()), reader.pk)
+
+
+def _of_issues(event: Event) -> Iterator[WebhookBody]:
+    rows = Issue.objects.filter(pk__in=event.keys).select_related("subscribable").order_by("pk")
+    for row in rows.defer("html", "text", "holes"):
+        data = {
+            "issue": {
+                "id": row.pk,
+                "title": row.title,
+                "subject": row.subject,
+                "url": issue_url(row),
+                "published_at": _moment(row.published_at),
+                "posts": row.issue_items.count(),
+                **event.facts,
+            },
+            "newsletter": _newsletter(row.subscribable),
+        }
+        yield WebhookBody(data, frozenset({row.subscribable_id}))
+
+
+def _of_feeds(event: Event) -> Iterator[WebhookBody]:
+    for row in Feed.objects.filter(pk__in=event.keys).order_by("pk"):
+        newsletters = list(Subscribable.objects.filter(feeds=row).order_by("pk"))
+        data = {
+            **event.facts,
+            "feed": {
+                "id": row.pk,
+                "url": row.url,
+                "title": row.title,
+                "status": row.status,
+                "failing_since": _moment(row.failing_since),
+                "error": row.last_error[:MAX_SAID],
+            },
+            "newsletters": [_newsletter(one) for one in newsletters],
+        }
+        yield WebhookBody(data, frozenset(one.pk for one in newsletters))
+
+
+def _subscription(row: Subscription) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "status": row.status,
+        "name": row.display_name,
+        "language": row.language,
+        "added_at": _moment(row.added_at),
+        "confirmed_at": _moment(row.confirmed_at),
+        "left_at": _moment(row.left_at),
+    }
+
+
+def _subscriber(row: Destination) -> dict[str, Any]:
+    """Called so as people would: its id is the API's of a destination."""
+    return {"id": row.pk, "kind": row.kind, "address": row.label}
+
+
+def _newsletter(row: Subscribable) -> dict[str, Any]:
+    return {"id": row.pk, "name": row.name, "title": str(row)}
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+_TELLING: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingProxyType(
+    {
+        EventKind.CREATED: _of_subscriptions,
+        EventKind.CONFIRMED: _of_subscriptions,
+        EventKind.LEFT: _of_subscriptions,
+        EventKind.BOUNCED: _of_bounces,
+        EventKind.PUBLISHED: _of_issues,
+        EventKind.FAILING: _of_feeds,
+        EventKind.RECOVERED: _of_feeds,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A webhook that wants an event; without `newsletters`, of all of them."""
+
+    webhook_id: int
+    newsletters: frozenset[int]
+
+    def fits(self, one: WebhookBody) -> bool:
+        return not self.newsletters or bool(self.newsletters & one.newsletters)
+
+
+def enqueue(event: Event) -> None:
+    """Queues a call for each webhook that wants the event. Without webhooks: one question, and no more."""
+    if _is_there_any() and (wishes := _wishes(event.kind)):
+        for start in range(0, len(event.keys), TOGETHER):
+            part = replace(event, keys=event.keys[start : start + TOGETHER])
+            WebhookCall.objects.bulk_create(list(_calls(part, wishes)))
+
+
+def is_anybody_listening(kind: str) -> bool:
+    """Whether a webhook wants such events."""
+    return bool(_wishes(kind))
+
+
+def _is_there_any() -> bool:
+    """In plain SQL: every sign-up asks, and most installations have no webhook."""
+    return bool(rows_of(connection, f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1", ()))  # noqa: S608
+
+
+def _wishes(kind: str) -> list[Wish]:
+    chosen: dict[int, set[int]] = defaultdict(set)
+    rows = Webhook.objects.filter(active=True).order_by("pk")
+    for pk, events, newsletter in rows.values_list("pk", "events", "newsletters"):
+        if kind in events:
+            chosen[pk] |= {newsletter} - {None}
+    return [Wish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
+
+
+def _calls(event: Event, wishes: Iterable[Wish]) -> Iterator[WebhookCall]:
+    erased = event.facts.get("how") == ERASED
+    for one in told(event):
+        event_id, body = fresh_id(), body_of(event.kind, event.at, one.data)
+        for wish in wishes:
+            if wish.fits(one):
+                call = call_of(wish.webhook_id, event_id, event.kind, body, now=event.at)
+                # The row would go with the person, and nobody would hear of it.
+                call.destination_id, call.forget = (None, True) if erased else (one.person, False)
+                yield call
+
+
+def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:
+    """A call that is due, not saved."""
+    return WebhookCall(
+        webhook_id=webhook_id,
+        event_id=event_id,
+        kind=kind,
+        body=body,
+        created_at=now,
+        due_at=now,
+        give_up_at=now + GIVE_UP_AFTER,
+    )
+
+
+def fresh_id() -> str:
+    """What receivers know an event by: "evt_" and 32 characters."""
+    return f"evt_{uuid.uuid4().hex}"

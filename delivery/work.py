@@ -1,0 +1,72 @@
+"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import (
+    Count,
+    DateTimeField,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Cast
+
+from delivery.engine.claim import with_due
+from delivery.issues.approve import drafts
+from delivery.issues.frequency_switches import is_ripe
+from delivery.models import Delivery
+from delivery.webhooks.calls import callable_webhooks
+from feeds.models import Feed
+from subscriptions.collections.readiness import behind
+from subscriptions.models import (
+    Assignable,
+    Assignment,
+    Notice,
+    SignInWish,
+    Subscribable,
+    Subscription,
+    Switch,
+)
+
+Questions = tuple[QuerySet[Any], ...]
+
+
+def to_complete(now: datetime) -> Questions:
+    return (
+        behind(now).later(now),
+        drafts().filter(release_at__lte=now),
+        collections_over(now),
+        Feed.objects.filter(dropping=True),
+        Switch.objects.filter(is_ripe(now), settled_at=None),
+        Subscription.objects.filter(ended_at__isnull=False),
+    )
+
+
+def to_send(now: datetime) -> Questions:
+    return (SignInWish.objects.all(), Notice.objects.all(), with_due(now), Delivery.objects.expired(now))
+
+
+def to_call(now: datetime) -> Questions:
+    return (callable_webhooks(now),)
+
+
+def collections_over(now: datetime) -> "QuerySet[Assignable]":
+    """Collections with something in them whose time is over, or which are full (rules.completion)."""
+    every_n = Subscribable.Arrangement.EVERY_N
+    fills = Q(capacity__isnull=False, subscribable__arrangement=every_n, subscribable__stopped=False)
+    inside = Assignment.objects.filter(assignable=OuterRef("pk")).order_by()
+    count = Subquery(inside.values("assignable").annotate(count=Count("pk")).values("count"))
+    # (As a plain integer: SQLite's arithmetic of times takes no other.)
+    days = Cast("subscribable__max_wait_days", IntegerField()) * Value(timedelta(days=1))
+    wait = ExpressionWrapper(days, output_field=DurationField())
+    waited = ExpressionWrapper(F("opened_at") + wait, output_field=DateTimeField())
+    rows = Assignable.objects.due(now).alias(count=count, waited=waited).filter(count__gt=0)
+    full = ~fills | Q(count__gte=F("capacity")) | Q(waited__lte=now)
+    return rows.filter(Q(period_end__lte=now) | Q(period_end=None) & full)

@@ -1,0 +1,33 @@
+"""The page for what went wrong on our side: 503 while the database is away, which ends; else 500."""
+
+import logging
+import sys
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.defaults import server_error as usual
+
+from common.counters import count
+
+log = logging.getLogger("django.request")
+
+RETRY_AFTER = 5
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500: called while the exception is handled."""
+    error = sys.exc_info()[1]
+    answer = usual(request)
+    if not is_away(error):
+        return answer
+    log.error("The database is busy or away, so %s is not answered: %s", request.path, error)
+    count("trouble", "database_away")
+    answer.status_code = 503
+    answer["Retry-After"] = str(RETRY_AFTER)
+    answer._has_been_logged = True  # type: ignore[attr-defined] # (Django would, with the whole trace.)
+    return answer
+
+
+def is_away(error: BaseException | None) -> bool:
+    """(SQLite says of a table that is missing that the operation failed, too.)"""
+    return isinstance(error, (OperationalError, InterfaceError)) and "no such " not in str(error)

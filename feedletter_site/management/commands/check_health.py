@@ -1,0 +1,40 @@
+"""`manage.py check_health`: whether the work is done, by whichever worker."""
+
+from typing import Any
+
+from django.core.management import CommandError
+
+from common.cli.commands import FeedletterCommand
+from common.clock import utcnow
+from feedletter_site.monitoring.health import what_is_missing
+from feedletter_site.monitoring.stages import StageStatus, standings
+
+
+class Command(FeedletterCommand):
+    help = "Says when each stage ran last and what waits for it; exits with 1 when something does not run."
+
+    trouble = ""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        super().handle(*args, **options)
+        if self.trouble:
+            raise CommandError(self.trouble)
+
+    def run(self, **options: Any) -> list[dict[str, Any]]:
+        if reason := what_is_missing():
+            raise CommandError(reason)
+        found = standings(utcnow())
+        self.trouble = " ".join(one.trouble for one in found if one.trouble)
+        return [row(one) for one in found]
+
+
+def row(one: StageStatus) -> dict[str, Any]:
+    """Ages in seconds; nothing for what never was, and for what nothing is known of."""
+    return {
+        "stage": one.stage,
+        "every": round(one.interval.total_seconds()),
+        "last_run": round(one.ran.total_seconds()) if one.has_run else None,
+        "last_tick": round(one.ticked.total_seconds()) if one.ticked is not None else None,
+        "oldest_due": round(one.oldest.total_seconds()),
+        "trouble": one.trouble,
+    }

@@ -1,0 +1,36 @@
+"""`restore FILE --yes`: puts a copy back, and holds what may have been sent since."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError, CommandParser, call_command
+
+from common.cli.commands import FeedletterCommand, Printed, Result
+from feedletter_site.management.commands.up import refuse_second
+from feedletter_site.services.backups import BackupError, put_back
+
+
+class Command(FeedletterCommand):
+    help = "Replaces the whole database by a copy, and holds what is unsent. Stop the service first."
+    mistakes = (BackupError,)
+    # (The database may be damaged, which is why we are here.)
+    requires_system_checks = ()
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="What “backup” wrote.")
+        parser.add_argument("--yes", action="store_true", help="All that is in the database now is lost.")
+
+    def run(self, **options: Any) -> Result:
+        path: Path = options["file"]
+        if not options["yes"]:
+            raise CommandError("This replaces the whole database. Stop the service, then say --yes.")
+        lock = refuse_second(Path(settings.DATA_DIR))
+        try:
+            put_back(path)
+            call_command("migrate", verbosity=0)
+            call_command("after_restore", stdout=self.stderr)
+        finally:
+            os.close(lock)
+        return Printed(f"The database is that of {path}. What is unsent is held.", {"file": str(path)})

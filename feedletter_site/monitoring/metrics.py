@@ -1,0 +1,192 @@
+"""/metrics: what the ledger says, for Prometheus. Any web process gives the same answer."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.db.models import Count, Min, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from common.clock import behind, utcnow
+from common.tallies import EXACT
+from delivery.models import Delivery, Lane
+from feedletter_site.middleware import CAME_FORWARDED
+from feedletter_site.models import Counted
+from feedletter_site.monitoring.stages import OLDEST, standings
+from feeds.models import Feed, Item
+from subscriptions.models import Assignable, Subscription
+
+# What common.counters is asked to count: words, and what divides it.
+COUNTED = {
+    "issues": ("Issues published.", "channel"),
+    "attempts": ("Attempts to send that did not succeed.", "outcome"),
+    "leases_reaped": ("Deliveries taken back from workers that died.", "channel"),
+    "bounces": ("Reports of what came back.", "kind"),
+    "webhook_calls": ("Calls of webhooks.", "outcome"),
+    "polls": ("Readings of feeds.", "outcome"),
+    "workers": ("Workers that began, and those that ended in good order.", "event"),
+    "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
+}
+ABOUT = f"Above {EXACT:,}, what is finished is the database’s estimate."
+# Proxies set these: such a request came from elsewhere, whatever its last hop is.
+FORWARDED = ("X-Real-IP", "Forwarded", "Via")
+
+
+class Ledger(Collector):
+    """One scrape: a handful of counting queries."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def collect(self) -> Iterator[Metric]:
+        states = dict.fromkeys(Delivery.State.values, 0) | Delivery.objects.all().counts()
+        yield by("deliveries", f"Deliveries by state. {ABOUT}", "state", states)
+        yield by("oldest_due_seconds", "Age of the oldest due delivery.", "channel", self.lateness())
+        yield by("feeds", "Feeds by health.", "health", feeds_by_health())
+        yield by("items", f"Posts by state. {ABOUT}", "state", Item.objects.all().counts())
+        yield by(
+            "subscriptions",
+            "Subscriptions by status.",
+            "status",
+            counted(Subscription.objects.all(), "status"),
+        )
+        yield GaugeMetricFamily(
+            "feedletter_open_collections", "Collections not issued yet.", value=Assignable.objects.count()
+        )
+        lanes = lanes_by_state(self.now)
+        yield by("lanes", "Lanes by state.", "state", lanes)
+        paused = lanes["paused"]
+        yield GaugeMetricFamily("feedletter_paused_lanes", "Lanes somebody must look at.", value=paused)
+        yield from self.stages()
+        yield from occurrences()
+        yield from database()
+
+    def stages(self) -> Iterator[GaugeMetricFamily]:
+        """What shows a stop: nothing of it needs anything to run."""
+        rows = [one for one in standings(self.now) if one.watched]
+        ran = {one.stage: one.ran.total_seconds() for one in rows}
+        ticked = [one.ticked for one in rows if one.ticked is not None]
+        yield by("stage_last_run_seconds", "Since the stage last finished a pass.", "stage", ran)
+        interval = {one.stage: one.interval.total_seconds() for one in rows}
+        yield by("stage_interval_seconds", "How often the stage should run.", "stage", interval)
+        oldest = {one.stage: one.oldest.total_seconds() for one in rows if one.stage in OLDEST}
+        yield by("stage_oldest_due_seconds", "Age of the oldest that the stage should do.", "stage", oldest)
+        if ticked:
+            tick = min(ticked).total_seconds()
+            yield GaugeMetricFamily(
+                "feedletter_beat_last_tick_seconds", "Since beat last ticked.", value=tick
+            )
+        failing = Assignable.objects.filter(failures__gt=0).count()
+        text = "Collections that cannot be completed."
+        yield GaugeMetricFamily("feedletter_failing_collections", text, value=failing)
+
+    def lateness(self) -> dict[str, float]:
+        due = Delivery.objects.due(self.now).order_by().values_list("lane__kind").annotate(Min("due_at"))
+        quiet = dict.fromkeys(Lane.objects.order_by().values_list("kind", flat=True), 0.0)
+        return quiet | {kind: (self.now - oldest).total_seconds() for kind, oldest in due}
+
+
+def occurrences() -> Iterator[CounterMetricFamily]:
+    """What was counted as it happened (common.counters), by any process."""
+    rows = Counted.objects.values_list("name", "label", "count")
+    found: dict[str, dict[str, int]] = {name: {} for name in COUNTED}
+    for name, label, count in rows:
+        found.setdefault(name, {})[label] = count
+    for name, (text, label) in COUNTED.items():
+        family = CounterMetricFamily(f"feedletter_{name}", text, labels=[label])
+        for value, count in sorted(found[name].items()):
+            family.add_metric([value], count)
+        yield family
+
+
+def database() -> Iterator[Metric]:
+    """How long the database takes to answer a question that needs no looking, and which release asks."""
+    began = time.perf_counter()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        cursor.fetchone()
+    took = time.perf_counter() - began
+    yield GaugeMetricFamily("feedletter_database_seconds", "The database’s time for an answer.", value=took)
+    text = "How far this machine’s clock is behind the database’s."
+    yield GaugeMetricFamily("feedletter_clock_behind_seconds", text, value=behind())
+    yield InfoMetricFamily("feedletter", "The program.", value={"version": settings.VERSION})
+
+
+def lanes_by_state(now: datetime) -> dict[str, int]:
+    """Paused; failing: its server cannot be reached, or refuses us; resting: until a limit allows more."""
+    rests, unpaused = Q(free_at__gt=now), Q(paused=False)
+    states = {
+        "paused": Q(paused=True),
+        "failing": unpaused & Q(failures__gt=0),
+        "resting": unpaused & rests & Q(failures=0),
+        "sending": unpaused & ~rests & Q(failures=0),
+    }
+    # (Not by the states' own names: one of them is a column's.)
+    counts = Lane.objects.aggregate(**{f"in_{state}": Count("pk", filter=q) for state, q in states.items()})
+    return {state: counts[f"in_{state}"] for state in states}
+
+
+def feeds_by_health() -> dict[str, int]:
+    """As Feed.health: an active feed with failures counts as failing, else one with a flood as held."""
+    watched = Feed.objects.watched()
+    failing = watched.filter(failures__gt=0).count()
+    held = watched.filter(failures=0, held_since__isnull=False).count()
+    counts = dict.fromkeys(Feed.Status.values, 0) | counted(Feed.objects.all(), "status")
+    return counts | {"active": counts["active"] - failing - held, "failing": failing, "held": held}
+
+
+def counted(rows: QuerySet[Any], column: str) -> dict[str, int]:
+    return dict(rows.order_by().values_list(column).annotate(Count("pk")))
+
+
+def by(name: str, text: str, label: str, values: dict[str, Any]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"feedletter_{name}", text, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family
+
+
+def may_read(request: HttpRequest) -> bool:
+    """With METRICS_TOKEN as the bearer token, or from this machine without a proxy in between."""
+    token = settings.METRICS_TOKEN
+    given = request.headers.get("Authorization", "")
+    if token and constant_time_compare(given, f"Bearer {token}"):
+        return True
+    host = split_domain_port(request.get_host())[0].strip("[]")
+    return (
+        is_loopback(request.META.get("REMOTE_ADDR", ""))
+        and (host == "localhost" or is_loopback(host))
+        and not request.META.get(CAME_FORWARDED)
+        and not any(name in request.headers for name in FORWARDED)
+    )
+
+
+def is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    if not may_read(request):
+        raise PermissionDenied("Give METRICS_TOKEN as the bearer token, or ask from this machine.")
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Ledger(utcnow()))
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,100 @@
+"""A copy of the whole database, made while the service runs, and put back."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+SQLITE = b"SQLite format 3\0"
+
+
+class BackupError(Exception):
+    """Why there is no copy, or why it was not put back. The message is a sentence."""
+
+
+def back_up(path: Path) -> int:
+    """Writes the copy and returns its size. Raises BackupError; then there is no file."""
+    if path.exists():
+        raise BackupError(f"{path} is there already. Name a new file, such as one with the date.")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        # (Whom the file belongs to is to read it, and nobody else.)
+        part.touch(mode=0o600)
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("VACUUM INTO %s", [str(part)])
+        else:
+            _run("pg_dump", "--format=custom", f"--file={part}")
+        part.replace(path)
+    except OSError as error:
+        raise BackupError(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path.stat().st_size
+
+
+def put_back(path: Path) -> None:
+    """Replaces the whole database by the copy. Nothing else may use it meanwhile. Raises BackupError."""
+    try:
+        with path.open("rb") as file:
+            is_sqlite = file.read(len(SQLITE)) == SQLITE
+    except OSError as error:
+        raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
+    if is_sqlite != (connection.vendor == "sqlite"):
+        here, there = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
+        raise BackupError(f"{path} is a copy of {here}, or none at all, and DATABASE_URL names {there}.")
+    if is_sqlite:
+        _replace_file(path, Path(connection.settings_dict["NAME"]))
+    else:
+        try:
+            _run("pg_restore", "--clean", "--if-exists", "--no-owner", "--single-transaction", str(path))
+        except BackupError as error:
+            raise BackupError(f"{path} cannot be put back: {error}") from error
+
+
+def _replace_file(copy: Path, database: Path) -> None:
+    with closing(sqlite3.connect(f"file:{copy}?mode=ro", uri=True)) as known:
+        try:
+            found = known.execute("PRAGMA integrity_check").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            found = str(error)
+    if found != "ok":
+        raise BackupError(f"{copy} is damaged: {found.splitlines()[0]}.")
+    connection.close()
+    fresh = database.with_name(f"{database.name}.new")
+    try:
+        shutil.copyfile(copy, fresh)
+        for suffix in ("-wal", "-shm"):
+            database.with_name(database.name + suffix).unlink(missing_ok=True)
+        fresh.replace(database)
+    except OSError as error:
+        raise BackupError(f"{database} cannot be replaced: {error.strerror}.") from error
+
+
+def _run(program: str, *arguments: str) -> None:
+    """A program of PostgreSQL's on our database, its password out of the list of processes."""
+    facts: dict[str, Any] = connection.settings_dict
+    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    given = {variable: str(facts[name]) for variable, name in names.items() if facts[name]}
+    options = {"PGSSLMODE": "sslmode", "PGSSLROOTCERT": "sslrootcert", "PGCONNECT_TIMEOUT": "connect_timeout"}
+    known = facts["OPTIONS"]
+    given |= {variable: str(known[name]) for variable, name in options.items() if name in known}
+    found = shutil.which(program)
+    if found is None:
+        raise BackupError(
+            f"{program} is not installed here (Debian: postgresql-client). With docker compose: "
+            "docs/operating.md#backup-and-restore."
+        )
+    command = [found, f"--dbname={facts['NAME']}", "--no-password", *arguments]
+    done = subprocess.run(  # noqa: S603 - our own program and words
+        command, env={**os.environ, **given}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+        raise BackupError(f"{program} failed: {said}")

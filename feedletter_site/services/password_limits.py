@@ -1,0 +1,65 @@
+"""How often a wrong password may be tried at the admin's sign-in, by network and by user name."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_login_failed
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils import timezone
+
+from common.text import one_line, shortened
+from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.subscribers.rate_limits import Draw, OverLimit, judged, take
+
+log = logging.getLogger(__name__)
+
+OF_NETWORK = Limit("admin ip", 10, timedelta(hours=1))
+OF_NAME = Limit("admin user", 20, timedelta(days=1))
+LONGEST_NAME = 150
+FAILED = "Admin sign-in failed from %s: %s"
+TOO_MANY = "Too many wrong passwords. Try again in an hour, or ask another admin for a new password."
+
+
+def tries_left(request: HttpRequest, username: str) -> bool:
+    """Whether a password may be tried now. Locks nothing."""
+    try:
+        _draws(request, username)
+    except OverLimit:
+        log.warning(FAILED, _address(request), "too many wrong passwords")
+        return False
+    return True
+
+
+def count_wrong(
+    sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
+) -> None:
+    """The receiver of user_login_failed. What is logged is for fail2ban, too (docs/operating.md)."""
+    if request is None:
+        return
+    username = str(credentials.get("username", ""))
+    log.warning(FAILED, _address(request), repr(shortened(one_line(username), LONGEST_NAME)))
+    try:
+        with transaction.atomic():
+            take(_draws(request, username))
+    except OverLimit:
+        return  # another was faster, and this one counts no more
+
+
+def watch() -> None:
+    """Called once, at the start."""
+    user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
+
+
+def _draws(request: HttpRequest, username: str) -> list[Draw]:
+    network = next(iter(networks_of(_address(request))))
+    user = get_user_model().objects.filter(username=username[:LONGEST_NAME]).first()
+    # With a new password the count begins anew: `manage.py changepassword` helps whom others keep out.
+    name = f"{username.lower()} {user.password if user else ''}"
+    return judged([(OF_NETWORK, network), (OF_NAME, name)], timezone.now())
+
+
+def _address(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))

@@ -1,0 +1,131 @@
+"""What runs beside a worker's pool: beat, for the embedded default, and a look at whether ticks come.
+
+Beat inside the worker is one process less, and the memory broker needs it so.
+"""
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from celery import bootsteps
+from celery.beat import Service
+from celery.signals import task_received
+from django.db import DatabaseError, connections
+
+from common.clock import utcnow
+from feedletter_site.monitoring.work import QUESTIONS, stages_without_work
+from feedletter_site.ticks.own_ticks import OwnTicks, intervals_of
+from feedletter_site.ticks.schedule import STAGES
+
+logger = logging.getLogger(__name__)
+PAUSE_SECONDS = 5
+STOP_SECONDS = 3
+# Seconds between two looks at whether ticks come.
+LOOK_EVERY = 2.0
+
+
+class BeatThread(bootsteps.StartStopStep):
+    """`celery worker -B` forks its beat, which then talks to a memory broker of its own: no tick arrives."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        self.stopping = threading.Event()
+        self.service: Any = None
+        self.thread: threading.Thread | None = None
+
+    def start(self, parent: Any) -> None:
+        self.service = self.new_service(parent.app)
+        self.thread = threading.Thread(target=self.beat, args=(parent.app,), name="beat", daemon=True)
+        self.thread.start()
+
+    def stop(self, parent: Any) -> None:
+        self.stopping.set()
+        if self.thread is not None:
+            self.service.stop()
+            self.thread.join(STOP_SECONDS)
+
+    def beat(self, app: Any) -> None:
+        """Beats until told to stop. A beat that fails begins anew: without it the worker would only idle."""
+        while not self.stopping.is_set():
+            try:
+                self.service.start()
+            except Exception:
+                logger.exception("Beat failed; it begins again in %d seconds.", PAUSE_SECONDS)
+                self.stopping.wait(PAUSE_SECONDS)
+                self.service = self.new_service(app)
+
+    @staticmethod
+    def new_service(app: Any) -> Any:
+        # One second at most between looks, so that stopping takes no longer.
+        options: dict[str, Any] = {"scheduler_cls": app.conf.beat_scheduler, "remote_control": False}
+        return Service(app, max_interval=1, **options)
+
+
+class OwnTicksThread(bootsteps.StartStopStep):
+    """Looks after the stages of this worker's queues (own_ticks.py)."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        self.stopping = threading.Event()
+        self.tasks: dict[str, Any] = {}
+        self.pool: ThreadPoolExecutor | None = None
+        self.ticks: OwnTicks | None = None
+
+    def start(self, parent: Any) -> None:
+        self.tasks = tasks_of(parent.app)
+        if not self.tasks:
+            return
+        self.pool = ThreadPoolExecutor(len(self.tasks), thread_name_prefix="own-tick")
+        self.ticks = OwnTicks(
+            self.tasks,
+            run=self.run,
+            intervals=intervals_of,
+            askable=QUESTIONS,
+            without_work=lambda: stages_without_work(utcnow()),
+        )
+        task_received.connect(self.hear)
+        threading.Thread(target=self.watch, name="own-ticks", daemon=True).start()
+
+    def stop(self, parent: Any) -> None:
+        self.stopping.set()
+        if self.pool is not None:
+            task_received.disconnect(self.hear)
+            self.pool.shutdown(cancel_futures=True)
+
+    def hear(self, request: Any, **_: Any) -> None:
+        """Receives Celery's task_received."""
+        if self.ticks is not None:
+            self.ticks.hear(request.name)
+
+    def run(self, stage: str) -> None:
+        if self.pool is not None:
+            self.pool.submit(self.run_here, stage)
+
+    def run_here(self, stage: str) -> None:
+        try:
+            self.tasks[stage].apply()
+        finally:
+            # (Ticks may come again any time, and then this thread idles.)
+            connections.close_all()
+
+    def watch(self) -> None:
+        while not self.stopping.wait(LOOK_EVERY) and self.ticks is not None:
+            try:
+                self.ticks.look()
+            except Exception as error:  # noqa: BLE001 - the next look is near
+                level = logging.INFO if isinstance(error, DatabaseError) else logging.WARNING
+                logger.log(level, "This worker cannot see which stages are due: %s", error)
+            finally:
+                connections.close_all()
+
+
+def tasks_of(app: Any) -> dict[str, Any]:
+    """The stages whose queues this worker takes ticks from."""
+    queues, usual = set(app.amqp.queues.consume_from), app.conf.task_default_queue
+    routes = app.conf.task_routes or {}
+    return {name: app.tasks[name] for name in STAGES if routes.get(name, {}).get("queue", usual) in queues}

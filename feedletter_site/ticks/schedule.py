@@ -1,0 +1,63 @@
+"""When beat ticks each stage: rows that the admin may edit, made when missing and never changed here."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import connections
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from feedletter_site.models import Stage
+
+# task: (seconds when embedded, seconds when distributed, what the admin reads)
+STAGES = {
+    "feeds.poll": (1, 5, "Read the feeds that are due."),
+    "feeds.pushes": (1, 1, "Read what hubs have pushed."),
+    "feeds.hubs": (30, 30, "Subscribe to hubs that push new posts, and keep those subscriptions."),
+    "feeds.prune": (3600, 3600, "Forget readings that are a month old."),
+    "subscriptions.assign": (1, 2, "Put settled posts into collections."),
+    "subscriptions.forget": (3600, 3600, "Forget old sign-in links, and what came in late of erased people."),
+    "subscriptions.expire": (3600, 3600, "Forget sign-ups that nobody confirmed."),
+    "subscriptions.lists": (1, 2, "Look at uploaded lists of subscribers, and take them over."),
+    "delivery.complete": (1, 2, "Make issues of the collections that are complete."),
+    "delivery.send": (1, 2, "Send what is due."),
+    "delivery.reap": (15, 15, "Take back what a dead worker was sending."),
+    "delivery.alert": (60, 60, "Tell the admins of feeds that fail, are gone, or can be read again."),
+    "delivery.webhooks": (1, 2, "Call the webhooks that wait to hear of something."),
+    "delivery.prune": (86400, 86400, "Forget texts and attempts that are older than KEEP_DAYS."),
+    "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),
+}
+
+
+def ensure_schedule() -> list[str]:
+    """Creates the missing rows of the schedule and returns their names.
+
+    (CELERY_BEAT_SCHEDULE is not used because it overwrites the admin's edits at every start.)
+    """
+    there = set(PeriodicTask.objects.filter(name__in=STAGES).values_list("name", flat=True))
+    missing = [task for task in STAGES if task not in there]
+    for task in missing:
+        embedded, distributed, description = STAGES[task]
+        seconds = embedded if settings.EMBEDDED else distributed
+        PeriodicTask.objects.create(
+            name=task,
+            task=task,
+            interval=every(seconds),
+            description=description,
+        )
+    return missing
+
+
+def every(seconds: int) -> IntervalSchedule:
+    """The interval's row. (Nothing keeps such rows unique, so get_or_create could find several.)"""
+    known = IntervalSchedule.objects.filter(every=seconds, period=IntervalSchedule.SECONDS).first()
+    return known or IntervalSchedule.objects.create(every=seconds, period=IntervalSchedule.SECONDS)
+
+
+def after_migrate(using: str, **_: Any) -> None:
+    """The receiver of post_migrate, which also fires after a migration of one app alone."""
+    tables = connections[using].introspection.table_names()
+    if PeriodicTask._meta.db_table in tables:
+        ensure_schedule()
+    if Stage._meta.db_table in tables:
+        # From now on a stage that never runs is seen.
+        Stage.objects.bulk_create([Stage(name=name) for name in STAGES], ignore_conflicts=True)

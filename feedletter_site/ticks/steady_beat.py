@@ -1,0 +1,103 @@
+"""Beat that goes on whatever happens around it: a clock that is moved, a broker or a database that is away.
+
+A tick is a nudge. It has no end of its own: to hold one against the clock of another machine dropped every
+tick where the two differed by a few seconds. Instead none is sent to a queue in which many wait already.
+"""
+
+import logging
+import time
+from datetime import timedelta
+from typing import Any
+
+from celery.utils.time import maybe_make_aware
+from django.db import DatabaseError, InterfaceError
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from common.clock import Drift
+from common.counters import count
+
+log = logging.getLogger(__name__)
+
+# So many ticks may wait in a queue. What comes less often than SELDOM is sent all the same.
+MOST_WAITING = 20
+SELDOM = timedelta(minutes=1)
+# Beat may be this far ahead of a row's last run before it is thought to be wrong.
+TOLERANCE = timedelta(seconds=2)
+# Seconds between two lines about the same trouble.
+SAY_EVERY = 30.0
+
+
+class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
+    """django-celery-beat's, but for what happens when something is away or wrong."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._drift = Drift()
+        self._said_at: dict[str, float] = {}
+        super().__init__(*args, **kwargs)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        if moved := self._drift.moved():
+            log.warning("This machine's clock was moved by %+.0f seconds: beat plans anew.", moved)
+            count("trouble", "clock_moved")
+            self._heap = None
+        return float(super().tick(*args, **kwargs))
+
+    def populate_heap(self, *args: Any, **kwargs: Any) -> None:
+        for entry in self.schedule.values():
+            self._heal(entry)
+        super().populate_heap(*args, **kwargs)
+
+    def _heal(self, entry: Any) -> None:
+        """A stage that ran in the future ran now. (It would not run again before that future has come.)"""
+        now = entry._default_now()
+        last = max(maybe_make_aware(entry.last_run_at), maybe_make_aware(entry.model.last_run_at or now))
+        if last - now <= TOLERANCE:
+            return
+        count("trouble", "last_run_in_the_future")
+        log.warning(
+            "%s last ran %d seconds in the future: beat's clock was wrong. It counts as run now.",
+            entry.name,
+            (last - now).total_seconds(),
+            extra={"stage": entry.name},
+        )
+        entry.last_run_at = entry.model.last_run_at = now
+        self._dirty.add(entry.name)
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Sends the tick, unless its queue is full. One that cannot be sent is not missed: others follow,
+        and workers that hear none go on by themselves."""
+        try:
+            if not self._is_full(entry, producer):
+                self.apply_async(entry, producer=producer, advance=False)
+        except Exception as error:  # noqa: BLE001 - whatever it is, beat goes on
+            count("trouble", "broker_away")
+            self._say("broker", "The broker takes no tick: %s", error)
+
+    def _is_full(self, entry: Any, producer: Any) -> bool:
+        every = getattr(entry.schedule, "run_every", SELDOM)
+        if every >= SELDOM:
+            return False
+        queue = self.app.amqp.router.route(entry.options, entry.task)["queue"].name
+        try:
+            waiting = producer.channel.queue_declare(queue, durable=True, auto_delete=False).message_count
+        except Exception:  # noqa: BLE001 - a broker that does not say is asked to take the tick
+            return False
+        if waiting >= MOST_WAITING:
+            self._say(queue, "%s", f"{waiting} ticks wait in the queue {queue}: no worker takes them.")
+        return bool(waiting >= MOST_WAITING)
+
+    def all_as_schedule(self) -> dict[str, Any]:
+        """The rows; those read before while the database is away."""
+        try:
+            return dict(super().all_as_schedule())
+        except (DatabaseError, InterfaceError) as error:
+            if self._schedule is None:
+                raise
+            self._say("database", "Beat goes on with the schedule it knows; the database is away: %s", error)
+            return dict(self._schedule)
+
+    def _say(self, about: str, words: str, detail: object) -> None:
+        now = time.monotonic()
+        if now - self._said_at.get(about, float("-inf")) >= SAY_EVERY:
+            self._said_at[about] = now
+            log.warning(words, detail)

@@ -1,0 +1,110 @@
+"""Adding a feed: a row only. Its first successful poll, whenever it comes, decides what is there already.
+
+A feed that is there is found again, for whoever adds without looking at the list.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from common.text import one_line
+from feeds.addresses import checked_url, host_of_url, is_address, same_address
+from feeds.credentials import checked_credentials, split_address
+from feeds.models import Feed
+from feeds.tags import checked_tags, set_tags
+
+MAX_TITLE = 1000
+# What may be said of a feed besides its address, as it is added and later.
+SETTINGS = frozenset(
+    {
+        "title",
+        "min_delay_minutes",
+        "await_stabilization_minutes",
+        "max_delay_minutes",
+        "recheck_every_minutes",
+        "pace",
+        "ceiling_minutes",
+        "hold_floods",
+        "join_reposts",
+        "use_hub",
+    }
+)
+
+
+def set_address(feed: Feed, url: str) -> dict[str, str]:
+    """The feed at a checked address, with what follows from it; returns the user name and password in it."""
+    bare, pasted = split_address(url)
+    feed.url = checked_url(bare)
+    feed.host = host_of_url(feed.url)
+    return pasted
+
+
+def add_feed(
+    *,
+    url: str,
+    now: datetime,
+    start: str = Feed.Start.FROM_NOW,
+    start_count: int = 0,
+    tags: Iterable[str] = (),
+    credentials: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Feed:
+    """A new feed, due at once. Raises ValidationError when an argument is wrong. No network.
+
+    `settings` are those of SETTINGS, `credentials` what `checked_credentials` takes; a user name and a
+    password in the address are taken out of it.
+    """
+    names = checked_tags(tags)
+    feed = new_feed(url=url, now=now, credentials=credentials, **settings)
+    feed.start, feed.start_count = start, start_count
+    check(feed)
+    with transaction.atomic():
+        feed.save()
+        set_tags(feed, names)
+    return feed
+
+
+def new_feed(
+    *, url: str, now: datetime, credentials: Mapping[str, str] | None = None, **settings: Any
+) -> Feed:
+    """The row, unsaved and not yet checked but for its address. Raises ValidationError."""
+    if unknown := set(settings) - SETTINGS:
+        raise ValidationError(f"A feed has no setting called {', '.join(sorted(unknown))}.")
+    feed = Feed(added_at=now, next_poll_at=now, **tidy(settings))
+    pasted = set_address(feed, url.strip())
+    feed.credentials = checked_credentials(credentials) or checked_credentials(pasted)
+    return feed
+
+
+def tidy(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the title on one line. Raises ValidationError when it is absurdly long."""
+    if "title" not in settings:
+        return dict(settings)
+    title = one_line(str(settings["title"]))
+    if len(title) > MAX_TITLE:
+        raise ValidationError({"title": f"Give a title of at most {MAX_TITLE:,} characters."})
+    return {**settings, "title": title}
+
+
+def check(feed: Feed) -> None:
+    """Raises ValidationError, naming the field, for a feed that cannot be saved."""
+    feed.full_clean(validate_constraints=False)
+    if feed.max_delay_minutes < feed.min_delay_minutes:
+        raise ValidationError(
+            {"max_delay_minutes": "The longest delay must not be shorter than the shortest one."}
+        )
+    if feed.start == Feed.Start.LAST and feed.start_count < 1:
+        raise ValidationError({"start_count": "Say how many posts, 1 or more."})
+
+
+def feed_at(url: str) -> Feed | None:
+    """The feed of this address, whatever its scheme; None also for what is no address."""
+    bare = split_address(url.strip())[0]
+    if not is_address(bare):
+        return None
+    wanted = same_address(bare)
+    feeds = Feed.objects.filter(host=host_of_url(bare)).order_by("pk")
+    return next((feed for feed in feeds if same_address(feed.url) == wanted), None)

@@ -1,0 +1,217 @@
+"""From any address to the feeds behind it: a few requests, nothing stored."""
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+
+from common.net.client import MAX_BYTES, SafeClient, client
+from common.net.redirects import keeps_secrets
+from common.text import counted
+from common.transactions import forbid_open_transaction
+from feeds.adding.add import new_feed
+from feeds.adding.candidates import Candidate, Found, candidates_of
+from feeds.adding.probe import Looked, look
+from feeds.addresses import NO_ADDRESS, checked_url
+from feeds.credentials import headers_for
+from feeds.parsing.discovery import Link, WebPage, well_known
+from feeds.parsing.known_sites import guesses, handle_page, prefers_guesses
+
+# While there is another address to try: most servers answer within one.
+FIRST_TRY_SECONDS = 8.0
+AT_A_TIME = 4
+GONE = (404, 410)
+SERVER_ERROR = 500
+
+NO_FEED = (
+    "This page names no feed, and none was found where feeds usually are. Look on the site for a link called"
+    " RSS, Atom or Feed and paste its address; not every site has one."
+)
+OUT_OF_TIME = "The site took too long to answer. Try again later."
+
+Credentials = Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryBudget:
+    """What one discovery may cost: `seconds` in all, `max_bytes` for each answer."""
+
+    requests: int = 12
+    seconds: float = 20.0
+    max_bytes: int = MAX_BYTES
+    threads: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What was found, the best first; without candidates, `problem` says why and what to do.
+
+    `is_feed`: the address itself is the feed. `may_be_a_feed`: nothing was found, but nothing speaks against
+    it either (not reached, refused, broken). `unread`: so many feeds of the page were not looked at.
+    """
+
+    asked: str
+    candidates: tuple[Candidate, ...] = ()
+    problem: str = ""
+    is_feed: bool = False
+    may_be_a_feed: bool = False
+    needs_password: bool = False
+    unread: int = 0
+
+    @property
+    def best(self) -> Candidate | None:
+        return self.candidates[0] if self.candidates else None
+
+    @property
+    def only(self) -> Candidate | None:
+        """The one feed of posts, when there is no choice to make."""
+        posts = [one for one in self.candidates if not one.is_comments]
+        return posts[0] if len(posts) == 1 else None
+
+
+@dataclass
+class _Hunt:
+    """The requests of one discovery. Its threads do not touch the database."""
+
+    http: SafeClient
+    budget: DiscoveryBudget
+    secrets: Mapping[str, str]
+    asked: str = ""
+    seen: set[str] = field(default_factory=set)
+    ends_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.ends_at = time.monotonic() + self.budget.seconds
+
+    @property
+    def left(self) -> int:
+        return self.budget.requests - len(self.seen)
+
+    def look(self, url: str, *, at_most: float = 0.0) -> Looked:
+        seconds = self.ends_at - time.monotonic()
+        if seconds <= 0:
+            return Looked(url, url, error=OUT_OF_TIME)
+        seconds = min(seconds, at_most) if at_most else seconds
+        secrets = self.secrets if keeps_secrets(self.asked, url) else None
+        return look(url, http=self.http, seconds=seconds, max_bytes=self.budget.max_bytes, secrets=secrets)
+
+    def look_at(self, urls: Iterable[str]) -> list[Looked]:
+        """The addresses not looked at before, a few at a time, in their order."""
+        new = [url for url in dict.fromkeys(urls) if url not in self.seen][: max(self.left, 0)]
+        self.seen.update(new)
+        with ThreadPoolExecutor(self.budget.threads) as pool:
+            return list(pool.map(self.look, new))
+
+    def first(self, addresses: Sequence[str]) -> Looked:
+        """The first address that answers at all; otherwise what was wrong with the first one."""
+        failed: Looked | None = None
+        for number, url in enumerate(addresses):
+            self.asked = url
+            self.seen.add(url)
+            is_last = number == len(addresses) - 1
+            looked = self.look(url, at_most=0.0 if is_last else FIRST_TRY_SECONDS)
+            if looked.status is not None:
+                return looked
+            failed = failed or looked
+        assert failed is not None  # noqa: S101 - there is always an address
+        return failed
+
+
+def discover(
+    url: str,
+    *,
+    now: datetime,
+    http: SafeClient | None = None,
+    budget: DiscoveryBudget | None = None,
+    credentials: Credentials = None,
+) -> Discovery:
+    """The feeds behind an address, which may lack its scheme or be a handle such as @user@instance.example.
+
+    Raises ValidationError for what cannot be an address, and nothing that servers could cause. Credentials
+    go to the host of the address only.
+    """
+    forbid_open_transaction()
+    places = [new_feed(url=place, now=now, credentials=credentials) for place in addresses(url)]
+    hunt = _Hunt(http or client(), budget or DiscoveryBudget(), headers_for(places[0]))
+    first = hunt.first([place.url for place in places])
+    if first.is_feed:
+        found = [(first, "")]
+        return Discovery(first.url, candidates_of(found, now), is_feed=True)
+    found = _search(hunt, first)
+    named = first.page.links if first.page else ()
+    unread = sum(link.url not in hunt.seen for link in named)
+    return Discovery(
+        first.url,
+        candidates_of(found, now),
+        problem="" if found else _problem(first, hunt),
+        may_be_a_feed=not found and first.page is None and not first.is_json,
+        needs_password=first.status == 401,
+        unread=unread if found else 0,
+    )
+
+
+def addresses(url: str) -> tuple[str, ...]:
+    """What to ask for: the address itself; without a scheme https, then http. Raises ValidationError."""
+    text = url.strip()
+    if profile := handle_page(text):
+        return (checked_url(profile),)
+    text = re.sub(r"^feed:(?=https?://)", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"^(?:feed:)?//", "", text, flags=re.IGNORECASE)
+    if re.match(r"[a-z][a-z0-9+.-]*://", text, re.IGNORECASE):
+        scheme, _, rest = text.partition("://")
+        return (checked_url(f"{scheme.lower()}://{rest}"),)
+    if re.match(r"[a-z][a-z0-9+.-]*:(?!\d)", text, re.IGNORECASE):
+        # mailto: and the like; host:8000 goes on.
+        raise ValidationError({"url": NO_ADDRESS})
+    return tuple(checked_url(f"{scheme}://{text}" if text else "") for scheme in ("https", "http"))
+
+
+def _search(hunt: _Hunt, first: Looked) -> Found:
+    """Each place in its turn, until one of them has a feed: (document, the page's name for it)."""
+    page = first.page or WebPage()
+    # The address asked for, too: a question about cookies may stand before the page.
+    guessed = [*guesses(first.base, first.html), *guesses(first.url)]
+    if first.is_json:
+        guessed.append(first.base.rstrip("/") + ".rss")
+    links = [Link(url) for url in guessed] if prefers_guesses(first.base) else []
+    links += sorted(page.links, key=lambda link: link.is_comments)
+    if found := _feeds(hunt, links):
+        return found
+    if first.parsed is not None:
+        return [(first, page.title)]
+    if first.status is None or first.status in GONE or first.status >= SERVER_ERROR:
+        return []
+    return _feeds(hunt, map(Link, guessed)) or _elsewhere(hunt, first, page)
+
+
+def _elsewhere(hunt: _Hunt, first: Looked, page: WebPage) -> Found:
+    if first.page is None:
+        return []
+    if found := _feeds(hunt, sorted(page.anchors, key=lambda link: link.is_comments)):
+        return found
+    usual = well_known(first.base)
+    for start in range(0, len(usual), AT_A_TIME):
+        if found := _feeds(hunt, map(Link, usual[start : start + AT_A_TIME])):
+            return found
+    return []
+
+
+def _feeds(hunt: _Hunt, links: Iterable[Link]) -> Found:
+    titles = {link.url: link.title for link in reversed(list(links))}
+    asked = [url for url in reversed(titles) if url not in hunt.seen]
+    looked = zip(asked, hunt.look_at(asked), strict=False)
+    return [(one, titles[url]) for url, one in looked if one.is_feed]
+
+
+def _problem(first: Looked, hunt: _Hunt) -> str:
+    if first.page is None:
+        return first.error
+    named = len(first.page.links)
+    if named:
+        feeds = counted(named, "feed")
+        return f"This page names {feeds}, but none could be read. Try again later, or paste another address."
+    return OUT_OF_TIME if time.monotonic() >= hunt.ends_at else NO_FEED

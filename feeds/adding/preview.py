@@ -1,0 +1,203 @@
+"""What adding a feed would do, before it is done: the posts as they would look, and which would be sent."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.utils.text import Truncator
+
+from common.html.clean import clean
+from common.net.client import SECONDS, SafeClient, client
+from common.transactions import forbid_open_transaction
+from feeds.adding.add import new_feed
+from feeds.adding.probe import Looked, look
+from feeds.credentials import headers_for
+from feeds.parsing.discovery import format_of
+from feeds.parsing.entry import Entry
+from feeds.polling.read import Reading
+from feeds.rules.facts import Adding, Document, PollPlan
+from feeds.rules.finality import Timing
+from feeds.rules.forecast import Forecast, of_insert
+from feeds.rules.plan import plan_document
+
+SHOWN = 20
+# More of a post than an excerpt needs, and little enough to be cleaned twenty times.
+MAX_HTML = 50_000
+WORDS = 70
+WEB_PAGE = "This address is a web page, not a feed. Go back and choose one of its feeds."
+_IMG = re.compile(r"<img (?=[^>]*>)")
+
+
+@dataclass(frozen=True, slots=True)
+class PostPreview:
+    """A post as a letter would show it. `excerpt` is safe html; `rank` counts from the newest, which is 1.
+
+    `is_sent` is for the choice made, `is_sent_by_all` for “everything”; of the last n it is one if `rank` ≤
+    n. `sent` and `stays` say what becomes of it if it is sent and if it is not; `announce` is Entry's.
+    """
+
+    id: str
+    title: str
+    link: str
+    authors: tuple[str, ...]
+    published: datetime | None
+    image: str
+    excerpt: str
+    rank: int
+    is_sent: bool
+    is_sent_by_all: bool
+    sent: str
+    stays: str
+    settles: datetime | None
+    announce: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a feed says of itself, its newest posts, and what adding it would do with all of them."""
+
+    url: str
+    title: str
+    site: str
+    language: str
+    format: str
+    image: str
+    warnings: tuple[str, ...]
+    total: int
+    sent: int
+    sent_by_all: int
+    posts: tuple[PostPreview, ...]
+
+    @property
+    def more(self) -> int:
+        """So many posts are not shown."""
+        return self.total - len(self.posts)
+
+
+class NoPreview(Exception):
+    """There is nothing to show. The message is a sentence for the admin; `status` the server's, or None."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def preview(
+    url: str,
+    *,
+    adding: Adding,
+    timing: Timing,
+    now: datetime,
+    http: SafeClient | None = None,
+    credentials: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+) -> Preview:
+    """Fetches the feed and says what adding it would do. Writes nothing.
+
+    Raises NoPreview when it cannot be read, and ValidationError when the address or credentials are wrong.
+    """
+    forbid_open_transaction()
+    row = new_feed(url=url, now=now, credentials=credentials)
+    looked = look(row.url, http=http or client(), seconds=seconds, secrets=headers_for(row))
+    if looked.parsed is None:
+        raise NoPreview(looked.error or WEB_PAGE, looked.status)
+    return preview_of(replace(looked, url=row.url), adding=adding, timing=timing, now=now)
+
+
+def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime) -> Preview:
+    """The preview of a document that was read as a feed already."""
+    parsed = looked.parsed
+    assert parsed is not None  # noqa: S101 - the caller's promise
+    reading = _reading(looked)
+    choices = _Choices(reading.document, timing, now)
+    chosen = choices.sent(adding)
+    ranks = choices.ranks(min(SHOWN, len(parsed.entries)))
+    order = sorted(reading.entries, key=lambda id_: ranks.get(id_, SHOWN + 1))
+    host = urlsplit(looked.url).hostname or looked.url
+    return Preview(
+        url=looked.url,
+        title=parsed.title or host,
+        site=parsed.link,
+        language=parsed.language,
+        format=format_of(looked.body),
+        image=parsed.channel.image,
+        warnings=parsed.warnings,
+        total=len(parsed.guids),
+        sent=len(chosen),
+        sent_by_all=len(choices.sent(Adding("all"))),
+        posts=tuple(
+            _post(id_, reading.entries[id_], looked.base, choices, chosen, ranks[id_])
+            for id_ in order
+            if id_ in ranks
+        ),
+    )
+
+
+class _Choices:
+    """What each choice of the admin would do, by the very rule that decides at the adding."""
+
+    def __init__(self, document: Document, timing: Timing, now: datetime) -> None:
+        self.document, self.timing, self.now = document, timing, now
+        self.none = self._forecasts(Adding("from_now"))
+        self.all = self._forecasts(Adding("all"))
+
+    def sent(self, adding: Adding) -> set[str]:
+        return {insert.id for insert in self._plan(adding).insert if not insert.excluded}
+
+    def ranks(self, count: int) -> dict[str, int]:
+        """Id → its place among the newest, as “the last n” counts, for the first `count` of them."""
+        ranks: dict[str, int] = {}
+        for number in range(1, count + 1):
+            for id_ in self.sent(Adding("last", number)):
+                ranks.setdefault(id_, number)
+        return ranks
+
+    def _forecasts(self, adding: Adding) -> dict[str, Forecast]:
+        inserts = self._plan(adding).insert
+        return {one.id: of_insert(one, timing=self.timing, moment=self.now) for one in inserts}
+
+    def _plan(self, adding: Adding) -> PollPlan:
+        return plan_document(
+            self.document,
+            (),
+            previous=(),
+            timing=self.timing,
+            added_at=self.now,
+            adding=adding,
+            moment=self.now,
+        )
+
+
+def _reading(looked: Looked) -> Reading:
+    sha256 = hashlib.sha256(looked.body).hexdigest()
+    return Reading(looked.body, sha256, {}, looked.base, parsed=looked.parsed)
+
+
+def _post(id_: str, entry: Entry, base: str, choices: _Choices, chosen: set[str], rank: int) -> PostPreview:
+    by_all = choices.all[id_]
+    return PostPreview(
+        id=id_,
+        title=entry.title,
+        link=entry.link,
+        authors=entry.authors,
+        published=entry.published or entry.updated,
+        image=entry.image or next((medium.url for medium in entry.media if medium.is_image), ""),
+        excerpt=excerpt(entry, base),
+        rank=rank,
+        is_sent=id_ in chosen,
+        is_sent_by_all=by_all.event in ("new", "settled at once"),
+        sent=by_all.fate,
+        stays=choices.none[id_].fate,
+        settles=by_all.settles,
+        announce=entry.announce,
+    )
+
+
+def excerpt(entry: Entry, url: str) -> str:
+    """The beginning of the post as safe html; pictures load late and tell their server nothing of us."""
+    cleaned = clean(entry.html[:MAX_HTML], base=entry.base or entry.link or url)
+    short = Truncator(cleaned).words(WORDS, html=True, truncate=" …")
+    return _IMG.sub('<img loading="lazy" referrerpolicy="no-referrer" ', short)

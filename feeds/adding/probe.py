@@ -1,0 +1,114 @@
+"""One look at an address that is not (yet) a feed of ours: fetched and read, nothing stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from common.net.client import MAX_BYTES, FetchError, SafeClient
+from common.text import without_controls
+from feeds.parsing.discovery import WebPage, decoded, read_page
+from feeds.parsing.document import parse
+from feeds.parsing.entry import ParsedFeed, ParseError
+from feeds.parsing.format import is_page
+from feeds.polling.read import content_type
+from feeds.rules.address_moves import permanent_target
+
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9,"
+    " application/xml;q=0.8, text/xml;q=0.8, text/html;q=0.7, application/xhtml+xml;q=0.7, */*;q=0.5"
+)
+JSON_STARTS = (b"{", b"[")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What an address answered. `url` is after permanent redirects, `base` after all of them.
+
+    `parsed` is there when it was read as a feed, `page` when it is html (a page with h-entries is both);
+    else `error` says in a sentence what is wrong. `status` is None when nothing answered.
+    """
+
+    url: str
+    base: str
+    status: int | None = None
+    body: bytes = b""
+    content_type: str = ""
+    parsed: ParsedFeed | None = None
+    page: WebPage | None = None
+    html: str = ""
+    error: str = ""
+
+    @property
+    def is_feed(self) -> bool:
+        """A document that is a feed and nothing else."""
+        return self.parsed is not None and self.page is None
+
+    @property
+    def is_json(self) -> bool:
+        return self.body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in JSON_STARTS
+
+
+def look(
+    url: str,
+    *,
+    http: SafeClient,
+    seconds: float,
+    max_bytes: int = MAX_BYTES,
+    secrets: Mapping[str, str] | None = None,
+) -> Looked:
+    """Fetches and reads, within `seconds`. Raises nothing that a server could cause.
+
+    `secrets` are headers for this address's own host; redirects to another one go without them.
+    """
+    try:
+        headers = {"Accept": ACCEPT, **(secrets or {})}
+        fetched = http.get(url, headers=headers, timeout=seconds, max_bytes=max_bytes)
+    except FetchError as error:
+        return Looked(url, url, error=str(error))
+    place, base = settled(url, fetched.redirects), without_controls(fetched.url)
+    if not 200 <= fetched.status < 300:
+        return Looked(place, base, fetched.status, error=refusal(fetched.status))
+    return read_document(Looked(place, base, fetched.status, fetched.body, content_type(fetched)))
+
+
+def read_document(answer: Looked) -> Looked:
+    """The answer with what its body is: a feed where the parser reads one, else perhaps a page."""
+    body, kind = answer.body, answer.content_type
+    page, html, parsed, error = None, "", None, ""
+    # A page whose first element says so is looked at before its posts are: most have none.
+    if not is_page(body, kind):
+        parsed, error = _parsed(answer)
+    if parsed is None and is_page(body, kind, refused=True):
+        html = decoded(body, kind)
+        page = read_page(html, answer.base)
+        parsed, error = _parsed(answer) if page.has_posts else (None, "")
+        parsed = parsed if parsed and parsed.entries else None
+    return replace(answer, parsed=parsed, page=page, html=html, error=error)
+
+
+def _parsed(answer: Looked) -> tuple[ParsedFeed | None, str]:
+    """The feed, or why it is none."""
+    try:
+        return parse(answer.body, content_type=answer.content_type, url=answer.base), ""
+    except ParseError as failure:
+        return None, str(failure)
+
+
+def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
+    """Where the address has moved for good, by the rule that polling believes redirects by."""
+    return without_controls(permanent_target(url, redirects) or url)
+
+
+def refusal(status: int) -> str:
+    """What a status that is no success means for who wants to add a feed, and what to do."""
+    said = f"(HTTP {status})"
+    if status == 401:
+        return f"This address asks for a user name and a password {said}. Give them and try again."
+    if status == 403:
+        return f"The server does not let us read this address {said}. Ask its publisher to allow Feedletter."
+    if status in (404, 410):
+        return f"There is nothing at this address {said}. Check it for a typing mistake."
+    if status == 429:
+        return f"The server says we ask too often {said}. Try again later."
+    if status >= 500:
+        return f"The server has a problem of its own {said}. Try again later."
+    return f"The server answered with an error {said}. Check the address in a browser."

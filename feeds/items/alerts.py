@@ -1,0 +1,87 @@
+"""Which feeds the admins are to be told of, and that they have been."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import assert_never
+
+from django.db.models import F, OuterRef, Q, Subquery
+
+from common.ports.events import Event, EventKind, emit
+from feeds.models import Feed, Poll
+from feeds.models.feed import FeedQuerySet
+from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
+
+GONE = 410
+
+
+def is_any_wanting(now: datetime) -> bool:
+    """Whether there may be something to tell: asked every minute, mostly in vain."""
+    return _candidates(now).exists()
+
+
+def wanting(now: datetime) -> dict[What, list[Feed]]:
+    """The feeds of which the admins are to be told, by what. Locks them: within the caller's transaction.
+
+    One that is being recorded at this moment waits for the next time.
+    """
+    rows = _candidates(now).order_by("pk").select_for_update(skip_locked=True, of=("self",))
+    troubles = [(feed, trouble_of(feed)) for feed in rows]
+    found: dict[What, list[Feed]] = {}
+    for feed, trouble in troubles:
+        if what := due(trouble, now):
+            found.setdefault(what, []).append(feed)
+    if "failing" in found:
+        # All that began to fail at about the same time are told in one mail.
+        found["failing"] = [feed for feed, trouble in troubles if is_nearly_due(trouble, now)]
+    return found
+
+
+def mark_alerted(*, feeds: Iterable[Feed], what: What, now: datetime) -> int:
+    """Remembers, in the caller's transaction, that the admins are being told. Returns how many feeds.
+
+    Whoever else wants to know is told by it as well.
+    """
+    keys = tuple(sorted(feed.pk for feed in feeds))
+    kind = EventKind.RECOVERED if what == "recovered" else EventKind.FAILING
+    emit(Event(kind, keys, now, {"gone": what == "gone"} if kind is EventKind.FAILING else {}))
+    rows = Feed.objects.filter(pk__in=keys)
+    match what:
+        case "failing":
+            return rows.filter(alerted_at=None, failures__gt=0).update(alerted_at=now)
+        case "gone":
+            return rows.filter(status=Feed.Status.STOPPED).update(alerted_at=now)
+        case "recovered":
+            return rows.filter(alerted_at__isnull=False, failures=0).update(alerted_at=None)
+    assert_never(what)
+
+
+def how_many_fail() -> tuple[int, int]:
+    """How many of the watched feeds fail, and how many are watched."""
+    watched = Feed.objects.watched()
+    return watched.filter(failures__gt=0).count(), watched.count()
+
+
+def trouble_of(feed: Feed) -> Trouble:
+    """The facts of a feed for the rule; `wanting` has asked for its last answer."""
+    return Trouble(
+        status=feed.status,
+        failures=feed.failures,
+        failing_since=feed.failing_since,
+        alerted_at=feed.alerted_at,
+        last_polled_at=feed.last_polled_at,
+        next_poll_at=feed.next_poll_at,
+        read_at=feed.fetched_through,
+        gone=getattr(feed, "last_answer", None) == GONE,
+    )
+
+
+def _candidates(now: datetime) -> FeedQuerySet:
+    """Those that may be due, and few others: the rule decides."""
+    failing = Q(status="active", failures__gt=0, failing_since__lte=now - (A_DAY - ALONG), alerted_at=None)
+    stopped = Q(status="stopped", failures__gt=0, dropping=False)
+    untold = Q(alerted_at=None) | Q(alerted_at__lt=F("last_polled_at"))
+    recovered = Q(status="active", failures=0, fetched_through__gt=F("alerted_at"))
+    # A feed is stopped by hand as well: only its server's last answer says that it is gone.
+    last = Poll.objects.filter(feed=OuterRef("pk")).order_by("-at", "-pk").values("status")[:1]
+    rows = Feed.objects.annotate(last_answer=Subquery(last))
+    return rows.filter(failing | (stopped & untold & Q(last_answer=GONE)) | recovered)

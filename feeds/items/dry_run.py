@@ -1,0 +1,194 @@
+"""What the next reading of a feed would do, and why: fetched and planned now, nothing written."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from common.clock import utcnow
+from common.net.client import SafeClient, client
+from common.transactions import forbid_open_transaction
+from feeds.models import Feed, FeedDocument, Item
+from feeds.polling.claims import asks
+from feeds.polling.kept_document import kept_feed
+from feeds.polling.known_items import DONE, chunks, known
+from feeds.polling.read import Reading, ReadingFailed, fetch, reading_of
+from feeds.polling.store import look_up, plan_of, timing_of
+from feeds.rules.facts import KnownItem, PollPlan
+from feeds.rules.forecast import Forecast, ForecastStep, forecast
+from feeds.rules.plan import plan_unchanged
+
+AT_MOST = 500
+FIRST = "first reading"
+READ = "read"
+UNCHANGED = "unchanged"
+FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunRow:
+    """An item, and its forecast. `pk` is None for one that is not stored yet."""
+
+    pk: int | None
+    guid: str
+    title: str
+    link: str
+    published: datetime | None
+    event: str
+    why: str
+    fate: str
+    settles: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """`outcome` is read, unchanged or failed; then `error` says why. `more` rows are left out.
+
+    `events` counts all rows by event, the most frequent first.
+    """
+
+    feed: Feed
+    moment: datetime
+    outcome: str
+    error: str = ""
+    status: int | None = None
+    is_first: bool = False
+    warnings: tuple[str, ...] = ()
+    rows: tuple[DryRunRow, ...] = ()
+    more: int = 0
+    events: tuple[tuple[str, int], ...] = ()
+
+
+def dry_run(
+    *, feed_id: int, http: SafeClient | None = None, clock: Callable[[], datetime] = utcnow
+) -> DryRun:
+    """Asks the feed's server as a poll does and plans, but applies nothing. Raises Feed.DoesNotExist."""
+    forbid_open_transaction()
+    feed = Feed.objects.get(pk=feed_id)
+    ask = asks([feed])[0]
+    answer = fetch(ask, http or client(), clock)
+    status = answer.fetched.status if answer.fetched else None
+    is_first = feed.first_polled_at is None
+    try:
+        reading = reading_of(ask.feeds[feed.pk], answer)
+    except ReadingFailed as error:
+        return DryRun(feed, answer.moment, FAILED, str(error), status, is_first)
+    if reading.unchanged:
+        plan = plan_unchanged(known(feed, lock=False), timing=timing_of(feed), moment=answer.moment)
+        shown = _kept(feed) or reading
+        planned = _Planned(feed, plan, known(feed, lock=False), shown, answer.moment)
+    else:
+        rows = look_up(feed, reading)
+        plan = plan_of(feed, reading, rows, answer.moment, lock=False)
+        planned = _Planned(feed, plan, known(feed, rows.open, lock=False), reading, answer.moment)
+    return replace(
+        planned.run(),
+        outcome=UNCHANGED if reading.unchanged else READ,
+        status=status,
+        is_first=is_first,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A plan, the rows it was made from, and the document whose posts are shown."""
+
+    feed: Feed
+    plan: PollPlan
+    known: Sequence[KnownItem]
+    reading: Reading
+    moment: datetime
+
+    def run(self) -> DryRun:
+        order = self.reading.document.newest_first()
+        done = {row.id: row for row in self._done(order)}
+        found = forecast(
+            self.plan,
+            self.known,
+            done.values(),
+            timing=timing_of(self.feed),
+            moment=self.moment,
+            watched=self.feed.status == Feed.Status.ACTIVE,
+        )
+        missing = [id_ for id_ in found if id_ not in self.reading.guids]
+        every = [*(id_ for id_ in order if id_ in found), *missing]
+        # What happens to something goes first; what stays as it is is told below it.
+        every.sort(key=lambda id_: found[id_].is_quiet)
+        parsed = self.reading.parsed
+        return DryRun(
+            self.feed,
+            self.moment,
+            READ,
+            warnings=parsed.warnings if parsed else (),
+            rows=tuple(self._rows(every[:AT_MOST], found)),
+            more=max(0, len(every) - AT_MOST),
+            events=tuple(Counter(found[id_].event for id_ in every).most_common()),
+        )
+
+    def _done(self, order: Sequence[str]) -> Iterator[ForecastStep]:
+        columns = ("pk", "guid_hash", "state", "reason", "first_seen", "stable_since")
+        for chunk in chunks(order):
+            rows = Item.objects.filter(feed=self.feed, guid_hash__in=chunk, state__in=DONE).order_by()
+            for row in rows.values_list(*columns):
+                yield ForecastStep(*row)
+
+    def _rows(self, ids: Sequence[str], found: dict[str, Forecast]) -> Iterator[DryRunRow]:
+        pks = [pk for id_ in ids if (pk := found[id_].pk)]
+        stored = {item.pk: item for chunk in chunks(pks) for item in _items(chunk)}
+        for id_ in ids:
+            one = found[id_]
+            item, entry = stored.get(one.pk or 0), self.reading.entries.get(id_)
+            source = entry or item
+            published = entry.published if entry else item.published_at if item else None
+            yield DryRunRow(
+                pk=one.pk,
+                guid=self.reading.guids.get(id_) or (item.guid if item else ""),
+                title=source.title if source else "",
+                link=source.link if source else "",
+                published=published,
+                event=one.event,
+                why=one.why,
+                fate=one.fate,
+                settles=one.settles,
+            )
+
+
+def _items(pks: Sequence[int]) -> list[Item]:
+    return list(Item.objects.filter(pk__in=pks).only("guid", "title", "link", "published_at").order_by())
+
+
+def _kept(feed: Feed) -> Reading | None:
+    """The last document again, for the posts that it shows; None when it cannot be read any more."""
+    document = FeedDocument.objects.filter(feed=feed).first()
+    if document is None:
+        return None
+    parsed = kept_feed(document)
+    url = document.headers.get("url", "")
+    return Reading(b"", document.sha256, document.headers, url, parsed=parsed) if parsed else None
+
+
+def sentence(run: DryRun) -> str:
+    """What the reading would be like as a whole."""
+    if run.outcome == FAILED:
+        return f"It could not be read. {run.error}"
+    happening = [(event, count) for event, count in run.events if event != "unchanged"]
+    if run.outcome == UNCHANGED:
+        said = "The feed is as it was at the last reading."
+    elif run.is_first:
+        said = "This would be the first reading: it counts as the adding."
+    else:
+        said = "The feed is another than at the last reading."
+    if not happening:
+        return f"{said} Nothing would happen to any post."
+    counts = ", ".join(f"{count:,} {event}" for event, count in happening)
+    return f"{said} Of its posts: {counts}."
+
+
+def remarks(run: DryRun) -> list[str]:
+    """What else is to be known."""
+    said = list(run.warnings)
+    if run.feed.status != Feed.Status.ACTIVE:
+        said.append(f"The feed is {run.feed.get_status_display()}: it is not read, and nothing settles.")
+    if run.outcome == FAILED and run.feed.status == Feed.Status.ACTIVE:
+        said.append("A reading now would count as a failure, and it would be tried again later by itself.")
+    return said

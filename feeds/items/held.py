@@ -1,0 +1,98 @@
+"""Held items: an admin's word on them, after a flood or a restore. They are sent after all, or they
+are not.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Case, Value, When
+from django.db.models.functions import Coalesce
+
+from feeds.models import Feed, Item
+from feeds.models.item import ItemQuerySet
+from feeds.polling.known_items import chunks
+from feeds.polling.store import DROPPED
+from feeds.rules.finality import FLOOD, NOT_AFTER_RESTORE, RESTORED
+
+
+def release(
+    *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
+) -> int:
+    """Lets held items go: of these feeds, or these items. Returns how many.
+
+    They settle as if they had never been held: at the next reading, when they have waited long enough.
+    """
+    return _decide(_held(feed_ids, item_ids), {"held_at": None, "reason": ""})
+
+
+def exclude_held(
+    *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
+) -> int:
+    """Excludes held items: of these feeds, or these items. Each can be taken back. Returns how many."""
+    why = Case(When(reason=RESTORED, then=Value(NOT_AFTER_RESTORE)), default=Value(FLOOD))
+    return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": why})
+
+
+@transaction.atomic
+def note_decided(*, feed_id: int) -> None:
+    """A feed of which nothing is held any more is not held either."""
+    feed = Feed.objects.select_for_update().filter(pk=feed_id, held_since__isnull=False).first()
+    if feed is not None:
+        _note(feed)
+
+
+def _held(feed_ids: Iterable[int] | None, item_ids: Iterable[int] | None) -> dict[int, list[int]]:
+    """Feed → held items, unlocked, in the order of their keys."""
+    found: dict[int, list[int]] = {}
+    for column, keys in (("feed__in", feed_ids), ("pk__in", item_ids)):
+        for chunk in chunks(sorted(set(keys or ()))):
+            rows = Item.objects.held().filter(**{column: chunk}).order_by("feed_id", "pk")
+            for feed_id, pk in rows.values_list("feed_id", "pk"):
+                found.setdefault(feed_id, []).append(pk)
+    return found
+
+
+def _decide(items: dict[int, list[int]], changes: dict[str, object]) -> int:
+    return sum(_decide_for(feed_id, items[feed_id], changes) for feed_id in sorted(items))
+
+
+@transaction.atomic
+def _decide_for(feed_id: int, pks: list[int], changes: dict[str, object]) -> int:
+    # The feed first, as polls do: none plans with what we are changing.
+    feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
+    if feed is None:
+        return 0
+    done = 0
+    for chunk in chunks(pks):
+        held: ItemQuerySet = Item.objects.held().filter(pk__in=chunk)
+        locked = list(held.order_by("pk").select_for_update().values_list("pk", flat=True))
+        done += Item.objects.held().filter(pk__in=locked).update(**changes)
+    _note(feed)
+    return done
+
+
+def _note(feed: Feed) -> None:
+    if not Item.objects.held().filter(feed=feed).exists():
+        Feed.objects.filter(pk=feed.pk).update(held_since=None)
+
+
+def hold_all(*, now: datetime) -> int:
+    """Holds every post that waits to settle, and has every feed hold what its next whole reading brings.
+
+    Returns how many posts are held. Feeds are taken some hundreds to a transaction.
+    """
+    every = list(Feed.objects.order_by("pk").values_list("pk", flat=True))
+    return sum(_hold(pks, now) for pks in chunks(every))
+
+
+@transaction.atomic
+def _hold(pks: Sequence[int], now: datetime) -> int:
+    # The feeds first, as polls do: none plans with what we are changing.
+    list(Feed.objects.select_for_update().filter(pk__in=pks).order_by("pk").values_list("pk"))
+    Feed.objects.filter(pk__in=pks).update(hold_next=True)
+    waiting = Item.objects.filter(feed__in=pks, state=Item.State.UNASSIGNED, held_at=None)
+    held = waiting.update(held_at=now, reason=RESTORED, final_at=None)
+    with_held = Item.objects.held().filter(feed__in=pks).order_by().values("feed")
+    Feed.objects.filter(pk__in=with_held).update(held_since=Coalesce("held_since", Value(now)))
+    return held

@@ -1,0 +1,121 @@
+"""What readings and posts a feed has had: for its page, in a number of questions that never grows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from itertools import groupby
+
+from django.db import transaction
+from django.db.models import Count
+from django.db.models.functions import Coalesce, TruncWeek
+from django.utils import timezone
+
+from common.passes import TimeBudget
+from feeds.models import Feed, Item, Poll
+
+WEEKS = 26
+LATEST = 100
+KEPT_PER_FEED = 500
+KEPT_FOR = timedelta(days=30)
+# Rows in one transaction.
+BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PollStretch:
+    """Readings in a row that all went the same way, newest first; mostly a single one."""
+
+    polls: tuple[Poll, ...] = field(repr=False)
+
+    @property
+    def newest(self) -> Poll:
+        return self.polls[0]
+
+    @property
+    def oldest(self) -> Poll:
+        return self.polls[-1]
+
+    @property
+    def bytes(self) -> int:
+        return sum(poll.bytes for poll in self.polls)
+
+    @property
+    def milliseconds(self) -> int:
+        """On average."""
+        return round(sum(poll.duration_ms for poll in self.polls) / len(self.polls))
+
+
+def readings(feed: Feed, *, limit: int = KEPT_PER_FEED) -> list[Poll]:
+    """The latest readings, newest first. One question."""
+    return list(feed.polls.all()[: min(limit, KEPT_PER_FEED)])
+
+
+def folded(polls: Sequence[Poll]) -> list[PollStretch]:
+    """Readings in a row that brought nothing, or failed the same way, become one line."""
+    return [PollStretch(tuple(poll for _, poll in group)) for _, group in groupby(enumerate(polls), _key)]
+
+
+def _key(numbered: tuple[int, Poll]) -> tuple[object, ...]:
+    number, poll = numbered
+    if poll.outcome == Poll.Outcome.FAILED:
+        return ("failed", poll.status, poll.note)
+    return ("quiet", poll.origin) if brought_nothing(poll) else ("loud", number)
+
+
+def brought_nothing(poll: Poll) -> bool:
+    """Whether a good reading changed nothing that an admin would look for."""
+    counts = (poll.new, poll.changed, poll.vanished, poll.held, poll.excluded, poll.final)
+    return poll.outcome != Poll.Outcome.FAILED and not any(counts) and not poll.note
+
+
+def posts_per_week(feed: Feed, *, now: datetime) -> list[tuple[date, int]]:
+    """The Mondays of the last 26 weeks with how many posts were published, this week last. One question."""
+    today = timezone.localtime(now).date()
+    monday = today - timedelta(days=today.weekday())
+    weeks = [monday - timedelta(weeks=back) for back in reversed(range(WEEKS))]
+    # A week more, for what falls on the first Monday in the admin's zone.
+    posts = Item.objects.filter(feed=feed).annotate(day=Coalesce("published_at", "first_seen"))
+    posts = posts.filter(day__gt=now - timedelta(weeks=WEEKS + 1), day__lte=now)
+    rows = posts.annotate(week=TruncWeek("day")).order_by().values_list("week").annotate(Count("pk"))
+    counts = {timezone.localtime(week).date(): count for week, count in rows}
+    return [(week, counts.get(week, 0)) for week in weeks]
+
+
+def prune_polls(*, now: datetime, batch: int = BATCH, budget: timedelta | None = None) -> int:
+    """Deletes readings that are a month old, or not among a feed's newest 500. Returns how many.
+
+    In transactions of `batch` rows at most: while one is open on SQLite, no feed can be recorded.
+    """
+    left = TimeBudget(budget)
+    total = 0
+    for keys in _batches(now, batch):
+        total += _delete(keys)
+        if left.is_spent:
+            break
+    return total
+
+
+def _batches(now: datetime, batch: int) -> Iterator[list[int]]:
+    old = Poll.objects.filter(at__lt=now - KEPT_FOR).order_by("at").values_list("pk", flat=True)
+    while keys := list(old[:batch]):
+        yield keys
+    yield from _surplus(batch)
+
+
+def _surplus(batch: int) -> Iterator[list[int]]:
+    """What feeds have beyond their newest, of many feeds together."""
+    crowded = Poll.objects.order_by().values("feed").annotate(n=Count("pk")).filter(n__gt=KEPT_PER_FEED)
+    keys: list[int] = []
+    for feed in list(crowded.values_list("feed", flat=True)):
+        rows = Poll.objects.filter(feed=feed).order_by("-at", "-pk").values_list("pk", flat=True)
+        keys += rows[KEPT_PER_FEED:]
+        while len(keys) >= batch:
+            yield keys[:batch]
+            keys = keys[batch:]
+    if keys:
+        yield keys
+
+
+@transaction.atomic
+def _delete(keys: list[int]) -> int:
+    return Poll.objects.filter(pk__in=keys).delete()[0]

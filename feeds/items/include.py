@@ -1,0 +1,62 @@
+"""Taking an excluded item back, with the content that the last document has of it."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from feeds.models import Feed, FeedDocument, Item
+from feeds.parsing.entry import Entry
+from feeds.parsing.identity import content_hash, link_hash
+from feeds.polling.kept_document import kept_feed
+from feeds.polling.read import clean_entry
+
+# More than a poll reads in full: the item may have been excluded for standing beyond that.
+LIMIT = 5_000
+
+
+def include_item(*, item_id: int, now: datetime) -> str:
+    """Makes an excluded item new again, with its clock started now. Returns what happened, in a sentence."""
+    item = Item.objects.get(pk=item_id)
+    if item.state != Item.State.EXCLUDED:
+        return f"“{item}” is not excluded."
+    document = FeedDocument.objects.filter(feed=item.feed_id).first()
+    entry = kept_entry(item, document) if document else None
+    if document is None or entry is None:
+        return f"“{item}” is no longer in the feed, so there is nothing to send."
+    cleaned = clean_entry(entry, document.headers.get("url", ""))
+    return _include(item, document, content_hash(entry), cleaned, now)
+
+
+@transaction.atomic
+def _include(item: Item, document: FeedDocument, hash_: str, cleaned: Entry, now: datetime) -> str:
+    # The feed first, as polls do: none may read the feed anew between our look and our writing.
+    Feed.objects.select_for_update().get(pk=item.feed_id)
+    if not FeedDocument.objects.filter(feed=item.feed_id, sha256=document.sha256).exists():
+        return f"The feed of “{item}” was read this very moment. Try it once more."
+    item = Item.objects.select_for_update().get(pk=item.pk)
+    if item.state != Item.State.EXCLUDED:
+        return f"“{item}” is not excluded."
+    item.state, item.reason = Item.State.UNASSIGNED, ""
+    item.first_seen = item.stable_since = item.last_checked = now
+    item.final_at = item.vanished_at = item.rolled_off_at = item.held_at = None
+    item.changes, item.link_hash = 0, link_hash(cleaned.link)
+    item.content_hash, item.entry = hash_, cleaned.to_json()
+    item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published
+    item.save()
+    return f"“{item}” will be sent once it has settled."
+
+
+def kept_entry(item: Item, document: FeedDocument) -> Entry | None:
+    """The entry of an item in its feed's last document, uncleaned; None when it is not there."""
+    parsed = kept_feed(document, limit=LIMIT)
+    return next((entry for entry in parsed.entries if entry.guid == item.guid), None) if parsed else None
+
+
+def present_entries(feed: Feed, count: int) -> list[Entry]:
+    """The first `count` posts of the feed's kept document, cleaned; none if there is none to read."""
+    document = FeedDocument.objects.filter(feed=feed).first()
+    if document is None:
+        return []
+    parsed = kept_feed(document)
+    url = document.headers.get("url", feed.url)
+    return [clean_entry(entry, url) for entry in parsed.entries[:count]] if parsed else []

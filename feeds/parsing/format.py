@@ -1,0 +1,329 @@
+"""What is refused before any parser sees it, and what is put right: prolog, junk, encoding, references.
+
+One reference that means no character, or one bare ampersand, would cost the whole feed.
+"""
+
+import codecs
+import json
+import re
+from enum import Enum, auto
+
+from feeds.parsing.entry import ParseError
+
+_REFERENCE = re.compile(rb"&#(?:[xX][0-9a-fA-F]+|[0-9]+);?")
+# Some programs write an emoji as the two halves that it has in UTF-16.
+_PAIR = re.compile(
+    rb"&#(x[dD][89abAB][0-9a-fA-F]{2}|5[56][0-9]{3});&#(x[dD][c-fC-F][0-9a-fA-F]{2}|5[67][0-9]{3});"
+)
+_LAST = 0x10FFFF
+# Where an ampersand is a character like any other; and one that begins no reference.
+_AMPERSAND = re.compile(
+    rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?!#|[a-zA-Z][a-zA-Z0-9]{0,30};)", re.DOTALL
+)
+# WHATWG HTML §13.2.5.80: in these numbers everyone means Windows-1252.
+_WINDOWS = {code: char for code in range(0x80, 0xA0) if (char := bytes([code]).decode("cp1252", "ignore"))}
+MAX_BODY = 10_000_000
+MAX_PROLOG_STEPS = 1_000
+MAX_DECLARATIONS = 10_000
+JUNK_BYTES = 20_000
+# At most one wrong byte among so many that are not ASCII.
+FEW = 8
+EMPTY = "The address answers with nothing. Check it in a browser, or try again later."
+WEB_PAGE = (
+    "This address is a web page, not a feed. Look there for a link called RSS or Atom and use the address it"
+    " leads to."
+)
+NOT_A_FEED = "What this address answers is neither RSS nor Atom. Check it in a browser."
+ENTITIES = (
+    "The feed declares entities in a DOCTYPE that cannot be told from its posts, which can be an attack. Ask"
+    " its publisher to leave it out."
+)
+HIDING = (
+    "The feed says that it is in {}, an encoding that can hide what is in it. Ask its publisher to write it"
+    " in UTF-8."
+)
+TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
+_PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
+# A page may begin in its middle; then it must have something that we read.
+_FRAGMENT_ROOTS = frozenset(
+    b"title link style base div header main article section nav p h1 h2 a ul ol span".split()
+)
+_POSTS = re.compile(rb"\bh-(?:feed|entry)\b", re.IGNORECASE)
+# An object's first name, or the first element of a list.
+_JSON_START = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\"\]]")
+_SUBSET = re.compile(rb"<!DOCTYPE[^<>\[]{0,1000}\[", re.IGNORECASE)
+# What may hold a bracket that ends no subset.
+_WITHIN_SUBSET = re.compile(rb"[\"'\]]|<!--|<\?")
+_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+_FEED_ROOTS = frozenset({b"rss", b"feed", b"rdf", b"rdf:rdf", b"atom:feed"})
+_ROOT_NAME = re.compile(rb"<([A-Za-z_][A-Za-z0-9_:-]*)")
+_START = re.compile(rb"<(?:\?xml|rss|feed|rdf:RDF|RDF|atom:feed)[\s>]", re.IGNORECASE)
+_DECLARATION = re.compile(rb"<\?xml[^<>]{0,200}\?>")
+_DECLARED = re.compile(rb"<\?xml[^>]{0,150}?\sencoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
+# ESC, SO and SI stay: ISO-2022 texts consist of them.
+_CONTROLS = bytes(set(range(32)) - {0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x1B})
+# Encodings in which "<" can be written so that no search for it finds it.
+_HIDING_CODECS = frozenset({"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
+_BLANK = b" \t\r\n\xef\xbb\xbf\xff\xfe"
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+
+def escaped(body: bytes) -> bytes:
+    """The document with the ampersands escaped that stand for themselves ("R&D", "?a=1&b=2")."""
+    return _AMPERSAND.sub(lambda match: b"&amp;" if match.group() == b"&" else match.group(), body)
+
+
+def mend(body: bytes) -> bytes:
+    """The document with halves joined and references to what XML does not allow left out."""
+    if b"&#" not in body:
+        return body
+    # A document has many references and few different ones.
+    mended = {written: _kept(written) for written in set(_REFERENCE.findall(body))}
+    if all(written == kept for written, kept in mended.items()):
+        return body
+    joined = _PAIR.sub(_joined, body)
+    return _REFERENCE.sub(lambda match: mended.get(match.group(), match.group()), joined)
+
+
+def _joined(match: re.Match[bytes]) -> bytes:
+    high, low = _code(match.group(1)), _code(match.group(2))
+    if 0xD800 <= high < 0xDC00 <= low < 0xE000:
+        return b"&#%d;" % (0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    return match.group()
+
+
+def _kept(reference: bytes) -> bytes:
+    number = reference[2:].rstrip(b";").lower()
+    digits = number.lstrip(b"x").lstrip(b"0")
+    code = int(digits or b"0", 16 if number.startswith(b"x") else 10) if len(digits) <= 7 else _LAST + 1
+    if code in _WINDOWS:
+        return b"&#%d;" % ord(_WINDOWS[code])
+    # XML 1.0 §2.2
+    allowed = (
+        code in (9, 10, 13) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0xFFFF < code <= _LAST
+    )
+    return reference if allowed else b""
+
+
+def _code(text: bytes) -> int:
+    return int(text[1:], 16) if text.startswith(b"x") else int(text)
+
+
+class Form(Enum):
+    """What reads a document."""
+
+    XML = auto()
+    JSON = auto()
+    PAGE = auto()
+
+
+def form_of(body: bytes) -> Form:
+    """What the document is, by its bytes. Raises ParseError for what no parser should see."""
+    if len(body) > MAX_BODY:
+        raise ParseError(TOO_LARGE)
+    if not body.strip(b"\0" + _BLANK):
+        raise ParseError(EMPTY)
+    text = _ascii(body)
+    if _JSON_START.match(text[:JUNK_BYTES].lstrip(_BLANK)):
+        return Form.JSON
+    root, _ = _root(text)
+    if root in _PAGE_ROOTS:
+        return Form.PAGE
+    if root in _FRAGMENT_ROOTS and has_posts(text) and not _START.search(text[:JUNK_BYTES]):
+        return Form.PAGE
+    return Form.XML
+
+
+def has_posts(page: bytes) -> bool:
+    """Whether a web page may hold an h-feed or an h-entry: a quick look, before the long one."""
+    return bool(_POSTS.search(_ascii(page)))
+
+
+def is_page(body: bytes, content_type: str, *, refused: bool = False) -> bool:
+    """Whether a document is html by its first element.
+
+    Once it was `refused` as a feed, a looser guess: a page may begin in its middle, or with words.
+    """
+    try:
+        form, (root, _) = form_of(body), _root(_ascii(body))
+    except ParseError:
+        return False
+    if form is not Form.XML or not refused:
+        return form is Form.PAGE
+    return root in _FRAGMENT_ROOTS or (root not in _FEED_ROOTS and "html" in content_type.lower())
+
+
+def wide_text(body: bytes) -> str | None:
+    """The text of what is in UTF-16 or UTF-32, cut off or spoilt as it may be; None for other encodings."""
+    return body.decode(json.detect_encoding(body), "replace").lstrip("\ufeff") if _is_wide(body) else None
+
+
+def tidied(body: bytes) -> tuple[bytes, list[str]]:
+    """An XML body with junk and control characters taken away, and warnings."""
+    warnings: list[str] = []
+    body = _narrow(body)
+    if _is_wide(body):
+        _refuse_entities(body)
+        return body, warnings
+    junk = _junk(body)
+    if junk and junk not in _BOMS:
+        body = body[len(junk) :]
+        if junk.strip(_BLANK):
+            warnings.append("There is something before the beginning of the feed; it was passed over.")
+    kept = body.translate(None, _CONTROLS)
+    if len(kept) < len(body):
+        warnings.append("The feed has control characters, which XML does not allow; they were left out.")
+    return mend(_as_utf8(_without_prolog(kept))), warnings
+
+
+def _junk(body: bytes) -> bytes:
+    """What stands before the prolog, or before the first element that feeds begin with."""
+    root, place = _root(body)
+    if root in _FEED_ROOTS:
+        declared = body.find(b"<?xml ", 0, place)
+        return body[: declared if declared >= 0 else body.find(b"<")]
+    start = _START.search(body[:JUNK_BYTES])
+    return body[: start.start()] if start else b""
+
+
+def _without_prolog(body: bytes) -> bytes:
+    """Only the XML declaration before the first element: feedparser searches the rest of it for ever."""
+    name, start = _root(body)
+    declaration = _DECLARATION.match(body.lstrip(_BLANK))
+    if not name:
+        _refuse_entities(body)
+        # Whatever stands there is no declaration: not at the beginning, it is not taken for one.
+        return b"\n" + body
+    return (declaration.group() if declaration else b"") + b"\n" + body[start:]
+
+
+def _refuse_entities(body: bytes) -> None:
+    """Of a document whose prolog stays. (Elsewhere what it declares is thrown away with it, and unknown.)"""
+    if _ENTITY.search(_ascii(body)):
+        raise ParseError(ENTITIES)
+
+
+def _narrow(body: bytes) -> bytes:
+    """UTF-16 and UTF-32 as UTF-8; what cannot be decoded stays."""
+    if not _is_wide(body):
+        return body
+    try:
+        # Of JSON or XML, an encoding shows in where the zeros are.
+        text = body.decode(json.detect_encoding(body)).lstrip("\ufeff").encode("utf-8")
+    except (UnicodeError, LookupError):
+        return body
+    declared = _DECLARED.search(text[:1000])
+    return text[: declared.start(1)] + b"utf-8" + text[declared.end(1) :] if declared else text
+
+
+def charset_header(body: bytes, content_type: str) -> str:
+    """The Content-Type to parse with. What the bytes say goes before what the server says of them.
+
+    Raises ParseError for an encoding that is none for documents.
+    """
+    if not _is_wide(body) and not body.isascii() and _is_utf8(body):
+        return "application/xml; charset=utf-8"
+    declared = _DECLARED.search(_ascii(body[:1000]))
+    said = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", content_type, re.IGNORECASE)
+    charset = declared.group(1).decode("ascii") if declared else said.group(1) if said else ""
+    known = _codec(charset)
+    if known in _HIDING_CODECS:
+        raise ParseError(HIDING.format(charset))
+    # WHATWG Encoding §4.2: that label means windows-1252 on the web.
+    if known in ("iso8859-1", "ascii"):
+        return "application/xml; charset=windows-1252"
+    return "application/xml" if declared or not known else f"application/xml; charset={charset}"
+
+
+def _codec(charset: str) -> str:
+    """The name of a codec; "" for none."""
+    try:
+        return codecs.lookup(charset).name.replace("_", "-") if charset else ""
+    except (LookupError, ValueError):
+        return ""
+
+
+def _as_utf8(body: bytes) -> bytes:
+    """A document in UTF-8 but for a few bytes, with those taken for Windows-1252."""
+    declared = _DECLARED.search(body[:1000])
+    if (
+        _is_wide(body)
+        or body.isascii()
+        or _is_utf8(body)
+        or (declared and _codec(declared.group(1).decode()) != "utf-8")
+    ):
+        return body
+    strange = sum(char == "\ufffd" for char in body.decode("utf-8", "replace"))
+    high = len(body.translate(None, bytes(range(128))))
+    if strange * FEW > high:
+        return body
+    return body.decode("utf-8", "feedletter-windows").encode("utf-8")
+
+
+def _windows(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error("feedletter-windows", _windows)
+
+
+def _root(text: bytes) -> tuple[bytes, int]:
+    """The lower-case name of the first element and its place; b"" and 0 when there is none.
+
+    Raises ParseError for entities that are declared outside a DOCTYPE, or in one that does not end.
+    """
+    position = 0
+    for _ in range(MAX_PROLOG_STEPS):
+        position = text.find(b"<", position)
+        if position < 0:
+            return b"", 0
+        if _ENTITY.match(text, position):
+            raise ParseError(ENTITIES)
+        if name := _ROOT_NAME.match(text, position):
+            return name.group(1).lower(), position
+        if subset := _SUBSET.match(text, position):
+            position = _after_subset(text, subset.end())
+            continue
+        ends = {b"<!--": b"-->", b"<?": b"?>"}
+        end = next((end for start, end in ends.items() if text.startswith(start, position)), b"<")
+        position = text.find(end, position + 1)
+        if position < 0:
+            return b"", 0
+    raise ParseError(NOT_A_FEED)
+
+
+def _after_subset(text: bytes, position: int) -> int:
+    """Where the declarations of a DOCTYPE end (XML 1.0, 2.8); where they begin if they do not."""
+    start = position
+    for _ in range(MAX_DECLARATIONS):
+        found = _WITHIN_SUBSET.search(text, position)
+        if found is None:
+            break
+        token = found.group()
+        if token == b"]":
+            return found.end()
+        ends = {b"<!--": b"-->", b"<?": b"?>"}.get(token, token)
+        end = text.find(ends, found.end())
+        if end < 0:
+            break
+        position = end + len(ends)
+    return start
+
+
+def _ascii(body: bytes) -> bytes:
+    """UTF-16 and UTF-32 made legible enough to look for names in."""
+    return body.replace(b"\0", b"") if _is_wide(body) else body
+
+
+def _is_wide(body: bytes) -> bool:
+    return body[:2] in _BOMS[1:] or b"\0" in body[:4]
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

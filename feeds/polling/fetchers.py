@@ -1,0 +1,100 @@
+"""Threads that fetch and parse. They touch no database: what they bring is recorded by who started them."""
+
+import logging
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from common.net.client import SafeClient
+from feeds.polling.read import Ask, FetchResult, fetch, unforeseen
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An ask of a host, and what came of it."""
+
+    ask: Ask
+    host: str
+    answer: FetchResult
+
+    @property
+    def bytes(self) -> int:
+        return len(self.answer.fetched.body) if self.answer.fetched else 0
+
+
+class Fetchers:
+    """At most `threads` requests at a time. Use as a context manager: leaving waits for what is running."""
+
+    def __init__(self, threads: int, http: SafeClient, clock: Callable[[], datetime]) -> None:
+        self._http, self._clock = http, clock
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="fetch")
+        self._done: queue.SimpleQueue[Fetched] = queue.SimpleQueue()
+        self.threads, self.running = threads, 0
+
+    def start(self, ask: Ask, host: str) -> None:
+        self.running += 1
+        self._executor.submit(self._run, ask, host)
+
+    def finished(self, seconds: float) -> Iterator[Fetched]:
+        """What is done, waiting at most so long for the first."""
+        wait = seconds
+        while self.running:
+            try:
+                done = self._done.get(timeout=wait) if wait > 0 else self._done.get_nowait()
+            except queue.Empty:
+                return
+            self.running, wait = self.running - 1, 0
+            yield done
+
+    def _run(self, ask: Ask, host: str) -> None:
+        try:
+            answer = fetch(ask, self._http, self._clock)
+        except Exception as error:
+            log.exception("fetching failed", extra={"url": ask.url})
+            answer = FetchResult(self._clock(), 0.0, failure=unforeseen(error))
+        self._done.put(Fetched(ask, host, answer))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass
+class HostQueue:
+    """The asks of a host that is ours: at most `width` at a time, `gap` seconds between two starts.
+
+    `later`: keys of its feeds that are not claimed yet.
+    """
+
+    name: str
+    width: int
+    gap: float
+    next_start: float
+    asks: deque[Ask] = field(default_factory=deque)
+    later: deque[int] = field(default_factory=deque)
+    running: int = 0
+    rests_until: datetime | None = None
+
+    def may_start(self, now: float) -> bool:
+        """`now` and `next_start` are on the monotonic clock."""
+        return bool(self.asks) and self.running < self.width and now >= self.next_start
+
+    def start(self, now: float) -> Ask:
+        self.running += 1
+        self.next_start = now + self.gap
+        return self.asks.popleft()
+
+    @property
+    def is_done(self) -> bool:
+        return not (self.asks or self.running or self.later)

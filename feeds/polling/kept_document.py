@@ -1,0 +1,30 @@
+"""A feed's last document, read again."""
+
+import zlib
+from collections.abc import Mapping
+
+from feeds.models import FeedDocument
+from feeds.parsing.document import LIMIT, parse
+from feeds.parsing.entry import ParsedFeed, ParseError
+from feeds.parsing.namesakes import told_apart
+
+# Beside what the channel says of itself: who holds its shared guids (see feeds.parsing.namesakes).
+HOLDERS = "holders"
+
+
+def kept_feed(document: FeedDocument, *, limit: int = LIMIT) -> ParsedFeed | None:
+    """What the document says, its posts named as the feed's items are; None when it cannot be read."""
+    headers = document.headers
+    try:
+        body = zlib.decompress(bytes(document.body))
+        parsed = parse(
+            body, content_type=headers.get("content-type", ""), url=headers.get("url", ""), limit=limit
+        )
+    except (ParseError, zlib.error):
+        return None
+    return told_apart(parsed, holders_of(document))
+
+
+def holders_of(document: FeedDocument) -> Mapping[str, str]:
+    """Who holds the feed's shared guids, as far as it was found out."""
+    return dict(document.channel.get(HOLDERS) or {})

@@ -1,0 +1,178 @@
+"""What we know of a feed's items when a document comes in."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TypeVar
+
+from django.db.models import Q
+
+from feeds.models import Feed, FeedDocument, Item
+from feeds.models.item import ItemQuerySet
+from feeds.parsing.likeness import likeness
+from feeds.rules.facts import Document, KnownItem
+from feeds.rules.plan import OLDER
+from feeds.rules.reposts import REPOST, Former
+
+T = TypeVar("T")
+
+# SQLite takes at most 999 parameters for a statement.
+CHUNK = 900
+DIGEST_BYTES = 16
+# Of the last document, those that have left it are looked at one by one up to here.
+LEFT_AT_MOST = 1_000
+RANGES = 100
+DONE = frozenset({Item.State.CLEARED, Item.State.EXCLUDED})
+COLUMNS = ("pk", "guid_hash", "state", "content_hash", "first_seen", "stable_since")
+COUNTS = ("changes", "returns")
+MOMENTS = ("vanished_at", "rolled_off_at", "final_at", "held_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Which of a document's ids have items: `done` will never change again, `open` (keys) may.
+
+    `reposts` are those of `done` that were excluded as such; `formers` the items that a new id or a repost
+    may be another of (`open` has the waiting and withdrawn ones of them too); `order` the last document's.
+    `older` are those of `done` that were left out as older than the feed's adding.
+    """
+
+    done: frozenset[str]
+    open: tuple[int, ...]
+    reposts: frozenset[str] = frozenset()
+    formers: tuple[Former, ...] = ()
+    order: tuple[str, ...] = ()
+    older: frozenset[str] = frozenset()
+
+
+def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Recorded:
+    """Asked before the transaction, as it may be long: only polls make items, and the lease keeps others off.
+
+    The states of open items are read again under their locks. `before` are ids that get items, excluded,
+    with this document.
+    """
+    done: set[str] = set(before)
+    reposts: set[str] = set()
+    older: set[str] = set()
+    open_: dict[int, str] = {}
+    for chunk in chunks(document.order):
+        rows = Item.objects.filter(feed=feed, guid_hash__in=chunk).order_by()
+        for pk, id_, state, reason in rows.values_list("pk", "guid_hash", "state", "reason").iterator():
+            if state in DONE:
+                done.add(id_)
+            else:
+                open_[pk] = id_
+            if _is_repost(state, reason):
+                reposts.add(id_)
+            elif reason == OLDER:
+                older.add(id_)
+    order = shorts(feed)
+    formers: dict[int, Former] = {}
+    known_ids = (done - reposts).union(row for row in open_.values())
+    candidates = [id_ for id_ in document.entries if id_ not in known_ids]
+    if candidates and feed.first_polled_at is not None:
+        links = sorted({link for id_, link in document.links.items() if id_ not in known_ids})
+        for former, state in (*_at_links(feed, links), *_left(feed, document, candidates, order)):
+            formers[former.pk] = former
+            if state == Item.State.UNASSIGNED:
+                open_[former.pk] = former.id
+    return Recorded(
+        frozenset(done), tuple(open_), frozenset(reposts), tuple(formers.values()), order, frozenset(older)
+    )
+
+
+def _at_links(feed: Feed, links: Sequence[str]) -> Iterator[tuple[Former, str]]:
+    """The items at these links."""
+    for chunk in chunks(links):
+        yield from _formers(Item.objects.filter(feed=feed, link_hash__in=chunk).exclude(link_hash=""))
+
+
+def _left(
+    feed: Feed, document: Document, candidates: Iterable[str], order: Iterable[str]
+) -> Iterator[tuple[Former, str]]:
+    """The items of the last document that this one has no more, and the reposts that have their titles."""
+    width = DIGEST_BYTES * 2
+    there = {id_[:width] for id_ in document.order}
+    left = [short for short in order if short not in there][:LEFT_AT_MOST]
+    titles = {title for id_ in candidates if (title := document.entries[id_].like.title)}
+    again: set[str] = set()
+    for start in range(0, len(left), RANGES):
+        # Hex digits all come before "g", in any collation.
+        ranges = (
+            Q(guid_hash__gte=short, guid_hash__lt=f"{short}g") for short in left[start : start + RANGES]
+        )
+        for former, state in _formers(Item.objects.filter(reduce(or_, ranges), feed=feed)):
+            yield former, state
+            if former.repost and former.like.title in titles:
+                again.add(former.like.title)
+    if again:
+        # A feed that makes up ids and links at each reading: how many it has left is seen by the titles.
+        reposts = Item.objects.filter(feed=feed, state=Item.State.EXCLUDED, reason=REPOST)
+        yield from (one for one in _formers(reposts) if one[0].like.title in again)
+
+
+def _formers(rows: ItemQuerySet) -> Iterator[tuple[Former, str]]:
+    columns = ("pk", "guid_hash", "link_hash", "title", "link", "published_at", "state", "reason")
+    for pk, id_, hash_, title, link, published, *why in rows.order_by().values_list(*columns):
+        yield Former(pk, id_, hash_, _is_repost(*why), published, likeness(title, link)), why[0]
+
+
+def _is_repost(state: str, reason: str) -> bool:
+    return state == Item.State.EXCLUDED and reason == REPOST
+
+
+def known(feed: Feed, pks: Iterable[int] = (), *, lock: bool) -> list[KnownItem]:
+    """These items and all that wait in the feed, in the order of their keys; with `lock`, locked."""
+    waiting = Item.objects.unassigned().filter(feed=feed).order_by().values_list("pk", flat=True)
+    return [row for chunk in chunks(sorted({*pks, *waiting})) for _, row in _rows(chunk, lock=lock)]
+
+
+def known_waiting(feed_ids: Iterable[int], *, lock: bool = True) -> dict[int, list[KnownItem]]:
+    """What waits in each of these feeds (a feed in which nothing waits is left out).
+
+    With `lock`, locked in the order of the items' keys: lock the feeds' rows first, in the order of theirs.
+    """
+    found: dict[int, list[KnownItem]] = {}
+    pks: list[int] = []
+    for feeds in chunks(sorted(set(feed_ids))):
+        pks += Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("pk", flat=True)
+    for chunk in chunks(sorted(pks)):
+        for feed_id, row in _rows(chunk, lock=lock):
+            if row.waits:
+                found.setdefault(feed_id, []).append(row)
+    return found
+
+
+def _rows(pks: Sequence[int], *, lock: bool) -> Iterator[tuple[int, KnownItem]]:
+    rows = Item.objects.filter(pk__in=pks).order_by("pk")
+    if lock:
+        rows = rows.select_for_update()
+    for feed_id, changes, returns, *values in rows.values_list("feed_id", *COUNTS, *COLUMNS, *MOMENTS):
+        pk, id_, state, hash_, first_seen, stable_since, *moments = values
+        vanished, rolled_off, final, held = (moment is not None for moment in moments)
+        facts = (state, hash_, first_seen, stable_since, vanished, rolled_off, final, held, changes, returns)
+        yield feed_id, KnownItem(pk, id_, *facts)
+
+
+def packed(order: Iterable[str]) -> bytes:
+    """A document's order as it is kept: 16 bytes for an id."""
+    return b"".join(bytes.fromhex(id_)[:DIGEST_BYTES] for id_ in order)
+
+
+def previous_order(order: Iterable[str], ids: Iterable[str]) -> list[str]:
+    """The last document's order, newest first. It was kept shortened: of other ids only the beginnings."""
+    by_short: Mapping[str, str] = {id_[: DIGEST_BYTES * 2]: id_ for id_ in ids}
+    return [by_short.get(short, short) for short in order]
+
+
+def shorts(feed: Feed) -> tuple[str, ...]:
+    """The beginnings of the last document's ids, newest first."""
+    order = FeedDocument.objects.filter(feed=feed).values_list("order", flat=True).first()
+    digits, width = bytes(order or b"").hex(), DIGEST_BYTES * 2
+    return tuple(digits[at : at + width] for at in range(0, len(digits), width))
+
+
+def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The rows in pieces that fit into one statement."""
+    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))

@@ -1,0 +1,90 @@
+"""Polling: claim due feeds, fetch and parse them in threads, and record what they brought."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+
+from common.clock import utcnow
+from common.net.client import SafeClient, client
+from common.passes import TimeBudget
+from feeds.models import Feed
+from feeds.models.feed import FeedQuerySet
+from feeds.polling.claims import asks, claim_feed, release_feeds
+from feeds.polling.poll_pass import PollingPass
+from feeds.polling.read import ReadingFailed, fetch, pushed
+from feeds.polling.record import Answered, PollResult, record_all, record_push
+
+__all__ = ["PollResult", "poll_due", "poll_feed", "push_feed", "request_poll"]
+
+
+def poll_due(
+    *,
+    clock: Callable[[], datetime] = utcnow,
+    ignore_due: bool = False,
+    by_command: bool = False,
+    budget: timedelta | None = None,
+) -> list[PollResult]:
+    """Polls what is due, longest due first and each feed once, or what the budget allows.
+
+    A command also takes feeds whose recheck is 0; `ignore_due` takes all that are watched.
+    """
+
+    def candidates(now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
+        return _candidates(now, ignore_due, by_command, also)
+
+    left = TimeBudget(budget)
+    return PollingPass(candidates, clock=clock, http=client(), budget=left, heed_rests=not ignore_due).run()
+
+
+def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) -> PollResult | None:
+    """Polls this feed now. None when another worker is at it or the feed is not watched."""
+    feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
+    if feed is None:
+        return None
+    (ask,) = asks([feed])
+    answer = fetch(ask, client or _default_client(), lambda: now)
+    return record_all([Answered(feed, ask.feeds[feed.pk], answer)])[0]
+
+
+def push_feed(
+    *, feed_id: int, body: bytes, headers: Mapping[str, str], moment: datetime, now: datetime
+) -> PollResult | None:
+    """Takes a document that a hub pushed at `moment`. None when another worker is at the feed just now."""
+    feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
+    if feed is None:
+        return None
+    try:
+        return record_push(feed, pushed(feed.url, body, headers), moment)
+    except ReadingFailed as error:
+        return PollResult(feed_id, ok=False, error=str(error))
+    finally:
+        if feed.lease_token:
+            release_feeds(token=feed.lease_token, feeds=[feed_id])
+
+
+def _default_client() -> SafeClient:
+    return client()
+
+
+def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
+    """Makes the feeds due at once, unless they are backing off from failures. Returns how many."""
+    later = Feed.objects.later(now).filter(pk__in=list(feed_ids))
+    # Asked first, as this is called every second: on SQLite even an UPDATE of nothing waits for the writer.
+    if not later.exists():
+        return 0
+    with transaction.atomic():
+        # In the order of their keys: two workers that hurry the same feeds do not wait for each other.
+        pks = list(later.order_by("pk").select_for_update().values_list("pk", flat=True))
+        return later.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="hurry")
+
+
+def _candidates(now: datetime, ignore_due: bool, by_command: bool, also: Collection[int]) -> FeedQuerySet:
+    feeds = Feed.objects.watched().unleased(now)
+    if ignore_due:
+        return feeds
+    due = Q(next_poll_at__lte=now)
+    if by_command:
+        due |= Q(recheck_every_minutes=0, failures=0)
+    return feeds.filter(due | Q(pk__in=also) if also else due)

@@ -1,0 +1,303 @@
+"""From a feed's address to its document: network and parsing, no transaction and no database.
+
+An `Ask` says what to fetch for which feeds; `fetch` answers it, in whatever thread; `reading_of` says what
+the answer means for one of the feeds.
+"""
+
+import hashlib
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from common.html.clean import clean
+from common.net.client import Fetched, FetchError, SafeClient, Unreached
+from common.text import one_line, without_controls
+from feeds.parsing.document import parse
+from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
+from feeds.parsing.identity import content_hash, link_hash
+from feeds.parsing.likeness import likeness
+from feeds.rules.outage import wants_all
+from feeds.rules.pace import behind
+from feeds.rules.plan import Document, Seen
+
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.8,"
+    " */*;q=0.5"
+)
+MAX_HEADER = 200
+MAX_LINK = 2_000
+
+# RFC 9110, 13.1: what the server said of its answer → how to ask whether it still holds.
+CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+NOT_MODIFIED = 304
+GONE = 410
+
+
+class ReadingFailed(Exception):
+    """The feed could not be read. The message is one sentence for the admin.
+
+    `status`, `headers` and `redirects` are the server's, when it answered; `unreached`: there was none.
+    """
+
+    def __init__(self, message: str, *, fetched: Fetched | None = None, unreached: bool = False) -> None:
+        super().__init__(message)
+        self.unreached = unreached
+        self.status = fetched.status if fetched else None
+        self.retry_after = fetched.headers.get("retry-after", "") if fetched else ""
+        self.bytes = len(fetched.body) if fetched else 0
+
+
+UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried again later."
+
+
+def unforeseen(error: Exception) -> ReadingFailed:
+    """What an admin is told of an error that nobody foresaw."""
+    return ReadingFailed(UNEXPECTED.format(type(error).__name__))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What we know of a feed's last document, sent in full at `sent_at`; `holders` of its shared guids."""
+
+    sha256: str
+    headers: Mapping[str, str]
+    channel: Channel = field(default_factory=Channel)
+    sent_at: datetime | None = None
+    holders: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request, for all feeds that share its address and credentials: each with what is kept of it.
+
+    `refused`: why it cannot even be made.
+    """
+
+    url: str
+    feeds: Mapping[int, Kept | None]
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    refused: str = ""
+
+    def conditions(self, now: datetime) -> dict[str, str]:
+        """The headers that ask for the document only if it is another than the one that all of them keep.
+
+        None now and then: a cache that says "not modified" for ever is not believed for ever.
+        """
+        every = list(self.feeds.values())
+        first = every[0] if every else None
+        if first is None or any(one is None or one.sha256 != first.sha256 for one in every):
+            return {}
+        if wants_all(first.sent_at, now):
+            return {}
+        return {asked: first.headers[name] for name, asked in CONDITIONS.items() if first.headers.get(name)}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """What came of an ask. `moment` is the instant before the request: no other clock judges finality.
+
+    `parsed` is there when the body is new to one of the feeds.
+    """
+
+    moment: datetime
+    seconds: float
+    fetched: Fetched | None = None
+    sha256: str = ""
+    parsed: ParsedFeed | None = None
+    failure: ReadingFailed | None = None
+
+
+def digest(guid: str) -> str:
+    """An item's identity: the hex SHA-256 of its guid, whatever its length."""
+    return hashlib.sha256(guid.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass
+class Reading:
+    """A fetched body. `unchanged`: a 304, or the same bytes as last time, so nothing was parsed.
+
+    `headers` are those that the next reading needs: the content type and the validators. A `partial`
+    document was pushed by a hub and may hold only what is new. `holders` and `before` are
+    there once its posts are told apart (see `feeds.polling.namesakes`): who has the feed's shared guids, and
+    the guids and entries, by their ids, that did not count in the last document. `kept_holders` is what was
+    remembered, where it is known without asking.
+    """
+
+    body: bytes
+    sha256: str
+    headers: dict[str, str]
+    url: str
+    parsed: ParsedFeed | None = None
+    channel: Channel = field(default_factory=Channel)
+    fetched: Fetched | None = None
+    seconds: float = 0.0
+    partial: bool = False
+    kept_holders: Mapping[str, str] | None = None
+    holders: Mapping[str, str] | None = None
+    before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
+    _cleaned: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def unchanged(self) -> bool:
+        return self.parsed is None
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the server sent the document, rather than say that it has not changed."""
+        return self.fetched is not None and self.fetched.status != NOT_MODIFIED
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        return {digest(entry.guid): entry for entry in self.parsed.entries} if self.parsed else {}
+
+    @cached_property
+    def guids(self) -> dict[str, str]:
+        """Digest → guid, of every entry of the document."""
+        return {digest(guid): guid for guid in self.parsed.guids} if self.parsed else {}
+
+    @cached_property
+    def document(self) -> Document:
+        entries = {
+            id_: Seen(
+                content_hash(entry),
+                published=entry.published,
+                link=link_hash(entry.link),
+                slack=entry.slack,
+                like=likeness(entry.title, entry.link),
+            )
+            for id_, entry in self.entries.items()
+        }
+        return Document(order=tuple(self.guids), entries=entries)
+
+    @cached_property
+    def compressed(self) -> bytes:
+        return zlib.compress(self.body, 5)
+
+    def behind(self, moment: datetime) -> timedelta:
+        """How far the server's clock is behind ours, of which `moment` is the instant of the request."""
+        return behind(self.fetched.headers, moment) if self.fetched else timedelta(0)
+
+    def cleaned(self, id_: str) -> Entry:
+        """The entry with html that is safe and absolute; made once, when it is new or changed."""
+        if id_ not in self._cleaned:
+            self._cleaned[id_] = clean_entry(self.entries[id_], self.url)
+        return self._cleaned[id_]
+
+
+def clean_entry(entry: Entry, url: str) -> Entry:
+    base = entry.base or entry.link or url
+    return replace(entry, content=clean(entry.content, base=base), summary=clean(entry.summary, base=base))
+
+
+def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchResult:
+    """Fetches and, where the body is new to a feed, parses. Raises nothing that a server can cause."""
+    moment, started = clock(), time.monotonic()
+    fetched: Fetched | None = None
+    try:
+        if ask.refused:
+            raise ReadingFailed(ask.refused)
+        conditions = ask.conditions(moment)
+        fetched = http.get(ask.url, headers={"Accept": ACCEPT, **ask.credentials, **conditions})
+        seconds = time.monotonic() - started
+        refuse(fetched, conditional=bool(conditions))
+        if fetched.status == NOT_MODIFIED:
+            return FetchResult(moment, seconds, fetched)
+        sha256 = hashlib.sha256(fetched.body).hexdigest()
+        known = all(kept is not None and kept.sha256 == sha256 for kept in ask.feeds.values())
+        document = None if known else parsed(fetched)
+        return FetchResult(moment, seconds, fetched, sha256, document)
+    except FetchError as error:
+        failure = ReadingFailed(str(error), unreached=isinstance(error, Unreached))
+    except ReadingFailed as error:
+        failure = error
+    return FetchResult(moment, time.monotonic() - started, fetched, failure=failure)
+
+
+def refuse(fetched: Fetched, *, conditional: bool) -> None:
+    """Raises ReadingFailed unless the answer is a document, or the 304 that we asked for."""
+    if 200 <= fetched.status < 300 or (fetched.status == NOT_MODIFIED and conditional):
+        return
+    raise ReadingFailed(refusal(fetched.status), fetched=fetched)
+
+
+def parsed(fetched: Fetched) -> ParsedFeed:
+    """The parsed document. Raises ReadingFailed."""
+    try:
+        return parse(fetched.body, content_type=content_type(fetched), url=without_controls(fetched.url))
+    except ParseError as error:
+        raise ReadingFailed(str(error), fetched=fetched) from error
+
+
+def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
+    """What a hub sent of the feed at `url`. Raises ReadingFailed."""
+    fetched = Fetched(200, url, {name.lower(): value for name, value in headers.items()}, body)
+    document = parsed(fetched)
+    kept = {"content-type": content_type(fetched), "url": url}
+    return Reading(
+        body, hashlib.sha256(body).hexdigest(), kept, url, document, document.channel, partial=True
+    )
+
+
+def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
+    """What an answer without failure means for a feed of which `kept` is kept. Raises its failure."""
+    if answer.failure is not None:
+        raise answer.failure
+    fetched = answer.fetched
+    assert fetched is not None  # noqa: S101 - there is a failure or an answer
+    if fetched.status == NOT_MODIFIED and kept is not None:
+        headers = {**kept.headers, **validators(fetched.headers)}
+        return Reading(
+            b"",
+            kept.sha256,
+            headers,
+            kept.headers.get("url", ""),
+            None,
+            kept.channel,
+            fetched,
+            answer.seconds,
+        )
+    headers = {"content-type": content_type(fetched), "link": link(fetched), **validators(fetched.headers)}
+    same = kept is not None and kept.sha256 == answer.sha256
+    document = None if same else answer.parsed
+    return Reading(
+        body=fetched.body,
+        sha256=answer.sha256,
+        headers={**headers, "url": without_controls(fetched.url)},
+        url=without_controls(fetched.url),
+        parsed=document,
+        channel=document.channel if document else kept.channel if kept else Channel(),
+        fetched=fetched,
+        seconds=answer.seconds,
+        kept_holders=kept.holders if kept else None,
+    )
+
+
+def validators(headers: Mapping[str, str]) -> dict[str, str]:
+    """The validators of an answer, opaque as they are. One that would not fit is none."""
+    found = {name: headers.get(name, "") for name in CONDITIONS}
+    return {name: text for name, text in found.items() if text and text == one_line(text)[:MAX_HEADER]}
+
+
+def content_type(fetched: Fetched) -> str:
+    return one_line(fetched.headers.get("content-type", ""))[:MAX_HEADER]
+
+
+def link(fetched: Fetched) -> str:
+    """The Link header (RFC 8288), for WebSub."""
+    return one_line(fetched.headers.get("link", ""))[:MAX_LINK]
+
+
+def refusal(status: int) -> str:
+    """What a status that is no success means for an admin."""
+    if status == GONE:
+        return "The server says that this feed is gone for good (HTTP 410)."
+    if status == 404:
+        return "There is nothing at this address any more (HTTP 404). Check it in a browser."
+    if status in (401, 403):
+        return f"The server does not let us read this feed (HTTP {status})."
+    if status == 429:
+        return "The server says we ask too often (HTTP 429). It is tried again later."
+    return f"The server answered with an error (HTTP {status}). It is tried again later."

@@ -1,0 +1,390 @@
+"""What an answer meant, written down: the items, the feed and its next reading, a line of its timeline."""
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from common.backoff import delay
+from common.counters import count
+from common.db.bulk import update_rows
+from common.net.redirects import keeps_secrets
+from common.text import one_line, shortened
+from feeds.addresses import host_of_url, is_address
+from feeds.credentials import split_address
+from feeds.models import Feed, Item, Poll
+from feeds.polling.describe import keep_answer
+from feeds.polling.hub_liveness import is_live, live_among, noticed_by_poll
+from feeds.polling.read import GONE, FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
+from feeds.polling.scouts import is_scout, wake
+from feeds.polling.store import PollCounts, prepare, settle_last, store
+from feeds.rules.address_moves import counted, is_believed, permanent_target
+from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed, wants_all
+from feeds.rules.pace import (
+    KEEP_AWAY,
+    Next,
+    Pacing,
+    Signs,
+    first_pause,
+    fresh_for,
+    longest_wish,
+    next_poll,
+    retry_at,
+)
+
+LONGEST_BACKOFF = timedelta(hours=24)
+MAX_ERROR = 1000
+TAKEN_OVER = "The feed was changed, dropped or taken over by another worker meanwhile; nothing was stored."
+GONE_NOW = "It is no longer read."
+GONE_YET = "It is asked again, and no longer read once that has held for a day."
+MOVED = "Its address is {} now: the server has redirected there for good at {} readings."
+READ_FIELDS = (
+    "url",
+    "host",
+    "first_polled_at",
+    "last_polled_at",
+    "fetched_through",
+    "hold_next",
+    "failures",
+    "failing_since",
+    "last_error",
+    "moved_to",
+    "moved_polls",
+    "gone_polls",
+    "gone_since",
+    "next_poll_at",
+    "next_poll_why",
+    "lease_token",
+    "lease_until",
+)
+
+
+def pacing_of(feed: Feed) -> Pacing:
+    return Pacing(
+        interval=timedelta(minutes=feed.recheck_every_minutes),
+        ceiling=timedelta(minutes=feed.ceiling_minutes),
+        adaptive=feed.pace == Feed.Pace.ADAPTIVE,
+    )
+
+
+def signs_of(feed: Feed, reading: Reading, now: datetime, *, settling: bool, hub_is_live: bool) -> Signs:
+    """`settling`: posts of the feed wait to become final."""
+    channel = reading.channel
+    rhythm = feed.rhythm_minutes
+    return Signs(
+        settling=settling,
+        age=now - feed.added_at,
+        rhythm=timedelta(minutes=rhythm) if rhythm is not None else None,
+        fresh_for=fresh_for(reading.fetched.headers, now) if reading.fetched else timedelta(0),
+        ttl=timedelta(minutes=channel.ttl or 0),
+        skip_hours=frozenset(channel.skip_hours),
+        skip_days=frozenset(channel.skip_days),
+        hub_is_live=hub_is_live,
+    )
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PollResult:
+    """What one poll brought: counts of items, or the error."""
+
+    feed_id: int
+    ok: bool
+    error: str = ""
+    new: int = 0
+    changed: int = 0
+    vanished: int = 0
+    held: int = 0
+    excluded: int = 0
+    final: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A claimed feed, what was kept of it, and the answer."""
+
+    feed: Feed
+    kept: Kept | None
+    answer: FetchResult
+
+    @property
+    def host_answers(self) -> bool:
+        """Whether its host is there, and does not ask to be left alone."""
+        failure = self.answer.failure
+        if failure is None:
+            return True
+        is_there = self.answer.fetched is not None and not is_away(failure.status, unreached=False)
+        return is_there and failure.status not in KEEP_AWAY
+
+    @property
+    def is_quiet(self) -> bool:
+        """A 304 or the same bytes again: nothing to plan but the settling of what waits."""
+        return self.answer.failure is None and self.answer.parsed is None
+
+
+def record_all(every: Sequence[Answered]) -> list[PollResult]:
+    """Writes them down: quiet ones together, others each in a transaction of its own.
+
+    Where a feed could be read again, what else waits for its host is read at once.
+    """
+    quiet = [one for one in every if one.is_quiet]
+    results = {result.feed_id: result for result in _together(quiet)}
+    results |= {one.feed.pk: record(one) for one in every if one.feed.pk not in results}
+    for outcome, number in Counter("read" if one.ok else "failed" for one in results.values()).items():
+        count("polls", outcome, number)
+    back = {one.feed.host for one in every if one.feed.failures and one.host_answers and one.feed.host}
+    if back:
+        wake(hosts=back, now=max(one.answer.moment for one in every))
+    return [results[one.feed.pk] for one in every]
+
+
+def record(one: Answered) -> PollResult:
+    """One answer, in one transaction. A failure is written down on the feed."""
+    feed, moment = one.feed, one.answer.moment
+    assert feed.lease_token is not None  # noqa: S101 - claimed
+    try:
+        reading = reading_of(one.kept, one.answer)
+        rows = prepare(feed, reading, moment)
+        with transaction.atomic():
+            locked = _locked(feed.pk, feed.lease_token)
+            if locked is None:
+                return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
+            counts = store(locked, reading, moment, rows)
+            waits = Item.objects.settling().filter(feed=locked).exists()
+            live = is_live(feed_id=feed.pk, now=moment)
+            poll = _read(locked, reading, counts, settling=waits, hub_is_live=live, moment=moment)
+            if live and counts.new:
+                noticed_by_poll(feed_id=feed.pk, moment=moment)
+            locked.save()
+            poll.save(force_insert=True)
+            return _result(locked.pk, counts)
+    except ReadingFailed as error:
+        return record_failure(feed, error, one.answer)
+    except Exception as error:
+        log.exception("polling failed", extra={"feed": feed.pk})
+        return record_failure(feed, unforeseen(error), one.answer)
+
+
+def _together(every: Sequence[Answered]) -> list[PollResult]:
+    """Quiet answers in one transaction; [] when that fails, for then each is recorded alone."""
+    if len(every) < 2:
+        return []
+    try:
+        with transaction.atomic():
+            return _record_quiet(every)
+    except Exception:
+        log.exception("recording quiet polls together failed; each is recorded alone")
+        return []
+
+
+def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
+    tokens = {one.feed.lease_token for one in every}
+    rows = Feed.objects.filter(pk__in=[one.feed.pk for one in every], lease_token__in=tokens).order_by("pk")
+    feeds = {feed.pk: feed for feed in rows.select_for_update()}
+    waiting = set(
+        Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
+    )
+    live = live_among(feed_ids=feeds, now=every[0].answer.moment)
+    results, polls = [], []
+    for one in every:
+        feed = feeds.get(one.feed.pk)
+        if feed is None:
+            results.append(PollResult(one.feed.pk, ok=False, error=TAKEN_OVER))
+            continue
+        counts, poll = _quiet(feed, one, waits=feed.pk in waiting, hub_is_live=feed.pk in live)
+        polls.append(poll)
+        results.append(_result(feed.pk, counts))
+    update_rows(list(feeds.values()), READ_FIELDS)
+    Poll.objects.bulk_create(polls)
+    return results
+
+
+def _quiet(feed: Feed, one: Answered, *, waits: bool, hub_is_live: bool) -> tuple[PollCounts, Poll]:
+    """The feed's row is left unsaved. Without waiting items nothing is asked about them."""
+    reading, moment = reading_of(one.kept, one.answer), one.answer.moment
+    counts = PollCounts()
+    if waits:
+        counts = store(feed, reading, moment)
+        waits = Item.objects.settling().filter(feed=feed).exists()
+    elif one.kept is not None and (
+        reading.headers != one.kept.headers or (reading.was_sent and wants_all(one.kept.sent_at, moment))
+    ):
+        keep_answer(feed, reading, moment)
+    return counts, _read(feed, reading, counts, settling=waits, hub_is_live=hub_is_live, moment=moment)
+
+
+def _locked(feed_id: int, token: UUID) -> Feed | None:
+    return Feed.objects.select_for_update().filter(pk=feed_id, lease_token=token).first()
+
+
+def _read(
+    feed: Feed, reading: Reading, counts: PollCounts, *, settling: bool, hub_is_live: bool, moment: datetime
+) -> Poll:
+    """Brings the feed's row up to date after a reading, unsaved, and returns the line of its timeline."""
+    note = _follow(feed, reading)
+    feed.first_polled_at = feed.first_polled_at or moment
+    feed.last_polled_at = feed.fetched_through = moment
+    # All that is in the document is known now: what comes later is new.
+    feed.hold_next = False
+    if feed.failures:
+        log.info("a feed can be read again: %s", feed.host, extra={"feed": feed.pk})
+    feed.failures, feed.failing_since, feed.last_error = 0, None, ""
+    feed.gone_polls, feed.gone_since = 0, None
+    signs = signs_of(feed, reading, moment, settling=settling, hub_is_live=hub_is_live)
+    _schedule(feed, next_poll(pacing_of(feed), signs, moment, chance=_chance()))
+    return _line(feed, reading, counts, moment, note)
+
+
+def _line(feed: Feed, reading: Reading, counts: PollCounts, moment: datetime, note: str = "") -> Poll:
+    """A line of the timeline, unsaved."""
+    fetched = reading.fetched
+    return Poll(
+        feed=feed,
+        at=moment,
+        origin=Poll.Origin.PUSH if reading.partial else Poll.Origin.POLL,
+        outcome=Poll.Outcome.UNCHANGED if reading.unchanged else Poll.Outcome.READ,
+        status=fetched.status if fetched else None,
+        bytes=len(reading.body),
+        duration_ms=round(reading.seconds * 1000),
+        new=counts.new,
+        changed=counts.changed,
+        vanished=counts.vanished,
+        held=counts.held,
+        excluded=counts.excluded,
+        final=counts.final,
+        note=note,
+        next_poll_at=feed.next_poll_at,
+        next_poll_why=feed.next_poll_why,
+    )
+
+
+def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
+    """What a hub pushed goes the way of a reading, but tells nothing of what it does not hold.
+
+    Neither when the feed was last read in full nor what it failed with changes by it.
+    """
+    assert feed.lease_token is not None  # noqa: S101 - claimed
+    rows = prepare(feed, reading, moment)
+    with transaction.atomic():
+        locked = _locked(feed.pk, feed.lease_token)
+        if locked is None:
+            return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
+        counts = store(locked, reading, moment, rows)
+        soon = Next(moment if counts.deferred else moment + pacing_of(locked).floor, "push")
+        if soon.at < locked.next_poll_at and not locked.failures:
+            _schedule(locked, soon)
+        locked.lease_token = locked.lease_until = None
+        locked.save()
+        _line(locked, reading, counts, moment).save(force_insert=True)
+    return _result(locked.pk, counts)
+
+
+def _follow(feed: Feed, reading: Reading) -> str:
+    """Believes a permanent redirect once it has held for several readings. Returns a note of it."""
+    redirects = reading.fetched.redirects if reading.fetched else ()
+    target = permanent_target(feed.url, redirects)
+    feed.moved_to, feed.moved_polls = counted(target, before=feed.moved_to, polls=feed.moved_polls)
+    # What we were given for one host is not for another, which a later reading would send it to.
+    if not is_believed(feed.moved_polls) or (feed.credentials and not keeps_secrets(feed.url, target)):
+        return ""
+    if not is_address(target):
+        return ""
+    # What it may hold of a user and a password is not for us to keep in the clear.
+    target = split_address(target)[0]
+    note = MOVED.format(target, feed.moved_polls)
+    feed.url, feed.host = target, host_of_url(target)
+    feed.moved_to, feed.moved_polls = "", 0
+    return note
+
+
+@transaction.atomic
+def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -> PollResult:
+    """Counts the failure and says when it is tried again. Nothing of the items changes, unless it is gone."""
+    assert claimed.lease_token is not None  # noqa: S101 - claimed
+    feed = _locked(claimed.pk, claimed.lease_token)
+    if feed is None:
+        return PollResult(claimed.pk, ok=False, error=TAKEN_OVER)
+    now = answer.moment
+    _count_gone(feed, failure, now)
+    over = is_gone(feed.gone_polls, feed.gone_since, now)
+    words = str(failure) + (f" {GONE_NOW if over else GONE_YET}" if feed.gone_polls else "")
+    # What a server or library says may hold what PostgreSQL refuses, and this must not fail.
+    error = shortened(one_line(words), MAX_ERROR)
+    if not feed.failures:
+        log.warning("a feed cannot be read: %s: %s", feed.host, error, extra={"feed": feed.pk})
+    feed.failures += 1
+    feed.failing_since = feed.failing_since or now
+    planned = _after_failure(feed, failure, now)
+    feed.last_polled_at, feed.last_error = now, error
+    feed.moved_to, feed.moved_polls = "", 0
+    _schedule(feed, planned)
+    final = 0
+    if over:
+        feed.status = Feed.Status.STOPPED
+        final = settle_last(feed, now)
+    feed.save()
+    Poll.objects.create(
+        feed=feed,
+        at=now,
+        outcome=Poll.Outcome.FAILED,
+        status=failure.status,
+        bytes=failure.bytes,
+        duration_ms=round(answer.seconds * 1000),
+        final=final,
+        note=error,
+        next_poll_at=feed.next_poll_at,
+        next_poll_why=feed.next_poll_why,
+    )
+    return PollResult(feed.pk, ok=False, error=error, final=final)
+
+
+def _count_gone(feed: Feed, failure: ReadingFailed, now: datetime) -> None:
+    """That nobody answers says nothing for or against it; any other answer does."""
+    if failure.status == GONE:
+        feed.gone_polls, feed.gone_since = feed.gone_polls + 1, feed.gone_since or now
+    elif not is_away(failure.status, unreached=failure.unreached):
+        feed.gone_polls, feed.gone_since = 0, None
+
+
+def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
+    first = first_pause(failure.status, pacing_of(feed).floor)
+    longest = GONE_ASKED_EVERY if failure.status == GONE else LONGEST_BACKOFF
+    pause = delay(feed.failures, first=first, limit=max(first, longest))
+    kept_to = feed.last_polled_at if feed.next_poll_why == "retry_after" else None
+    wish = retry_at(failure.retry_after, now)
+    if wish and wish > now + pause:
+        return Next(min(wish, now + max(pause, longest_wish(now - (kept_to or now)))), "retry_after")
+    if not is_away(failure.status, unreached=failure.unreached):
+        return Next(now + pause, "gone" if failure.status == GONE else "backoff")
+    if pause > PROBED_EVERY and is_probed(feed.failing_since or now, now) and is_scout(feed, now):
+        return Next(now + PROBED_EVERY, "probe")
+    return Next(now + pause, "unreachable")
+
+
+def _schedule(feed: Feed, planned: Next) -> None:
+    feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
+    feed.lease_token = feed.lease_until = None
+
+
+def _result(feed_id: int, counts: PollCounts) -> PollResult:
+    return PollResult(
+        feed_id,
+        ok=True,
+        new=counts.new,
+        changed=counts.changed,
+        vanished=counts.vanished,
+        held=counts.held,
+        excluded=counts.excluded,
+        final=counts.final,
+    )
+
+
+def _chance() -> float:
+    return random.random()  # noqa: S311 - only spreads readings

@@ -1,0 +1,77 @@
+"""Whether a post is older than its feed's adding: by its place in the document and by what its date can mean.
+
+A date is weak evidence. Some name a day only, some a local time without its zone, some are the same for all
+posts, some are those of a draft that was begun last week, and some are a slow clock's.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+# Feeds were hardly known before; what is older is a clock that was never set.
+NONE_BEFORE = datetime(2001, 1, 1, tzinfo=UTC)
+# So long before the adding a post may be dated that only now stands at the new end: a draft, or its month.
+# What is older than that and comes first has been put there again.
+LONGEST_DRAFT = timedelta(days=92)
+# How much earlier a date without time or zone may mean: the first zone's day begins so long before UTC's.
+EARLIEST_ZONE = timedelta(hours=14)
+
+
+def believed(published: Mapping[str, datetime | None]) -> dict[str, datetime | None]:
+    """The dates that say something: not those before 2001, nor one that all of several posts share."""
+    constant = len(published) > 1 and len(set(published.values())) == 1
+    return {
+        id_: None if constant or date is None or date < NONE_BEFORE else date
+        for id_, date in published.items()
+    }
+
+
+def at_the_new_end(
+    ranked: Sequence[str],
+    published: Mapping[str, datetime | None],
+    known: Collection[str],
+    moment: datetime,
+) -> set[str]:
+    """Those of the ids, newest first, that stand before the newest that is known, or are as new as it.
+
+    The newest is the one with the latest date (a pinned post is none, nor is an event to come), or the
+    first one where there are no dates. Where none is known there is no such end.
+    """
+    places = [place for place, id_ in enumerate(ranked) if id_ in known]
+    if not places:
+        return set()
+    dates = {place: date for place in places if (date := published.get(ranked[place])) and date <= moment}
+    newest = max(dates.values(), default=None)
+    end = min((place for place, date in dates.items() if date == newest), default=places[0])
+    as_new = {id_ for id_ in ranked if newest is not None and (date := published.get(id_)) and date >= newest}
+    return {*ranked[:end], *as_new}
+
+
+def is_older(
+    published: datetime | None,
+    slack: timedelta,
+    *,
+    added_at: datetime,
+    behind: timedelta = timedelta(0),
+    at_new_end: bool = False,
+) -> bool:
+    """Whether it came out before `added_at`, whatever its date may mean.
+
+    `slack`: how much later than its date says; `behind`: how far the server's clock is behind ours.
+    """
+    if published is None:
+        return False
+    excused = LONGEST_DRAFT if at_new_end else timedelta(0)
+    return published + slack + max(behind, timedelta(0)) + excused <= added_at
+
+
+def is_newer(
+    published: datetime | None, slack: timedelta, *, since: datetime, until: datetime, behind: timedelta
+) -> bool:
+    """Whether it surely came out after `since`, and not in the future of `until`.
+
+    A clock that runs ahead is set back by as much; that of a cache's old answer is not set forward.
+    """
+    if published is None:
+        return False
+    earliest = published + min(behind, timedelta(0)) - (EARLIEST_ZONE if slack else timedelta(0))
+    return since < earliest and published <= until

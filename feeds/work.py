@@ -1,0 +1,17 @@
+"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from feeds.hubs.pushes import unread
+from feeds.models import Feed, Push
+from feeds.models.feed import FeedQuerySet
+
+
+def to_poll(now: datetime) -> tuple[FeedQuerySet]:
+    return (Feed.objects.due(now),)
+
+
+def to_read(now: datetime) -> tuple[QuerySet[Push]]:
+    return (unread(now),)

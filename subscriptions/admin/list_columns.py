@@ -1,0 +1,103 @@
+"""What a person says of an uploaded list's columns, before anything is taken over."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common.ports.panels import CannotAct
+from common.text import shortened
+from subscriptions.lists.uploads import NotPossible, explain, first_lines, terms_of
+from subscriptions.models import ListImport
+from subscriptions.rules.list_headings import BLOCKS, IGNORED, Heading, NoList, heading
+
+AS_IT_IS = "as it is"
+SAMPLES, LONGEST_SAMPLE = 3, 40
+WORDS = (
+    (AS_IT_IS, "what its program means by it"),
+    (IGNORED, "nothing that matters here"),
+    ("suppressed", "whoever has something in it must not be mailed at all"),
+    ("unsubscribed", "whoever has something in it has left"),
+    ("email", "the address"),
+    ("name", "the name"),
+    ("first", "the first name"),
+    ("last", "the last name"),
+    ("status", "the status"),
+    ("language", "the language"),
+    ("added", "when they signed up"),
+    ("confirmed", "when they confirmed"),
+    ("left", "when they left"),
+    ("consent_at", "when they agreed"),
+    ("consent_how", "how they agreed"),
+    ("consent_words", "the words they agreed to"),
+    ("consent_ip", "the internet address they agreed from"),
+    ("upstream_id", "the number in the old Feedletter"),
+)
+ORDERS = (
+    ("", "I do not know: what may be two days is refused"),
+    ("dmy", "the day first: 3/4/2026 is 3 April"),
+    ("mdy", "the month first: 3/4/2026 is 4 March"),
+)
+
+
+class ColumnsForm(forms.Form):
+    """A question for each column, with the first values in it. What must be answered has no answer yet."""
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.row = ListImport.objects.get(pk=keys[0])
+        guessed, lines = self._guess(), first_lines(self.row, SAMPLES)
+        for place, name in enumerate(self.row.names):
+            values = filter(None, (line[place].strip() for line in lines if place < len(line)))
+            shown = " · ".join(shortened(value, LONGEST_SAMPLE) for value in values)
+            is_question = name in guessed.questions
+            self.fields[f"column-{place}"] = forms.ChoiceField(
+                label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
+                choices=(("", "– please choose –"), *WORDS[1:]) if is_question else WORDS,
+                initial="" if is_question else _meaning(guessed, place),
+                help_text=f"For example: {shown}" if shown else "Empty in the first lines.",
+                widget=UnfoldAdminSelectWidget(),
+            )
+        self.fields["dates"] = forms.ChoiceField(
+            label="Dates such as 3/4/2026 have",
+            choices=ORDERS,
+            required=False,
+            initial=self.row.dates or guessed.program.dates,
+            widget=UnfoldAdminSelectWidget(),
+        )
+
+    def _guess(self) -> Heading:
+        try:
+            return heading(self.row.names, terms_of(self.row).meanings)
+        except NoList:
+            return Heading(())
+
+    def clean(self) -> dict[str, Any]:
+        meanings = {
+            name: self.cleaned_data[f"column-{place}"]
+            for place, name in enumerate(self.row.names)
+            if self.cleaned_data.get(f"column-{place}", AS_IT_IS) != AS_IT_IS
+        }
+        for meaning in {*meanings.values()} - {IGNORED, *BLOCKS}:
+            if list(meanings.values()).count(meaning) > 1:
+                raise ValidationError(f"Only one column can be {dict(WORDS)[meaning]}.")
+        return {"meanings": meanings, "dates": self.cleaned_data.get("dates", "")}
+
+
+def _meaning(guessed: Heading, place: int) -> str:
+    known = dict(WORDS)
+    found = [name for name, at in (*guessed.places, *guessed.blocks) if at == place]
+    if not found:
+        return IGNORED
+    return found[0] if found[0] in known else AS_IT_IS
+
+
+def say(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
+    """The action: the file is looked at anew."""
+    try:
+        explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)
+    except (NotPossible, ValidationError) as error:
+        raise CannotAct(str(error) if isinstance(error, NotPossible) else " ".join(error.messages)) from error
+    return "Thank you. The file is looked at again; nothing is changed before your word."

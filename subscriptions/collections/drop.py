@@ -1,0 +1,83 @@
+"""Dropping feeds and newsletters: refused while something depends on them, unless forced."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from common.text import counted
+from feeds.models import Feed, Item
+from subscriptions.collections.assign import lock_for_membership
+from subscriptions.models import Subscribable
+
+
+class DropRefused(ValueError):
+    """Something depends on it. The message says how much, and how to do it all the same."""
+
+
+@transaction.atomic
+def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
+    """Deletes a feed and its items. With posts on their way: refused, or (forced) once they went out."""
+    lock_for_membership(Subscribable.objects.filter(feeds=feed))
+    feed = Feed.objects.select_for_update().get(pk=feed.pk)
+    waiting = on_the_way(feed)
+    if waiting and not force:
+        are = "is" if waiting == 1 else "are"
+        raise DropRefused(
+            f"{counted(waiting, 'post')} of {feed} {are} still to be sent. Force it to let them go out first."
+        )
+    if waiting:
+        Feed.objects.filter(pk=feed.pk).update(status=Feed.Status.STOPPED, dropping=True)
+        return f"{feed} is no longer read; it is deleted once its last {counted(waiting, 'post')} went out."
+    feed.delete()
+    return f"{feed} was deleted."
+
+
+def on_the_way(feed: Feed) -> int:
+    """How many posts of the feed are in open collections, or have settled and are taken in within moments."""
+    return (
+        feed.items.filter(state=Item.State.ASSIGNED).count() + Item.objects.final().filter(feed=feed).count()
+    )
+
+
+@transaction.atomic
+def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime) -> str:
+    """Deletes a newsletter, its issues and what is queued. With subscribers only when forced."""
+    lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
+    count = subscribable.subscriptions.exclude(status="unsubscribed").count()
+    readers = counted(count, "subscriber")
+    if count and not force:
+        raise DropRefused(f"{subscribable} has {readers}. Force it to delete it with them.")
+    items = list(Item.objects.filter(assignables__subscribable=subscribable).values_list("pk", flat=True))
+    subscribable.assignables.all().delete()
+    clear_unneeded(item_ids=items)
+    title = str(subscribable)
+    subscribable.delete()
+    return f"{title} was deleted, with {readers}." if count else f"{title} was deleted."
+
+
+def clear_unneeded(*, item_ids: list[int]) -> int:
+    """Clears those items that no open collection needs any more, in pk order, in the caller's transaction."""
+    locked = (
+        Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED).order_by("pk").select_for_update()
+    )
+    pks = [item.pk for item in locked.only("pk")]
+    # A new statement sees what another completion committed while we waited for the locks.
+    done = Item.objects.filter(pk__in=pks, state=Item.State.ASSIGNED, assignments=None)
+    return done.update(state=Item.State.CLEARED, entry=None, content_hash="")
+
+
+def delete_dropped_feeds() -> int:
+    """Deletes feeds whose dropping waited for their last posts to go out. Returns how many."""
+    dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
+    return sum(_delete_if_done(pk) for pk in list(dropping))
+
+
+@transaction.atomic
+def _delete_if_done(feed_id: int) -> bool:
+    # Under the same locks as an assignment: it would come between our look and our deleting.
+    lock_for_membership(Subscribable.objects.filter(feeds=feed_id))
+    feed = Feed.objects.select_for_update().filter(pk=feed_id, dropping=True).first()
+    if feed is None or on_the_way(feed):
+        return False
+    feed.delete()
+    return True

@@ -1,0 +1,202 @@
+"""A newsletter's rules for posts: kept, changed, asked which posts it takes, and tried on those there are
+now.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Max, Q
+
+from common.ports.hooks import HookError
+from common.text import one_line
+from feeds.items.include import present_entries
+from feeds.models import Feed, Item
+from feeds.parsing.entry import Entry
+from subscriptions.models import LeftOut, PostRule, Subscribable
+from subscriptions.newsletters.own_code import is_wanted
+from subscriptions.rules.post_rules import (
+    InvalidRule,
+    Rule,
+    Trouble,
+    Verdict,
+    check_on,
+    judge,
+    rewrite,
+    sentence,
+)
+
+MOST_RULES = 50
+TRIED_WHEN_SAVED = 10
+BY_ITS_HOOK = "the newsletter’s own code (filter) does not want it"
+TRIED = 20
+
+
+def rules_of(subscribable: Subscribable) -> tuple[Rule, ...]:
+    """The rules that are in use, in their order."""
+    return tuple(row.rule for row in subscribable.post_rules.all() if row.active)
+
+
+def verdict(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> Verdict:
+    """Whether the newsletter takes the post: its rules first, then its hook. Raises HookError."""
+    said = judge(entry, rules_of(subscribable))
+    if said.is_kept and not is_wanted(subscribable, entry, feed=feed):
+        return replace(said, is_kept=False, reason=BY_ITS_HOOK)
+    return said
+
+
+def verdicts(item: Item, *, now: datetime) -> dict[int, Verdict]:
+    """What those newsletters say of the post that have rules or hooks. Raises HookError.
+
+    Outside of any transaction: expressions take time, and hooks are somebody's code.
+    """
+    picky = Q(post_rules__active=True) | ~Q(hooks="")
+    takers = Subscribable.objects.filter(picky, feeds=item.feed_id, stopped=False).distinct()
+    if not takers or item.entry is None:
+        return {}
+    entry = Entry.from_json(item.entry)
+    found = {}
+    for taker in takers.prefetch_related("post_rules"):
+        found[taker.pk] = verdict(taker, entry, feed=item.feed)
+        note_troubles(found[taker.pk].troubles, title=item.title or item.link, now=now)
+    return found
+
+
+def note_troubles(troubles: Iterable[Trouble], *, title: str, now: datetime) -> None:
+    """Keeps with each rule why it could not judge a post, for the admin to see."""
+    for trouble in troubles:
+        said = one_line(f"{trouble.why} (“{title}”)")[:1000]
+        rows = PostRule.objects.filter(pk=trouble.rule.key).exclude(trouble=said)
+        rows.update(trouble=said, trouble_at=now)
+
+
+def note_left_out(subscribable: Subscribable, reasons: dict[int, str], *, now: datetime) -> None:
+    """Keeps why the newsletter left posts out; `reasons` by the items' pks. In the caller's transaction."""
+    LeftOut.objects.bulk_create(
+        [LeftOut(subscribable=subscribable, item_id=pk, reason=why, at=now) for pk, why in reasons.items()],
+        update_conflicts=True,
+        unique_fields=["subscribable", "item"],
+        update_fields=["reason", "at"],
+    )
+
+
+def left_out_words(subscribable: Subscribable, reason: str) -> str:
+    """The sentence for the post's page: “Weekly” left it out: its title contains “sponsored”."""
+    return f"“{subscribable}” left it out: {reason}."
+
+
+def add_rule(*, subscribable: Subscribable, **fields: Any) -> PostRule:
+    """A new rule, after the others. Raises ValidationError, naming the field."""
+    last = subscribable.post_rules.aggregate(last=Max("position"))["last"]
+    row = PostRule(subscribable=subscribable, position=0 if last is None else last + 1, **fields)
+    change_rules(subscribable=subscribable, saved=[row])
+    return row
+
+
+def drop_rule(*, rule: PostRule) -> str:
+    """Takes a rule away. Returns what it said."""
+    said = str(rule)
+    change_rules(subscribable=rule.subscribable, gone=[rule])
+    return said
+
+
+def change_rules(
+    *, subscribable: Subscribable, saved: Sequence[PostRule] = (), gone: Sequence[PostRule] = ()
+) -> None:
+    """Saves rules, new ones and others, and takes some away. Raises ValidationError, naming the field.
+
+    What they say holds for posts that settle from now on; rules that replace, for letters made from now on.
+    """
+    for row in saved:
+        row.full_clean(exclude=["subscribable"])
+        refuse_slow(row)
+    with transaction.atomic():
+        subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
+        PostRule.objects.filter(pk__in=[row.pk for row in gone], subscribable=subscribable).delete()
+        for row in saved:
+            row.subscribable, row.trouble, row.trouble_at = subscribable, "", None
+            row.save()
+        if (count := subscribable.post_rules.count()) > MOST_RULES:
+            raise ValidationError(f"At most {MOST_RULES} rules for a newsletter; these would be {count}.")
+
+
+def refuse_slow(row: PostRule) -> None:
+    """Raises ValidationError for an expression that takes too long for a post that stands in a feed now."""
+    if row.test != PostRule.Test.MATCHES:
+        return
+    try:
+        check_on(row.rule, present_posts(row.subscribable, TRIED_WHEN_SAVED))
+    except InvalidRule as error:
+        raise ValidationError({error.field: str(error)}) from error
+
+
+def present_posts(subscribable: Subscribable, count: int) -> list[Entry]:
+    """The newest posts that stand in its feeds now, at most `count`; those without a date come last."""
+    entries = [entry for feed in subscribable.feeds.all() for entry in present_entries(feed, count)]
+    entries.sort(key=lambda entry: entry.published.timestamp() if entry.published else 0, reverse=True)
+    return entries[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One post. `reason` says why it is left out; `changed_by` what changed it, `title` is as it would be.
+
+    `troubles` are sentences: of rules that could not judge it, or of code that failed.
+    """
+
+    title: str
+    link: str
+    feed: Feed
+    is_kept: bool
+    reason: str = ""
+    old_title: str = ""
+    changed_by: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = field(default=())
+
+
+def try_rules(subscribable: Subscribable, count: int = TRIED) -> list[Tried]:
+    """The newest posts of its feeds, newest first. A rule that fails with one is not tried on those after."""
+    entries = [(feed, entry) for feed in subscribable.feeds.all() for entry in present_entries(feed, count)]
+    entries.sort(key=lambda pair: pair[1].published.timestamp() if pair[1].published else 0, reverse=True)
+    rules: tuple[Rule, ...] = rules_of(subscribable)
+    found = []
+    for feed, entry in entries[:count]:
+        tried, troubles = _tried(subscribable, feed, entry, rules)
+        found.append(tried)
+        failed = {trouble.rule for trouble in troubles}
+        rules = tuple(rule for rule in rules if rule not in failed)
+    return found
+
+
+def _tried(
+    subscribable: Subscribable, feed: Feed, entry: Entry, rules: Sequence[Rule]
+) -> tuple[Tried, tuple[Trouble, ...]]:
+    said = judge(entry, rules)
+    wants, failure = _wants(subscribable, feed, entry, said)
+    done = rewrite(entry, rules)
+    title = one_line(done.entry.title) or done.entry.link or "Untitled"
+    troubles = (*said.troubles, *done.troubles)
+    tried = Tried(
+        title=title,
+        link=done.entry.link,
+        feed=feed,
+        is_kept=wants,
+        reason=said.reason or ("" if wants else failure or BY_ITS_HOOK),
+        old_title=entry.title if done.entry.title != entry.title else "",
+        changed_by=tuple(sentence(rule) for rule in done.changed_by) if wants else (),
+        troubles=(*(f"{sentence(each.rule)} {each.why}" for each in troubles), *filter(None, (failure,))),
+    )
+    return tried, troubles
+
+
+def _wants(subscribable: Subscribable, feed: Feed, entry: Entry, said: Verdict) -> tuple[bool, str]:
+    """Whether the post is taken, and how the newsletter's own code failed if it did: the post waits then."""
+    if not said.is_kept:
+        return False, ""
+    try:
+        return is_wanted(subscribable, entry, feed=feed), ""
+    except HookError as error:
+        return False, str(error)

@@ -1,0 +1,59 @@
+"""What an open collection waits for, as facts for the rule, and a nudge for the feeds it waits for."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q
+
+from feeds.models import Feed, Item
+from feeds.models.feed import FeedQuerySet
+from feeds.polling.poll import request_poll
+from subscriptions.models import Assignable, Subscribable
+from subscriptions.rules.completion import CollectionFacts, FeedFacts
+
+
+def collection_facts(assignable: Assignable) -> CollectionFacts:
+    subscribable = assignable.subscribable
+    return CollectionFacts(
+        count=assignable.assignments.count(),
+        capacity=assignable.capacity,
+        opened_at=assignable.opened_at,
+        period_end=assignable.period_end,
+        max_wait_days=subscribable.max_wait_days,
+        takes_more=subscribable.arrangement == subscribable.Arrangement.EVERY_N and not subscribable.stopped,
+        grace=timedelta(minutes=subscribable.grace_minutes),
+    )
+
+
+def feed_facts(assignable: Assignable) -> list[FeedFacts]:
+    """The newsletter's feeds, asked only for a collection with a period."""
+    if assignable.period_end is None:
+        return []
+    return facts_of_feeds(assignable.subscribable, assignable.period_end)
+
+
+def facts_of_feeds(subscribable: Subscribable, end: datetime) -> list[FeedFacts]:
+    """The newsletter's feeds, seen from the end of a period."""
+    feeds = subscribable.feeds.all()
+    unsettled = set(
+        Item.objects.final().filter(feed__in=feeds, final_at__lt=end).values_list("feed_id", flat=True)
+    )
+    return [
+        FeedFacts(
+            fetched_through=feed.fetched_through,
+            waited_for=feed.status == Feed.Status.ACTIVE,
+            unassigned_before_end=feed.pk in unsettled,
+            title=str(feed),
+        )
+        for feed in feeds
+    ]
+
+
+def make_feeds_due(*, now: datetime) -> int:
+    """A feed whose newsletter's period has ended is due at once (rules: pace serves finality)."""
+    return request_poll(feed_ids=set(behind(now).values_list("pk", flat=True)), now=now)
+
+
+def behind(now: datetime) -> FeedQuerySet:
+    """Feeds not read since a period of theirs has ended."""
+    unread = Q(fetched_through=None) | Q(fetched_through__lt=F("subscribables__assignables__period_end"))
+    return Feed.objects.watched().filter(unread, subscribables__assignables__period_end__lte=now)

@@ -1,0 +1,272 @@
+"""The admin's form of a newsletter or bridge: it validates, explains, and never asks for JSON.
+
+Each field that a channel asks for is one field, named channel_field.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db.models import NOT_PROVIDED
+from django.utils.html import escape
+from unfold.widgets import (
+    INPUT_CLASSES,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminSelect2Widget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.ports import channels
+from subscriptions.models import Subscribable
+from subscriptions.models.subscribable import schedule_of
+from subscriptions.newsletters.define import SCHEDULING, USES, check
+from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
+
+LONGEST = 700
+
+
+def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
+    """The form's name of a channel's field: “visibility” is another thing elsewhere."""
+    return f"{kind.key}_{field.name}"
+
+
+def option_fields() -> dict[str, forms.Field]:
+    """Of a newsletter or bridge."""
+    return {name_of(kind, field): _field(field) for kind, field in _each("option_fields")}
+
+
+def destination_fields() -> dict[str, forms.Field]:
+    """Of a subscriber."""
+    return {name_of(kind, field): _field(field) for kind, field in _each("destination_fields")}
+
+
+def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
+    """When each field is shown: `condition` has an expression for each channel."""
+    return {name_of(kind, field): condition.get(kind.key, "false") for kind, field in _each(attribute)}
+
+
+def filled(
+    kind: channels.ChannelSpec, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
+) -> dict[str, str]:
+    """What was typed for one channel, by the channel's own names; empty ones left out."""
+    values = {field.name: str(data.get(name_of(kind, field)) or "") for field in fields}
+    return {name: value for name, value in values.items() if value}
+
+
+def refused(kind: channels.ChannelSpec, message: str, otherwise: str) -> dict[str, str]:
+    """A channel's refusal ("visibility: choose one of …") as form field and text."""
+    name, colon, text = message.partition(": ")
+    every = {field.name for field in (*kind.option_fields, *kind.destination_fields)}
+    if colon and name in every:
+        return {f"{kind.key}_{name}": text[:1].upper() + text[1:]}
+    return {f"{kind.key}_{otherwise}": message}
+
+
+def _each(attribute: str) -> Iterator[tuple[channels.ChannelSpec, channels.Field]]:
+    for kind in channels.all_kinds():
+        for field in getattr(kind, attribute):
+            yield kind, field
+
+
+def _field(field: channels.Field) -> forms.Field:
+    # Not required by itself: only those of the chosen channel are needed, and the channel says so.
+    if field.choices is not None:
+        return forms.ChoiceField(
+            required=False,
+            choices=field.choices,
+            label=field.label,
+            help_text=escape(field.help),
+            widget=UnfoldAdminSelectWidget(),
+        )
+    widget = UnfoldAdminPasswordWidget() if field.secret else UnfoldAdminTextInputWidget()
+    return forms.CharField(
+        required=False, max_length=LONGEST, label=field.label, help_text=escape(field.help), widget=widget
+    )
+
+
+# The delivery app adds its own: the names of the letter templates there are.
+template_sources: list[Callable[[], list[str]]] = []
+
+
+class PairsField(forms.CharField):
+    """A dict of texts, written as lines of `name = value`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("required", False)
+        kwargs.setdefault("widget", UnfoldAdminTextareaWidget(attrs={"rows": 4}))
+        super().__init__(**kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return "\n".join(f"{key} = {text}" for key, text in value.items())
+
+    def clean(self, value: Any) -> Any:
+        pairs: dict[str, str] = {}
+        for number, line in enumerate(str(value or "").splitlines(), 1):
+            key, equals, text = line.partition("=")
+            if line.strip() and not (equals and key.strip()):
+                raise ValidationError(f"Line {number} is not of the form name = value.")
+            if line.strip():
+                pairs[key.strip()] = text.strip()
+        return pairs
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool((initial or {}) != self.clean(data))
+        except ValidationError:
+            return True
+
+
+class ClockWidget(forms.TimeInput):
+    """Hours and minutes, in the newsletter's zone. (The admin's own widget speaks of the server's time.)"""
+
+    input_type = "time"
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"class": " ".join(INPUT_CLASSES)}, format="%H:%M")
+
+
+class ZoneField(forms.ChoiceField):
+    """A time zone; a name that there is not is refused with the nearest ones."""
+
+    def validate(self, value: Any) -> None:
+        try:
+            check_zone(str(value))
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
+
+
+class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Use `subscribable_form()`, which adds the fields of the channels there are."""
+
+    channel = forms.ChoiceField(
+        help_text="How it travels: a newsletter by e-mail, or a bridge to an account.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    time_zone = ZoneField(
+        help_text="The hour and the days are counted here. Type to search, for example Paris.",
+        widget=UnfoldAdminSelect2Widget(),
+    )
+    at = forms.TimeField(
+        help_text="What has settled by then goes out then, such as 07:00.",
+        widget=ClockWidget(),
+    )
+    template = forms.ChoiceField(
+        required=False,
+        help_text="How a letter looks. The usual one fits what the letter holds.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    params = PairsField(
+        label="Extra parameters",
+        help_text="One to a line, for example greeting = Dear reader. Each is a %Field% in templates.",
+    )
+
+    class Meta:
+        model = Subscribable
+        exclude = ("options",)  # noqa: DJ006 - editable fields are marked on the model
+        widgets = {  # noqa: RUF012
+            "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+            "embed_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer(self, "channel", [(kind.key, kind.label) for kind in channels.all_kinds()])
+        _offer(self, "time_zone", [(name, name) for name in sorted(available_timezones())])
+        names = {name for source in template_sources for name in source()} | {self.instance.template}
+        _offer(self, "template", [("", "The usual one"), *((name, name) for name in sorted(names) if name)])
+        _explain(
+            self, "cron", "Minute, hour, day, month, weekday: 0 7 * * 1,4 is Monday and Thursday at 7:00."
+        )
+        _explain(self, "n", "For example 5.")
+        _explain(
+            self,
+            "max_wait_days",
+            "Send a shorter letter after this many days. Empty: wait for as long as it takes.",
+        )
+        _explain(self, "language", "Of the letters, for example en.")
+        _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
+        _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {_usual_sender()}")
+        _explain(
+            self,
+            "welcome",
+            "Besides the page that thanks them. The latest issue stands on that page as well; while there is"
+            " none, it is a few words. Imports and switches mail nothing.",
+        )
+        _explain(self, "hooks", f"A Python module with code of your own. {_loadable()}")
+        if self.instance.pk is None:
+            closed = "Over a feed that needs credentials it is private and closed at first."
+            _explain(self, "visibility", closed)
+            self.fields["time_zone"].initial = settings.TIME_ZONE
+        for kind in channels.all_kinds():
+            for field in kind.option_fields if kind.key == self.instance.channel else ():
+                self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")
+
+    def clean(self) -> dict[str, Any]:
+        """What the arrangement does not use goes back to its default, and the channel gets its options."""
+        data = super().clean() or {}
+        for name in SCHEDULING - USES.get(str(data.get("arrangement")), frozenset()):
+            default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
+            data[name] = None if default is NOT_PROVIDED else default
+            self.errors.pop(name, None)
+        if data.get("approval") != Subscribable.Approval.DELAY:
+            data["approval_minutes"] = None
+            self.errors.pop("approval_minutes", None)
+        if "channel" in data:
+            self._take_options(channels.get(data["channel"]), data)
+        return data
+
+    def _take_options(self, kind: channels.ChannelSpec, data: dict[str, Any]) -> None:
+        try:
+            self.instance.options = kind.parse_options(filled(kind, kind.option_fields, data))
+        except channels.InvalidDestination as error:
+            for name, text in refused(kind, str(error), otherwise="").items():
+                self.add_error(name if name in self.fields else "channel", text)
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        self._check_schedule()
+        if self.errors:
+            return
+        try:
+            check(self.instance)
+        except ValidationError as error:
+            self.add_error(None, error)
+
+    def _check_schedule(self) -> None:
+        """Even if there are other errors: all are shown at once."""
+        try:
+            check_schedule(schedule_of(self.instance), self.instance.time_zone)
+        except InvalidSchedule as error:
+            if error.field not in self.errors:
+                self.add_error(error.field, str(error))
+
+
+def subscribable_form() -> type[SubscribableForm]:
+    """The form, with a field for each option of each channel."""
+    return type("SubscribableForm", (SubscribableForm,), option_fields())
+
+
+def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> None:
+    if name in form.fields:
+        form.fields[name].choices = choices  # type: ignore[attr-defined]
+
+
+def _explain(form: forms.BaseForm, name: str, text: str) -> None:
+    if name in form.fields:
+        form.fields[name].help_text = escape(text)  # the admin shows help as html
+
+
+def _loadable() -> str:
+    named = ", ".join(settings.HOOK_MODULES)
+    return f"What may be loaded: {named}." if named else "None may be loaded: set HOOK_MODULES."
+
+
+def _usual_sender() -> str:
+    return f"Empty: {settings.DEFAULT_FROM_EMAIL}."

@@ -1,0 +1,114 @@
+"""The forms of a subscription's own page, and the one that asks for a sign-in link."""
+
+from datetime import date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.conf import settings
+from django.utils.formats import date_format
+from django.utils.translation import get_language_info, gettext, gettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from common.ports import channels
+from common.ports.channels import InvalidDestination
+from subscriptions.forms.sign_up import NameForm
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.pauses import BadDate, bounds, pause_end
+
+
+class DetailsForm(NameForm):
+    """Name and language."""
+
+    language = forms.ChoiceField(label=gettext_lazy("Language of these pages and mails"), required=False)
+
+    def __init__(self, *args: Any, subscription: Subscription, **kwargs: Any) -> None:
+        initial = {"name": subscription.display_name, "language": subscription.language}
+        super().__init__(*args, initial=initial, **kwargs)
+        choices = _choices(subscription.subscribable, subscription.language)
+        self.fields["language"].choices = choices  # type: ignore[attr-defined]
+
+    @property
+    def given_language(self) -> str | None:
+        """None where the field was not in the form that was sent."""
+        return str(self.cleaned_data["language"]) if "language" in self.data else None
+
+
+class PauseForm(forms.Form):
+    """The day on which letters are to come again."""
+
+    until = forms.DateField(
+        label=gettext_lazy("Until another day"),
+        input_formats=["%Y-%m-%d"],
+        error_messages={
+            "required": gettext_lazy("Please choose a day."),
+            "invalid": gettext_lazy("Please give the day as year-month-day, such as 2026-12-31."),
+        },
+        widget=forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"}),
+    )
+
+    def __init__(self, *args: Any, newsletter: Subscribable, now: datetime, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        self.zone, self.now = ZoneInfo(newsletter.time_zone), now
+        self.first, self.last = bounds(now=now, zone=self.zone)
+        limits = {"min": self.first.isoformat(), "max": self.last.isoformat()}
+        self.fields["until"].widget.attrs.update(limits)
+
+    def clean_until(self) -> date:
+        day: date = self.cleaned_data["until"]
+        try:
+            pause_end(day, now=self.now, zone=self.zone)
+        except BadDate as error:
+            said = gettext("Please choose a day from %(first)s to %(last)s.")
+            days = {"first": date_format(self.first), "last": date_format(self.last)}
+            raise forms.ValidationError(said % days) from error
+        return day
+
+
+def _choices(newsletter: Subscribable, chosen: str) -> list[tuple[str, Any]]:
+    usual = gettext("As the newsletter (%(language)s)") % {"language": _own_name(newsletter.language or "en")}
+    known = [(code, _own_name(code)) for code, _ in settings.LANGUAGES]
+    # Somebody's browser may have asked for a variety of a language.
+    other = [(chosen, _own_name(chosen))] if chosen and chosen not in dict(known) else []
+    return [("", usual), *known, *other]
+
+
+def _own_name(code: str) -> str:
+    """What those who speak it call it."""
+    try:
+        return str(get_language_info(code)["name_local"]).capitalize()
+    except KeyError:
+        return code
+
+
+class SignInForm(forms.Form):
+    """An address, and a field that only programs fill in."""
+
+    email = forms.CharField(
+        label=_("Your e-mail address"),
+        max_length=320,
+        error_messages={"required": _("Please type your e-mail address.")},
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "placeholder": "you@example.org"}),
+    )
+    website = forms.CharField(
+        label=_("Leave this empty"),
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "tabindex": "-1"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        try:
+            channels.get("email").parse_destination({"email": email})
+        except InvalidDestination as error:
+            said = _("This does not look like an e-mail address. Please check it.")
+            raise forms.ValidationError(said) from error
+        return email
+
+    @property
+    def is_trap_sprung(self) -> bool:
+        """Whether the hidden field was filled in: people do not see it."""
+        return bool(self.data.get("website"))

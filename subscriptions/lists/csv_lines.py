@@ -1,0 +1,97 @@
+"""Lists as CSV: columns by header, comma, semicolon or tab, with or without a byte order mark."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ValidationError
+
+from subscriptions.rules.list_headings import HEADER
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+# The line a record begins on (the header is 1), and its cells or what is wrong with it.
+Record = tuple[int, list[str] | str]
+SEPARATORS = ",;\t"
+_ADDRESS = re.compile(r"[^\s@<>]@[^\s@<>]+\.[^\s@<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first line of a list: the names of its columns, and where the next line stands.
+
+    `is_missing`: the first line is somebody's already, and has to be read again.
+    """
+
+    names: tuple[str, ...]
+    separator: str
+    next_line: int = 2
+    is_missing: bool = False
+
+
+def headed(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
+    """The header of a list, and the lines after it. Raises ValidationError for none that can be read."""
+    remaining = iter(lines)
+    first = next(remaining, "")
+    head = read_head(chain([first], remaining))
+    return head, chain([first.removeprefix("\ufeff")], remaining) if head.is_missing else remaining
+
+
+def read_head(lines: Iterator[str]) -> Head:
+    """Takes the header off the lines. Raises ValidationError for none that can be read.
+
+    A list that begins with an address, such as Mailman's, has none.
+    """
+    first = next(lines, "").removeprefix("\ufeff")
+    separator = max(SEPARATORS, key=first.count)
+    reader = csv.reader(chain([first], lines), delimiter=separator)
+    try:
+        names = tuple(name.strip() for name in next(reader, []))
+    except csv.Error as error:
+        raise ValidationError(HEADER) from error
+    addresses = [place for place, name in enumerate(names) if _ADDRESS.search(name)]
+    if reader.line_num == 1 and addresses:
+        columns = tuple(
+            "email" if place == addresses[0] else f"column {place + 1}" for place in range(len(names))
+        )
+        return Head(columns, separator, 1, is_missing=True)
+    return Head(names, separator, reader.line_num + 1)
+
+
+def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Record]:
+    """The records that follow, without blank lines; `line` is the next one's number, if not the head says it.
+
+    Takes no more lines than a record has before it hands that out.
+    """
+    begin = (line or head.next_line) - 1
+    return _records(csv.reader(lines, delimiter=head.separator), len(head.names), begin)
+
+
+def named_records(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str] | str]]:
+    """The records of a whole list whose columns have our own names. Raises ValidationError for another."""
+    head, remaining = headed(lines)
+    names = [name.lower() for name in head.names]
+    if "email" not in names:
+        raise ValidationError(HEADER)
+    for line, cells in records(remaining, head):
+        yield line, cells if isinstance(cells, str) else dict(zip(names, cells, strict=False))
+
+
+def _records(reader: "Reader", width: int, begin: int) -> Iterator[Record]:
+    while True:
+        line = begin + reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error:
+            yield line, "it cannot be read as CSV; is a quotation mark not closed?"
+            continue
+        if cells is None:
+            return
+        if len(cells) > width:
+            yield line, f"it has {len(cells)} columns, the first line {width}; quote values with separators."
+        elif any(cell.strip() for cell in cells):
+            yield line, cells

@@ -1,0 +1,210 @@
+"""An uploaded list: kept in compressed pieces, looked at by a worker, taken over at an admin's word,
+forgotten.
+"""
+
+import codecs
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import chain, islice
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+
+from common.db.leases import RELEASED
+from common.text import one_line, shortened
+from subscriptions.lists.csv_lines import Head, read_head, records
+from subscriptions.lists.reading import Terms, heading_of, kind_of_list
+from subscriptions.models import ListImport, ListPart, RefusedLine, Subscribable
+
+PIECE = 1024 * 1024
+LONGEST_LINE = 64 * 1024
+# Speed counts: a list is read three times, and kept for minutes.
+LEVEL = 1
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+# What nobody gave a word about, and what is done with.
+WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=30)
+FROM_THE_START = {
+    "position": 0,
+    "line": 0,
+    "lines": 0,
+    "added": 0,
+    "updated": 0,
+    "unchanged": 0,
+    "repeated": 0,
+    "refused": 0,
+}
+
+
+def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
+    """Stores a file, each piece by itself. Returns its size as it is kept."""
+    start = 0
+    for piece in as_utf8(pieces):
+        packed = zlib.compress(piece, LEVEL)
+        ListPart.objects.create(list_import=row, start=start, size=len(piece), data=packed)
+        start += len(piece)
+    return start
+
+
+def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The file as UTF-8 with line feeds: spreadsheets also write UTF-16, and lines that end like a Mac's."""
+    remaining = iter(pieces)
+    first = next(remaining, b"")
+    everything = (piece for piece in chain([first], remaining) if piece)
+    if name := _UTF16.get(first[:2]):
+        decode = codecs.getincrementaldecoder(name)(errors="replace").decode
+        everything = (decode(piece).encode() for piece in everything)
+        first = next(everything, b"")
+        everything = chain([first], everything)  # type: ignore[assignment]
+    if b"\r" in first and b"\n" not in first:
+        return (piece.replace(b"\r", b"\n") for piece in everything if piece)
+    return (piece for piece in everything if piece)
+
+
+class StoredLines(Iterator[str]):
+    """The lines from a position on. `position` is where the next one begins, `handed_out` how many came.
+
+    What is not UTF-8 is marked; a line that is absurdly long comes in pieces.
+    """
+
+    def __init__(self, list_import_id: int, position: int = 0) -> None:
+        self.position = position
+        self.handed_out = 0
+        self._pieces = _pieces(list_import_id, position)
+        self._text = b""
+        self._at = 0
+
+    def __next__(self) -> str:
+        end = self._end()
+        if end == self._at:
+            raise StopIteration
+        line = self._text[self._at : end]
+        self._at = end
+        self.position += len(line)
+        self.handed_out += 1
+        return line.decode(errors="replace")
+
+    def _end(self) -> int:
+        """Where the next line ends, once it is there."""
+        while (end := self._text.find(b"\n", self._at, self._at + LONGEST_LINE)) < 0:
+            if len(self._text) - self._at >= LONGEST_LINE:
+                return self._at + LONGEST_LINE
+            piece = next(self._pieces, b"")
+            if not piece:
+                return len(self._text)
+            self._text, self._at = self._text[self._at :] + piece, 0
+        return end + 1
+
+
+def _pieces(list_import_id: int, position: int) -> Iterator[bytes]:
+    rows = ListPart.objects.filter(list_import=list_import_id)
+    while part := rows.filter(start__lte=position).order_by("-start").first():
+        text = zlib.decompress(part.data)[position - part.start :]
+        if not text:
+            return
+        yield text
+        position += len(text)
+
+
+State = ListImport.State
+OPEN = (State.CHECKING, State.IMPORTING)
+
+
+class NotPossible(ValueError):
+    """What is asked of an import does not fit its state. The message is a sentence for people."""
+
+
+def upload(
+    *,
+    subscribable: Subscribable,
+    name: str,
+    pieces: Iterable[bytes],
+    terms: Terms,
+    by: str,
+    now: datetime,
+) -> ListImport:
+    """Keeps a file, to be looked at by the next worker.
+
+    Raises ValidationError for a bridge and for an empty file.
+    """
+    kind_of_list(subscribable)
+    row = ListImport.objects.create(
+        subscribable=subscribable,
+        file_name=shortened(one_line(name), 200),
+        by=by[:150],
+        status=terms.status,
+        words=terms.words,
+        created_at=now,
+    )
+    size = keep_pieces(row, pieces)
+    if not size:
+        row.delete()
+        raise ValidationError("The file is empty.")
+    row.size, row.state = size, State.CHECKING
+    row.save(update_fields=["size", "state"])
+    return row
+
+
+@transaction.atomic
+def begin(*, list_import: ListImport, now: datetime) -> None:
+    """The admin's word: what was looked at is taken over. Raises NotPossible."""
+    row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
+    if row.state != State.CHECKED:
+        raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
+    RefusedLine.objects.filter(list_import=row).delete()
+    fresh = {**FROM_THE_START, "state": State.IMPORTING, "begun_at": now, "trouble": ""}
+    ListImport.objects.filter(pk=row.pk).update(**RELEASED, **fresh)
+
+
+@transaction.atomic
+def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str) -> None:
+    """What a person said of the columns: the file is looked at anew.
+
+    Raises NotPossible, and ValidationError where that makes no list.
+    """
+    row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
+    if row.state not in (State.ASKING, State.CHECKED):
+        raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
+    row.meanings, row.dates = dict(meanings), dates
+    heading_of(Head(tuple(row.names), ""), terms_of(row))
+    row.state, row.lease_token, row.lease_until = State.CHECKING, None, None
+    row.save()
+
+
+def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
+    """The cells of the first lines, to see what a column holds."""
+    lines = StoredLines(list_import.pk)
+    head = read_head(lines)
+    read = records(StoredLines(list_import.pk) if head.is_missing else lines, head)
+    return [cells for _, cells in islice(read, count) if not isinstance(cells, str)]
+
+
+def terms_of(row: ListImport) -> Terms:
+    """What was said of the whole list."""
+    return Terms(row.status, row.words, row.meanings or {}, row.dates)
+
+
+@transaction.atomic
+def stop(*, list_import: ListImport, now: datetime) -> None:
+    """Ends it; what was taken over so far stays. Raises NotPossible."""
+    row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
+    if row.state not in (*OPEN, State.CHECKED, State.ASKING, State.UPLOADING):
+        raise NotPossible(f"“{row.file_name}” is {row.get_state_display()} already.")
+    end(row, State.STOPPED, now)
+
+
+def forget_old(*, now: datetime) -> None:
+    """Files that nobody wanted for a week, and imports that are a month old."""
+    waiting = Q(state__in=(State.UPLOADING, State.CHECKED, State.ASKING), created_at__lt=now - WAITS_FOR)
+    over = Q(state__in=(State.DONE, State.STOPPED, State.UNUSABLE), created_at__lt=now - KEPT_FOR)
+    ListImport.objects.filter(waiting | over).delete()
+
+
+def end(row: ListImport, state: State, now: datetime) -> None:
+    """Within the caller's transaction, on a locked row; the file of what is over is deleted."""
+    row.state, row.lease_token, row.lease_until = state, None, None
+    if state not in (State.CHECKED, State.ASKING):
+        row.ended_at = now
+        row.parts.all().delete()
+    row.save()

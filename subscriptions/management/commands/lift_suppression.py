@@ -1,0 +1,28 @@
+"""`lift_suppression ADDRESS`: an address may be written to again."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.ports import channels
+from common.ports.channels import InvalidDestination
+from subscriptions.models import Suppression
+from subscriptions.subscribers.suppression import lift
+
+
+class Command(FeedletterCommand):
+    help = "Lets letters go to an address again that bounced, complained, or was put on the list."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("address", metavar="ADDRESS", help="What “list_suppressions” shows.")
+
+    def run(self, **options: Any) -> Result:
+        given = options["address"]
+        try:
+            cores = {given, channels.get("email").parse_destination({"email": given}).core}
+        except InvalidDestination:
+            cores = {given}
+        if not lift(suppressions=Suppression.objects.filter(core__in=cores)):
+            raise CommandError(f"{given} is not suppressed. “list_suppressions” shows who is.")
+        return Printed(f"{given} may be written to again.", {"address": given, "suppressed": False})

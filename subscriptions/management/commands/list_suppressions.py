@@ -1,0 +1,30 @@
+"""`list_suppressions`: to whom nothing is sent, and why."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.cli.arguments import add_paging, page
+from common.cli.commands import FeedletterCommand, Result
+from subscriptions.models import Suppression
+
+
+class Command(FeedletterCommand):
+    help = "Lists the addresses that nothing is sent to. “lift_suppression” takes one off."
+    empty = "Everybody may be written to."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_paging(parser)
+
+    def run(self, **options: Any) -> Result:
+        rows = page(Suppression.objects.all(), options)
+        return (
+            {
+                "id": row.pk,
+                "kind": row.kind,
+                "address": row.core,
+                "reason": row.reason,
+                "since": row.created_at,
+            }
+            for row in rows
+        )

@@ -1,0 +1,228 @@
+"""Defining and changing newsletters and bridges."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from common.ports import channels
+from common.text import one_line
+from feeds.models import Feed
+from subscriptions.models import Subscribable
+from subscriptions.models.subscribable import schedule_of
+from subscriptions.newsletters.own_code import check_hooks
+from subscriptions.rules import embed_hosts
+from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
+
+# What each arrangement uses besides the time zone; anything else given is refused.
+USES: Mapping[str, frozenset[str]] = {
+    "each": frozenset(),
+    "daily": frozenset({"at"}),
+    "weekly": frozenset({"at", "weekday"}),
+    "monthly": frozenset({"at", "day_of_month"}),
+    "every_n": frozenset({"n", "max_wait_days"}),
+    "cron": frozenset({"cron"}),
+}
+SCHEDULING = frozenset().union(*USES.values())
+# Set by the program itself, as collections open and issues go out.
+KEPT = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
+    "sending_paused_at",
+    "sending_paused_reason",
+}
+EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - KEPT
+MAX_PARAMS = 50
+MAX_GRACE = 7 * 24 * 60
+LONGEST_APPROVAL = 30 * 24 * 60
+DELAY = Subscribable.Approval.DELAY
+# Added by the apps after this one. Each raises ValidationError, naming the field, for what cannot work.
+checks_of_later_apps: list[Callable[[Subscribable], None]] = []
+
+
+def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
+    """A new newsletter or bridge. Raises ValidationError, naming the field.
+
+    Over a feed that needs credentials it is private and closed, unless `fields` say otherwise.
+    """
+    refuse_unknown(fields)
+    fields = {**usual_access(feeds), **fields}
+    refuse_unused(str(fields.get("arrangement", "each")), fields)
+    subscribable = Subscribable(name=name, **fields)
+    check(subscribable)
+    with transaction.atomic():
+        _save(subscribable)
+        _set_feeds(subscribable, feeds)
+    return subscribable
+
+
+def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:
+    """Who may see a newsletter over these feeds and sign up, when nobody says; {} is as for all."""
+    if not any(feed.credentials for feed in feeds):
+        return {}
+    return {"visibility": Subscribable.Visibility.PRIVATE, "sign_up": Subscribable.SignUp.CLOSED}
+
+
+def open_newsletters(feed: Feed) -> list[str]:
+    """The newsletters of a feed that others can see or sign up to."""
+    seen = Q(sign_up=Subscribable.SignUp.OPEN) | ~Q(visibility=Subscribable.Visibility.PRIVATE)
+    return [str(row) for row in feed.subscribables.filter(seen)]
+
+
+def alter_subscribable(
+    *, subscribable: Subscribable, feeds: Sequence[Feed] | None = None, **fields: Any
+) -> Subscribable:
+    """Changes the named fields. Open collections keep their stored end. Raises ValidationError."""
+    refuse_unknown(fields)
+    arrangement = str(fields.get("arrangement", subscribable.arrangement))
+    refuse_unused(arrangement, fields)
+    with transaction.atomic():
+        subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
+        _refuse_other_channel(subscribable, fields.get("channel", subscribable.channel))
+        for field, value in fields.items():
+            setattr(subscribable, field, value)
+        _forget_unused(subscribable, arrangement)
+        if subscribable.approval != DELAY and "approval_minutes" not in fields:
+            subscribable.approval_minutes = None
+        check(subscribable)
+        _save(subscribable)
+        if feeds is not None:
+            _set_feeds(subscribable, feeds)
+    return subscribable
+
+
+def _save(subscribable: Subscribable) -> None:
+    try:
+        with transaction.atomic():
+            subscribable.save()
+    except IntegrityError as error:
+        # Looked at before, but another admin may have been as quick.
+        raise ValidationError({"name": "There is a newsletter of this name already."}) from error
+
+
+def _set_feeds(subscribable: Subscribable, feeds: Sequence[Feed]) -> None:
+    if not feeds:
+        raise ValidationError({"feeds": "Choose at least one feed."})
+    pks = {feed.pk for feed in feeds}
+    # Locked, so that none of them is dropped before it is ours.
+    there = set(Feed.objects.select_for_update(no_key=True).filter(pk__in=pks).values_list("pk", flat=True))
+    if gone := [str(feed) for feed in feeds if feed.pk not in there]:
+        raise ValidationError({"feeds": f"No longer there: {', '.join(gone)}. Choose another feed."})
+    subscribable.feeds.set(pks)
+
+
+def set_extra_params(
+    *, subscribable: Subscribable, add: Mapping[str, str], remove: Sequence[str] = ()
+) -> Subscribable:
+    """Sets and removes extra parameters; each is a %Field% in templates. Removals come first."""
+    with transaction.atomic():
+        subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
+        kept = {key: value for key, value in subscribable.params.items() if key not in set(remove)}
+        subscribable.params = {**kept, **add}
+        check_params(subscribable.params)
+        for check_of_later_app in checks_of_later_apps:
+            check_of_later_app(subscribable)
+        subscribable.save(update_fields=["params"])
+    return subscribable
+
+
+def refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Raises ValidationError for what a newsletter has no such field for, or keeps for itself."""
+    if unknown := sorted(set(given) - EDITABLE):
+        raise ValidationError(f"A newsletter has no setting called {', '.join(unknown)}.")
+
+
+def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
+    """Raises ValidationError for scheduling options that the arrangement does not use."""
+    if arrangement not in USES:
+        raise ValidationError({"arrangement": f"Choose one of {', '.join(USES)}."})
+    unused = sorted(name for name in SCHEDULING - USES[arrangement] if given.get(name) not in (None, ""))
+    if unused:
+        raise ValidationError(dict.fromkeys(unused, f"“{arrangement}” does not use it. Leave it out."))
+
+
+def _refuse_other_channel(subscribable: Subscribable, channel: str) -> None:
+    count = subscribable.subscriptions.count() if channel != subscribable.channel else 0
+    if count:
+        raise ValidationError(
+            {"channel": "It has subscribers of its channel already. Define another newsletter beside it."}
+        )
+
+
+def _forget_unused(subscribable: Subscribable, arrangement: str) -> None:
+    if arrangement != "every_n":
+        subscribable.n = subscribable.max_wait_days = None
+    if arrangement != "cron":
+        subscribable.cron = ""
+
+
+def check(subscribable: Subscribable) -> None:
+    """Raises ValidationError, naming the field, for a newsletter that could not work."""
+    subscribable.full_clean(validate_constraints=False, validate_unique=True)
+    try:
+        check_schedule(schedule_of(subscribable), subscribable.time_zone)
+        if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
+            check_counts(subscribable.n, subscribable.max_wait_days)
+    except InvalidSchedule as error:
+        raise ValidationError({error.field: str(error)}) from error
+    if subscribable.grace_minutes > MAX_GRACE:
+        raise ValidationError({"grace_minutes": f"At most {MAX_GRACE} minutes, which is a week."})
+    _check_approval(subscribable)
+    _check_lines(subscribable)
+    _tidy_sites(subscribable)
+    _check_channel(subscribable)
+    check_params(subscribable.params)
+    check_hooks(subscribable)
+    for check_of_later_app in checks_of_later_apps:
+        check_of_later_app(subscribable)
+
+
+def _check_approval(subscribable: Subscribable) -> None:
+    minutes = subscribable.approval_minutes
+    if subscribable.approval != DELAY and minutes is not None:
+        raise ValidationError({"approval_minutes": "Only what goes out after a while has such a time."})
+    if subscribable.approval == DELAY and not 1 <= (minutes or 0) <= LONGEST_APPROVAL:
+        text = f"Say after how many minutes it goes out: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
+        raise ValidationError({"approval_minutes": text})
+
+
+def _check_lines(subscribable: Subscribable) -> None:
+    """What becomes part of a header is one line."""
+    for name in ("title", "from_email", "reply_to", "language"):
+        if getattr(subscribable, name) != one_line(getattr(subscribable, name)):
+            raise ValidationError({name: "Write it on one line, without control characters."})
+
+
+def _tidy_sites(subscribable: Subscribable) -> None:
+    try:
+        subscribable.embed_hosts = embed_hosts.tidy(subscribable.embed_hosts)
+    except embed_hosts.InvalidSite as error:
+        raise ValidationError({"embed_hosts": str(error)}) from error
+
+
+def _check_channel(subscribable: Subscribable) -> None:
+    try:
+        kind = channels.get(subscribable.channel)
+    except channels.InvalidDestination as error:
+        raise ValidationError({"channel": str(error)}) from error
+    try:
+        subscribable.options = kind.parse_options(subscribable.options)
+    except channels.InvalidDestination as error:
+        raise ValidationError({"options": str(error)}) from error
+    if subscribable.arrangement not in kind.arrangements:
+        raise ValidationError({"arrangement": f"{kind.label} does not take “{subscribable.arrangement}”."})
+    if not kind.public_sign_up:
+        subscribable.sign_up = Subscribable.SignUp.CLOSED
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Raises ValidationError for parameters that could not be fields: names are words, values are texts."""
+    for key, value in params.items():
+        if not key.isidentifier() or len(key) > 64:
+            raise ValidationError({"params": f"“{key}” cannot be a field's name: use letters, digits and _."})
+        if not isinstance(value, str) or len(value) > 2000:
+            raise ValidationError(
+                {"params": f"The value of “{key}” must be a text of at most 2,000 characters."}
+            )
+    if len(params) > MAX_PARAMS:
+        raise ValidationError({"params": f"At most {MAX_PARAMS} extra parameters."})

@@ -1,0 +1,50 @@
+"""A newsletter's own code, and what that is told of the newsletter."""
+
+from zoneinfo import ZoneInfo
+
+from django.core.exceptions import ValidationError
+
+from common.ports.hooks import HookRefused, Hooks, load
+from feeds.models import Feed
+from feeds.parsing.entry import Entry
+from subscriptions.hooks import Context, post_of
+from subscriptions.models import Subscribable
+
+
+def hooks_of(subscribable: Subscribable) -> Hooks:
+    """The newsletter's hooks. Raises HookRefused."""
+    return load(subscribable.hooks)
+
+
+def check_hooks(subscribable: Subscribable) -> None:
+    """Raises ValidationError at the field for hooks that may not or cannot be loaded."""
+    try:
+        hooks_of(subscribable)
+    except HookRefused as error:
+        raise ValidationError({"hooks": str(error)}) from error
+
+
+def context_of(subscribable: Subscribable) -> Context:
+    """What hooks are told of the newsletter. (One question, for its feeds.)"""
+    return Context(
+        newsletter=subscribable.name,
+        title=str(subscribable),
+        channel=subscribable.channel,
+        arrangement=subscribable.arrangement,
+        zone=ZoneInfo(subscribable.time_zone),
+        language=subscribable.language,
+        feed_urls=tuple(subscribable.feeds.order_by("pk").values_list("url", flat=True)),
+        params=dict(subscribable.params),
+    )
+
+
+def is_wanted(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> bool:
+    """What its hook `filter` says of the post; yes without one. Raises HookError."""
+    hooks = hooks_of(subscribable)
+    if "filter" not in hooks:
+        return True
+    post = post_of(entry, feed_url=feed.url)
+    answer = hooks.call("filter", context=context_of(subscribable), post=post)
+    if not isinstance(answer, bool):
+        raise hooks.failed("filter", f"gave back {answer!r:.100}, neither True nor False")
+    return answer

@@ -1,0 +1,119 @@
+"""Erasing a person: all that is held about an address goes, in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+
+from common.ports.events import Event, EventKind, emit
+from common.ports.personal_data import holdings
+from subscriptions.models import Destination, Subscription, Suppression
+
+ERASED = "Erased at their own wish."
+# What is left of a suppression: enough to go on never writing there.
+KEPT = "Kept when this person’s data was erased, so that nothing is sent here again."
+SWEPT_AT_ONCE = 100
+
+
+def is_suppressed(destination: Destination) -> bool:
+    return Suppression.objects.filter(kind=destination.kind, core=destination.core).exists()
+
+
+def count_held(destination: Destination) -> dict[str, int]:
+    """How many rows of each sort are held about an address."""
+    return {holding.key: holding.count(destination) for holding in holdings()}
+
+
+@transaction.atomic
+def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
+    """Erases all that is held about an address. Returns how much of each sort; a second time, nothing.
+
+    A Destination stays that stands for nobody, so that no issue can go out twice and counts stay right.
+    Whoever comes back is somebody new. A suppression stays: else they might be written to again.
+    """
+    return _erase([destination], now)
+
+
+def sweep_erased(*, now: datetime) -> int:
+    """Erases what came in since about those erased lately: ends of letters that were on their way then,
+    and bounces. Returns how many rows."""
+    since = now - timedelta(days=settings.KEEP_DAYS)
+    erased, after, total = Destination.objects.filter(erased_at__gte=since).order_by("pk"), 0, 0
+    while batch := list(erased.filter(pk__gt=after)[:SWEPT_AT_ONCE]):
+        after = batch[-1].pk
+        total += sum(_swept(batch, now).values())
+    return total
+
+
+@transaction.atomic
+def _swept(destinations: Sequence[Destination], now: datetime) -> Mapping[str, int]:
+    return _erase(destinations, now)
+
+
+def _erase(destinations: Sequence[Destination], now: datetime) -> dict[str, int]:
+    # What points to others goes first; deliveries are locked before addresses, as everywhere.
+    return {holding.key: holding.erase(destinations, now) for holding in reversed(holdings())}
+
+
+def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
+    """Ends and deletes them with their consents and notices; the addresses become nobody's.
+
+    Locks addresses, then subscriptions, then turns the addresses' names into others: who signs up meanwhile
+    waits for nothing of ours while they hold something that we want.
+    """
+    pks = sorted(one.pk for one in destinations)
+    list(
+        Destination.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk").values_list("pk")
+    )
+    rows = Subscription.objects.filter(destination__in=pks).order_by("pk")
+    held = list(rows.select_for_update(no_key=True).values_list("pk", "status"))
+    _tell_of_leaving([pk for pk, status in held if status == Subscription.Status.CONFIRMED], now)
+    _forget_in_admin_log(Subscription, [pk for pk, _ in held])
+    _forget_in_admin_log(Destination, pks)
+    for pk in pks:
+        _make_nobodys(pk, now)
+    Subscription.objects.filter(pk__in=[pk for pk, _ in held]).delete()
+    return len(held)
+
+
+def _tell_of_leaving(pks: Sequence[int], now: datetime) -> None:
+    """While the rows are there, and say whom they are about."""
+    left = Subscription.Status.UNSUBSCRIBED
+    Subscription.objects.filter(pk__in=pks).exclude(status=left).update(status=left, left_at=now)
+    emit(Event(EventKind.LEFT, tuple(pks), now, {"how": "erased"}))
+
+
+def _make_nobodys(pk: int, now: datetime) -> None:
+    """(Without an @ it is an address that nobody can type.)"""
+    Destination.objects.filter(pk=pk, erased_at=None).update(
+        core=f"erased-{pk}",
+        label=f"erased {pk}",
+        config={},
+        secrets={},
+        disabled_at=now,
+        disabled_reason=ERASED,
+        erased_at=now,
+    )
+
+
+def erase_suppressions(destinations: Sequence[Destination], now: datetime) -> int:
+    """Nothing of them but the address, and that it must not be written to. None for who is nobody by now."""
+    count = 0
+    for one in destinations:
+        rows = Suppression.objects.filter(kind=one.kind, core=one.core)
+        if one.erased_at is not None:
+            count += rows.delete()[0]
+        else:
+            rows.exclude(reason=KEPT).update(reason=KEPT)
+    return count
+
+
+def _forget_in_admin_log(model: type[Subscription | Destination], pks: Sequence[int]) -> None:
+    """The history of the admin pages names what it is about."""
+    about = LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in pks]
+    )
+    about.update(object_repr=ERASED, change_message="")

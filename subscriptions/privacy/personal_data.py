@@ -1,0 +1,187 @@
+"""What this app holds about an address, and all that any app holds as one document, to take along."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import F, Model, Value
+from django.db.models.functions import Coalesce, NullIf
+from django.utils.translation import gettext_lazy as _
+
+from common.ports.personal_data import PersonalDataSource, add_holding, holdings
+from subscriptions.models import Consent, Destination, Notice, SignIn, SignInWish, Subscription, Suppression
+from subscriptions.privacy.erase import erase_subscriptions, erase_suppressions
+
+# A QuerySet of mappings.
+Query = Any
+MOST_ROWS = 100_000
+
+
+def install() -> None:
+    """Called once, when the app is ready."""
+    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, SUPPRESSIONS, SIGN_INS, NOTICES):
+        add_holding(holding)
+
+
+def address(destination: Destination) -> Query:
+    own = ("added_at", "disabled_at", "disabled_reason")
+    rows = Destination.objects.filter(pk=destination.pk)
+    return rows.values(*own, address=F("label"), channel=F("kind"))
+
+
+def subscriptions(destination: Destination) -> Query:
+    own = ("status", "language", "asked_name", "added_at", "confirmed_at", "left_at", "paused_until")
+    rows = destination.subscriptions.order_by("-added_at", "-pk")
+    return rows.values(*own, name=F("display_name"), newsletter=_title("subscribable"))
+
+
+def consents(destination: Destination) -> Query:
+    rows = Consent.objects.filter(subscription__destination=destination).order_by("-at", "-pk")
+    return rows.values("at", "act", "how", "words", "ip", newsletter=_title("subscription__subscribable"))
+
+
+def suppressions(destination: Destination) -> Query:
+    rows = Suppression.objects.filter(kind=destination.kind, core=destination.core)
+    return rows.values("reason", since=F("created_at"))
+
+
+def sign_ins(destination: Destination) -> Query:
+    return destination.sign_ins.order_by("-pk").values("asked_at", "used_at")
+
+
+def notices(destination: Destination) -> Query:
+    return Notice.objects.filter(destination=destination).order_by("-pk").values("kind", "created_at")
+
+
+def _title(path: str) -> Coalesce:
+    """Of a newsletter, as readers see it."""
+    return Coalesce(NullIf(F(f"{path}__title"), Value("")), F(f"{path}__name"))
+
+
+def _with_the_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
+    return 0
+
+
+def _delete(model: type[Model]) -> Callable[[Sequence[Destination], datetime], int]:
+    def delete(destinations: Sequence[Destination], now: datetime) -> int:
+        rows: Any = model._default_manager
+        return int(rows.filter(destination__in=destinations).delete()[0])
+
+    return delete
+
+
+def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
+    """The links, and the wishes for one that no worker has looked at yet."""
+    cores = [destination.core for destination in destinations]
+    SignInWish.objects.filter(core__in=cores).delete()
+    return SignIn.objects.filter(destination__in=destinations).delete()[0]
+
+
+def _delete_consents(destinations: Sequence[Destination], now: datetime) -> int:
+    return Consent.objects.filter(subscription__destination__in=destinations).delete()[0]
+
+
+ADDRESS = PersonalDataSource(
+    key="address_record",
+    title=_("Your address"),
+    columns={
+        "address": _("Address"),
+        "added_at": _("Known since"),
+        "disabled_at": _("Nothing is sent since"),
+        "disabled_reason": _("Why"),
+    },
+    query=address,
+    erase=_with_the_subscriptions,
+)
+SUBSCRIPTIONS = PersonalDataSource(
+    key="subscriptions",
+    title=_("Your subscriptions"),
+    columns={
+        "newsletter": _("Newsletter"),
+        "name": _("Your name"),
+        "language": _("Language"),
+        "status": _("Status"),
+        "added_at": _("Asked for"),
+        "confirmed_at": _("Confirmed"),
+        "paused_until": _("Paused until"),
+        "left_at": _("Left"),
+    },
+    query=subscriptions,
+    erase=erase_subscriptions,
+    words={
+        Subscription.Status.UNCONFIRMED: _("not confirmed yet"),
+        Subscription.Status.CONFIRMED: _("confirmed"),
+        Subscription.Status.UNSUBSCRIBED: _("left"),
+    },
+)
+CONSENTS = PersonalDataSource(
+    key="consents",
+    title=_("What you agreed to"),
+    columns={
+        "at": _("When"),
+        "newsletter": _("Newsletter"),
+        "act": _("What"),
+        "words": _("What you read there"),
+        "ip": _("From the internet address"),
+    },
+    query=consents,
+    erase=_delete_consents,
+    words={
+        Consent.Act.ASKED: _("asked for it"),
+        Consent.Act.CONFIRMED: _("confirmed it"),
+        Consent.Act.IMPORTED: _("taken over from a list"),
+        Consent.Act.ADDED: _("added by somebody who runs this site"),
+        Consent.Act.SWITCHED: _("switched from another newsletter"),
+    },
+)
+SUPPRESSIONS = PersonalDataSource(
+    key="suppressions",
+    title=_("Why nothing may be sent to you"),
+    columns={"since": _("Since"), "reason": _("Why")},
+    query=suppressions,
+    erase=erase_suppressions,
+)
+SIGN_INS = PersonalDataSource(
+    key="sign_in_links",
+    title=_("Sign-in links of the last days"),
+    columns={"asked_at": _("Asked for"), "used_at": _("Used")},
+    query=sign_ins,
+    erase=_delete_sign_ins,
+)
+NOTICES = PersonalDataSource(
+    key="mails_to_come",
+    title=_("Mails about to be written"),
+    columns={"created_at": _("Since"), "kind": _("What")},
+    query=notices,
+    erase=_delete(Notice),
+    words={
+        Notice.Kind.CONFIRMATION: _("a request to confirm"),
+        Notice.Kind.WELCOME: _("a welcome"),
+        Notice.Kind.SIGN_IN: _("a sign-in link"),
+        Notice.Kind.FAREWELL: _("a farewell"),
+    },
+)
+
+
+def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:
+    """One JSON document in pieces, with a row a line; of each sort at most 100,000 rows, the newest."""
+    yield "{\n" + f'"address": {_json(destination.label)},\n"as_of": {_json(now)}'
+    for holding in holdings():
+        yield from _part(holding, destination)
+    yield "\n}\n"
+
+
+def _part(holding: PersonalDataSource, destination: Destination) -> Iterator[str]:
+    yield f",\n{_json(holding.key)}: ["
+    for number, row in enumerate(islice(holding.rows(destination), MOST_ROWS)):
+        yield (",\n" if number else "\n") + _json(dict(row))
+    yield "\n]"
+    if (more := holding.count(destination) - MOST_ROWS) > 0:
+        yield f",\n{_json(f'{holding.key}_left_out')}: {more}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)

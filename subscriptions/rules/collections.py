@@ -1,0 +1,125 @@
+"""Which period's collection an item goes into: its own, unless that is sealed or issued already.
+
+A collection has a name within its newsletter, and is issued at most once under each.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from subscriptions.rules.periods import Period, instant_id, period_for
+from subscriptions.rules.schedule import Schedule
+
+_RESENT = re.compile(r"\+([0-9]+)\Z")
+_NUMBERED = re.compile(r"#([0-9]+)(?:\+|\Z)")
+LOOK_AHEAD = 100
+
+
+def within_type_id_for(
+    arrangement: str, *, item_id: int | None = None, period: Period | None = None, counter: int | None = None
+) -> str:
+    """The within_type_id: the item's key for each, the counter for every n, else the period's start.
+
+    Raises ValueError when what the arrangement needs is missing.
+    """
+    if arrangement == "each" and item_id is not None:
+        return str(item_id)
+    if arrangement == "every_n" and counter is not None:
+        # The sign keeps it apart from an item's key, for a newsletter that was "each" before.
+        return f"#{counter}"
+    if arrangement not in ("each", "every_n") and period is not None:
+        return instant_id(period.start)
+    raise ValueError(f"Nothing to name a collection of the arrangement {arrangement} by.")
+
+
+def number_of(wti: str) -> int | None:
+    """The number of an every-n collection; None for one of another sort."""
+    found = _NUMBERED.match(wti)
+    return int(found[1]) if found else None
+
+
+def resend_wti(wti: str, taken: Collection[str]) -> str:
+    """The name for sending a collection again on purpose: "+2", then "+3" after the highest taken."""
+    base = _RESENT.sub("", wti)
+    highest = max((_number(other) for other in taken if _RESENT.sub("", other) == base), default=1)
+    return f"{base}+{highest + 1}"
+
+
+def _number(wti: str) -> int:
+    found = _RESENT.search(wti)
+    return int(found[1]) if found else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A collection by name, with its period if it has one."""
+
+    within_type_id: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCollection:
+    """A collection of the newsletter that is not issued yet."""
+
+    within_type_id: str
+    end: datetime
+    sealed: bool
+
+
+def period_slot(
+    *,
+    final_at: datetime,
+    now: datetime,
+    schedule: Schedule,
+    zone: ZoneInfo,
+    issued_through: datetime | None,
+    collections: Sequence[OpenCollection],
+) -> Slot:
+    """The slot for an item that became final at `final_at` and is assigned at `now`.
+
+    A period that is sealed or issued takes nothing: the item goes into the one open now. Where an edit of
+    the schedule makes a period reach back into what was issued, it begins where that ended, so that no
+    name (the start instant) is ever given twice. A collection is recognised by its stored end.
+    """
+    by_end = {collection.end: collection for collection in collections}
+    names = {collection.within_type_id for collection in collections}
+    for moment, period in islice(_candidates(final_at, now, schedule, zone), LOOK_AHEAD):
+        if issued_through is not None and period.end <= issued_through:
+            continue
+        if (there := by_end.get(period.end)) is not None:
+            if there.sealed:
+                continue
+            return Slot(there.within_type_id, period.start, period.end)
+        start = period.start if issued_through is None else max(period.start, issued_through)
+        for begin in _starts(start, moment):
+            slot = _slot(Period(begin, period.end))
+            if slot.within_type_id not in names and begin < period.end:
+                return slot
+    raise ValueError("The schedule has no period that is still open.")
+
+
+def _slot(period: Period) -> Slot:
+    return Slot(within_type_id_for("daily", period=period), period.start, period.end)
+
+
+def _starts(start: datetime, moment: datetime) -> Iterator[datetime]:
+    """What to name a collection by. A taken name was given under another schedule, and keeps its end."""
+    yield start
+    later = max(start, moment).replace(microsecond=0)
+    yield from (later + timedelta(seconds=second) for second in range(LOOK_AHEAD))
+
+
+def _candidates(
+    final_at: datetime, now: datetime, schedule: Schedule, zone: ZoneInfo
+) -> Iterator[tuple[datetime, Period]]:
+    yield final_at, period_for(final_at, schedule, zone)
+    moment = max(now, final_at)
+    while True:
+        period = period_for(moment, schedule, zone)
+        yield moment, period
+        moment = period.end

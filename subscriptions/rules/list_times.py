@@ -1,0 +1,55 @@
+"""The times in subscriber lists, as programs write them."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+ORDERS = ("dmy", "mdy")
+
+# Go's time.String(), which listmonk writes: 2026-03-02 12:00:00.1 +0200 CEST
+_GO = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})? ([+-])(\d\d)(\d\d)(?: [A-Z+-]\S{0,9})?", re.ASCII
+)
+_EPOCH = re.compile(r"\d{10}(\d{3})?", re.ASCII)
+_DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T,]+(\d\d:\d\d(?::\d\d)?))?", re.ASCII)
+
+
+class NoTime(ValueError):
+    """A text that is no time, or may be two. The message is a sentence for people."""
+
+
+def moment(text: str, dates: str = "") -> datetime:
+    """The time in UTC that a cell means; one without a zone is UTC. Raises NoTime.
+
+    `dates` says what 3/4/2026 is: “dmy”, “mdy”, or "" where nobody said: then only what cannot be mistaken,
+    such as 31/12/2026, is read.
+    """
+    try:
+        if match := _GO.fullmatch(text):
+            offset = timedelta(hours=int(match[3]), minutes=int(match[4]))
+            zone = timezone(offset if match[2] == "+" else -offset)
+            read = datetime.fromisoformat(match[1]).replace(tzinfo=zone)
+        elif match := _EPOCH.fullmatch(text):
+            read = datetime.fromtimestamp(int(text[:10]), UTC)
+        elif match := _DAY.fullmatch(text):
+            read = _day(match, dates)
+        else:
+            # beehiiv and others write “2026-03-02 12:00:00 UTC”.
+            read = datetime.fromisoformat(text.removesuffix(" UTC"))
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except NoTime:
+        raise
+    except (ValueError, OverflowError):
+        raise NoTime(f"“{text[:40]}” is not a time; write 2026-03-02 or 2026-03-02T12:00:00Z.") from None
+
+
+def _day(match: re.Match[str], dates: str) -> datetime:
+    first, second, year = int(match[1]), int(match[3]), int(match[4])
+    order = dates
+    if match[2] == "." or first == second or first > 12:
+        order = "dmy"
+    elif second > 12:
+        order = "mdy"
+    if not order:
+        raise NoTime(f"“{match[0][:40]}” may be two days; say whether the day or the month comes first.")
+    day, month = (first, second) if order == "dmy" else (second, first)
+    return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}T{match[5] or '00:00'}")

@@ -1,0 +1,143 @@
+"""A subscriber of any channel, added or removed by an admin or by a program.
+
+A program may ask twice: who is there already is not asked again.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from common.ports import channels
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.ports.events import Event, EventKind, emit
+from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
+from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.sign_up import noted, tidy_name
+from subscriptions.subscribers.consent import consent, record_consents
+from subscriptions.subscribers.leave import leave
+from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce
+from subscriptions.subscribers.sign_up import mark_confirmed
+
+BY_ADMIN = Origin(How.ADMIN, words="An admin added this address, and says that its owner agreed.")
+
+
+def subscribe(
+    *,
+    subscribable: Subscribable,
+    data: Mapping[str, str],
+    now: datetime,
+    confirmed: bool = True,
+    language: str = "",
+    origin: Origin = BY_ADMIN,
+) -> Subscription:
+    """Adds, or takes back, a subscriber; `data` are the channel's destination fields, such as email.
+
+    Unconfirmed ones get the confirmation by mail; who is confirmed stays so. Asks the service whether new
+    credentials are good before anything is written. Raises InvalidDestination.
+    """
+    kind = channels.get(subscribable.channel)
+    parsed = kind.parse_destination(data)
+    kind.check(parsed)
+    with transaction.atomic():
+        _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
+        subscription = _subscription(subscribable, parsed, now=now, language=language)
+        if subscription.status == Subscription.Status.CONFIRMED:
+            subscription.save()
+        elif confirmed:
+            mark_confirmed(subscription, now=now)
+            record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
+        else:
+            _ask(subscription, origin=origin, now=now, language=language)
+    return subscription
+
+
+@transaction.atomic
+def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscription:
+    """Confirms who waits for it, because an admin says that its owner agreed. Raises InvalidDestination."""
+    rows = Subscription.objects.select_for_update(no_key=True, of=("self",))
+    locked = rows.select_related("destination", "subscribable").get(pk=subscription.pk)
+    label = locked.destination.label
+    if locked.status == Subscription.Status.CONFIRMED:
+        return locked
+    if locked.status != Subscription.Status.UNCONFIRMED:
+        raise InvalidDestination(f"{label} has left {locked.subscribable}. “subscribe” takes it back.")
+    _refuse_suppressed(locked.destination.kind, locked.destination.core, label)
+    locked.display_name = locked.asked_name or locked.display_name
+    mark_confirmed(locked, now=now)
+    record_consents([consent(locked, Consent.Act.ADDED, BY_ADMIN, at=now)])
+    return locked
+
+
+def _ask(subscription: Subscription, *, origin: Origin, now: datetime, language: str) -> None:
+    if now.timestamp() in (subscription.notices_at or ()):
+        return
+    begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
+    subscription.status = Subscription.Status.UNCONFIRMED
+    subscription.notices_at = noted(subscription.notices_at, now)
+    renew_nonce(subscription)
+    subscription.save()
+    record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
+    if begins:
+        emit(Event(EventKind.CREATED, (subscription.pk,), now))
+    ask_to_confirm([subscription], now=now, language=language)
+
+
+def unsubscribe(*, subscription: Subscription, now: datetime) -> None:
+    """Ends a subscription. A second time changes nothing."""
+    leave(subscription=subscription, now=now)
+
+
+def _refuse_suppressed(kind: str, core: str, label: str) -> None:
+    suppressed = Suppression.objects.filter(kind=kind, core=core).first()
+    if suppressed is not None:
+        reason = f" ({suppressed.reason})" if suppressed.reason else ""
+        raise InvalidDestination(f"{label} must not be written to{reason}. Remove its suppression first.")
+
+
+def _subscription(
+    subscribable: Subscribable, parsed: ParsedDestination, *, now: datetime, language: str
+) -> Subscription:
+    """The row, locked, with the admin's name and language for it; not saved yet."""
+    subscription, _ = Subscription.objects.select_for_update(no_key=True).get_or_create(
+        subscribable=subscribable,
+        destination=_destination(subscribable.channel, parsed, now=now),
+        defaults={"added_at": now},
+    )
+    subscription.display_name = tidy_name(parsed.display_name) or subscription.display_name
+    subscription.language = language or subscription.language
+    return subscription
+
+
+def _destination(kind: str, parsed: ParsedDestination, *, now: datetime) -> Destination:
+    """An admin's credentials replace what was kept: that is how an expired token is renewed."""
+    facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
+    destination, created = Destination.objects.get_or_create(
+        kind=kind, core=parsed.core, defaults={**facts, "added_at": now}
+    )
+    if not created and (parsed.secrets or parsed.config):
+        for field, value in facts.items():
+            setattr(destination, field, value)
+        destination.disabled_at, destination.disabled_reason = None, ""
+        destination.save()
+    return destination
+
+
+def add_subscriber(
+    *, subscribable: Subscribable, data: Mapping[str, str], confirmed: bool, language: str, now: datetime
+) -> tuple[Subscription, bool]:
+    """As `subscribe`, and whether it is new. Raises InvalidDestination."""
+    parsed = channels.get(subscribable.channel).parse_destination(data)
+    rows = Subscription.objects.select_related("destination", "subscribable")
+    there = rows.filter(subscribable=subscribable, destination__core=parsed.core).first()
+    if there is not None and not parsed.secrets and _stands(there, confirmed):
+        return there, False
+    made = subscribe(subscribable=subscribable, data=data, now=now, confirmed=confirmed, language=language)
+    return made, made.added_at == now
+
+
+def _stands(subscription: Subscription, confirmed: bool) -> bool:
+    """Whether it is what is wanted already."""
+    if subscription.status == Subscription.Status.CONFIRMED:
+        return subscription.ended_at is None
+    return subscription.status == Subscription.Status.UNCONFIRMED and not confirmed

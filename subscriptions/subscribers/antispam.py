@@ -1,0 +1,124 @@
+"""Holds off robots without third parties: when a form was shown, a small sum, a plain question.
+
+All are signed, none is stored; only what was spent is remembered, until it would have expired.
+"""
+
+import secrets
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext, gettext_noop
+
+from common import signing
+from subscriptions.rules.limits import networks_of
+from subscriptions.rules.proof_of_work import is_solution
+from subscriptions.subscribers.rate_limits import Count, add_one
+
+SHOWN, SUM, QUESTION = "form-shown", "form-sum", "form-question"
+# Nobody types an address faster; whoever does so is asked a question, not turned away.
+QUICKEST = timedelta(seconds=1)
+# Reading a question, and working it out, takes longer than typing an address.
+QUESTION_READ = 2 * QUICKEST
+SHOWN_FOR = timedelta(days=2)
+SUM_FOR = timedelta(minutes=30)
+QUESTION_FOR = timedelta(hours=1)
+SPENT = "spent"
+NUMBERS = {
+    2: gettext_noop("two"),
+    3: gettext_noop("three"),
+    4: gettext_noop("four"),
+    5: gettext_noop("five"),
+    6: gettext_noop("six"),
+    7: gettext_noop("seven"),
+    8: gettext_noop("eight"),
+    9: gettext_noop("nine"),
+}
+LONGEST_REPLY = 10
+
+
+def shown_stamp(*, now: datetime) -> str:
+    """Goes into a form, and says when it was shown; a page may be kept by a cache for two days."""
+    return signing.sign(SHOWN, {"at": _milliseconds(now)}, expires=now + SHOWN_FOR)
+
+
+def was_read(stamp: str, *, now: datetime) -> bool:
+    """Whether a form was open as long as a person needs, and not for days."""
+    try:
+        at = signing.read(SHOWN, stamp, now=now)["at"]
+    except signing.TokenError:
+        return False
+    return bool(_milliseconds(now) - at >= QUICKEST.total_seconds() * 1000)
+
+
+def new_sum(*, now: datetime) -> str:
+    """The challenge of rules/proof_of_work.py; good for half an hour and one sign-up."""
+    return signing.sign(SUM, {"id": secrets.token_urlsafe(9)}, expires=now + SUM_FOR)
+
+
+def is_solved(solution: str, *, now: datetime) -> bool:
+    """Whether `solution` is a challenge of ours, a colon and its numbers; a second time it is not."""
+    challenge, _, numbers = solution.rpartition(":")
+    return _is_ours(SUM, challenge, now) and is_solution(challenge, numbers) and _spend(challenge, now)
+
+
+def new_question(*, now: datetime, ip: str = "") -> str:
+    """A token of the question, which `question_text` says. It is for whoever asked, without the numbers."""
+    facts: dict[str, str | int] = {
+        "id": secrets.token_urlsafe(9),
+        "at": _milliseconds(now),
+        "whose": _whose(ip),
+    }
+    return signing.sign(QUESTION, facts, expires=now + QUESTION_FOR)
+
+
+def question_text(question: str, *, now: datetime) -> str:
+    """The question in the reader's language, in words. Raises TokenError.
+
+    It stops programs that fill in every form, not one that was written for this one: what a person can read
+    without a script, such a program can, too. Then the limits of sign-ups are left.
+    """
+    first, second = (gettext(NUMBERS[number]) for number in _numbers(question, now))
+    return gettext("How much is %(first)s plus %(second)s? Please answer in digits.") % {
+        "first": first,
+        "second": second,
+    }
+
+
+def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bool:
+    """Whether the reply is right, not too fast, and by whom was asked; a second time it is not."""
+    try:
+        facts = signing.read(QUESTION, question, now=now)
+        is_right = int(reply[:LONGEST_REPLY]) == sum(_numbers(question, now))
+    except ValueError:
+        return False
+    is_slow = _milliseconds(now) - facts["at"] >= QUESTION_READ.total_seconds() * 1000
+    return is_right and is_slow and facts["whose"] == _whose(ip) and _spend(question, now)
+
+
+def _numbers(question: str, now: datetime) -> tuple[int, int]:
+    """Who has the token cannot work them out: they come of our key."""
+    drawn = signing.stamp(QUESTION, str(signing.read(QUESTION, question, now=now)["id"]))
+    least, many = min(NUMBERS), len(NUMBERS)
+    return least + int(drawn[:8], 16) % many, least + int(drawn[8:16], 16) % many
+
+
+def _whose(ip: str) -> str:
+    return signing.stamp(f"{QUESTION} of", next(iter(networks_of(ip))))
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _is_ours(purpose: str, token: str, now: datetime) -> bool:
+    try:
+        signing.read(purpose, token, now=now)
+    except signing.TokenError:
+        return False
+    return True
+
+
+def _spend(token: str, now: datetime) -> bool:
+    """Whether nobody spent it before. The row is forgotten long after the token has expired."""
+    key = signing.stamp("tally", token)
+    epoch_day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return add_one([Count(SPENT, key, epoch_day)])[key] == 1

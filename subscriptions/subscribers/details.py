@@ -1,0 +1,64 @@
+"""What a subscriber may change about their own subscription: name, language, and a pause.
+
+What comes during a pause is not sent, and not sent later either.
+"""
+
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from subscriptions.models import Subscription
+from subscriptions.models.subscription import random_token
+from subscriptions.rules.pauses import pause_end
+from subscriptions.rules.sign_up import tidy_name
+from subscriptions.subscribers.lineage import before, lineage_of
+
+
+def rename(*, subscription: Subscription, name: str) -> None:
+    """Sets the name letters are addressed to; an empty one is fine."""
+    subscription.display_name = tidy_name(name)
+    subscription.save(update_fields=["display_name"])
+
+
+@transaction.atomic
+def save_details(*, subscription: Subscription, name: str, language: str | None = None) -> None:
+    """The reader's own words for name and language, also for what it is being switched to.
+
+    The language "" is the newsletter's; None leaves it as it is.
+    """
+    changes = {"display_name": tidy_name(name)}
+    if language is not None:
+        changes["language"] = language
+    Subscription.objects.filter(pk__in=lineage_of(subscription)).update(**changes)
+    subscription.refresh_from_db(fields=list(changes))
+
+
+@transaction.atomic
+def revoke_links(*, subscription: Subscription) -> None:
+    """The links in all letters sent so far stop working, one-click included; new letters carry new ones."""
+    keys = {subscription.pk} | before(subscription)
+    for one in Subscription.objects.filter(pk__in=keys).order_by("pk"):
+        one.token = random_token()
+        one.save(update_fields=["token"])
+    subscription.refresh_from_db(fields=["token"])
+
+
+def pause(*, subscription: Subscription, until: date, now: datetime) -> None:
+    """Until that day begins on the newsletter's clock. Raises BadDate for one past or too far off."""
+    end = pause_end(until, now=now, zone=ZoneInfo(subscription.subscribable.time_zone))
+    _set(subscription, end)
+
+
+def resume(*, subscription: Subscription) -> None:
+    """The next letter comes again."""
+    _set(subscription, None)
+
+
+def is_paused(subscription: Subscription, now: datetime) -> bool:
+    return subscription.paused_until is not None and subscription.paused_until > now
+
+
+def _set(subscription: Subscription, until: datetime | None) -> None:
+    Subscription.objects.filter(pk__in=lineage_of(subscription)).update(paused_until=until)
+    subscription.paused_until = until

@@ -1,0 +1,279 @@
+"""How often a reader gets letters: the newsletters over the same feeds at another pace, and the switch
+between two of them, in which no post is lost or repeated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext
+
+from common.ports.events import Event, EventKind, emit
+from subscriptions.collections.assign import lock_for_membership, numbered
+from subscriptions.models import Assignable, Assignment, Consent, Subscribable, Subscription, Switch
+from subscriptions.models.subscribable import schedule_of
+from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.switches import Bound, Rhythm, bound_of, is_nested, is_rarer, rarity
+from subscriptions.subscribers.consent import consent, record_consents
+from subscriptions.subscribers.sign_up import is_open
+
+MOST_SIBLINGS = 20
+CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
+MANAGED = Origin(How.MANAGE)
+# How, for who hears of it.
+SWITCHED = {"how": "switched"}
+CARRIED = ("display_name", "language", "confirmed_at", "paused_until")
+
+
+@dataclass(frozen=True, slots=True)
+class FrequencyPlan:
+    """What a switch made now would mean: cut where, by which newsletter, and whether no post comes twice."""
+
+    bound: Bound
+    rarer: Subscribable
+    is_nested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How many posts a switch at once would keep from the reader, and how many would come twice."""
+
+    skipped: int
+    repeated: int
+
+
+def siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
+    """Those of the same feeds and channel that readers may see and sign up to, the rarest last."""
+    rows = Subscribable.objects.listed().siblings_of(newsletter).filter(sign_up=Subscribable.SignUp.OPEN)
+    found = [one for one in rows.order_by("title", "name")[:MOST_SIBLINGS] if is_open(one)]
+    return sorted(found, key=lambda one: rarity(rhythm_of(one), now))
+
+
+def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
+    """Those that come less often."""
+    mine = rhythm_of(newsletter)
+    return [one for one in siblings(newsletter, now=now) if is_rarer(rhythm_of(one), mine, now)]
+
+
+def rhythm_of(newsletter: Subscribable) -> Rhythm:
+    return Rhythm(schedule_of(newsletter), ZoneInfo(newsletter.time_zone), newsletter.n)
+
+
+def plan(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
+    mine, other = rhythm_of(old), rhythm_of(new)
+    rarer, often = (new, mine) if is_rarer(other, mine, now) else (old, other)
+    bound = _bound(rarer, now)
+    return FrequencyPlan(bound, rarer, is_nested(bound, often))
+
+
+def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
+    """By what both are collecting at this moment."""
+    olds, news = _held(old), _held(new)
+    return Cost(skipped=len(olds - news), repeated=len(news - olds))
+
+
+def _bound(rarer: Subscribable, now: datetime) -> Bound:
+    collections = Assignable.objects.filter(subscribable=rarer).annotate(held=Count("assignments"))
+    rows = list(collections.values_list("within_type_id", "period_end", "held"))
+    return bound_of(
+        rhythm_of(rarer),
+        now=now,
+        open_ends=[end for _, end, _ in rows if end is not None],
+        counter=rarer.counter,
+        held=sum(held for name, _, held in rows if name == numbered(rarer.counter)),
+    )
+
+
+def _held(newsletter: Subscribable) -> set[int]:
+    rows = Assignment.objects.filter(assignable__subscribable=newsletter)
+    return set(rows.values_list("item", flat=True))
+
+
+class CannotSwitch(ValueError):
+    """It cannot be changed so. The message is a sentence for the reader."""
+
+
+def away(subscription: Subscription) -> Switch | None:
+    """The switch under way by which this one ends."""
+    return _under_way().filter(old=subscription).first()
+
+
+def here(subscription: Subscription) -> Switch | None:
+    """The switch under way by which this one begins."""
+    return _under_way().filter(new=subscription, was_there=False).first()
+
+
+def is_over(switch: Switch, now: datetime) -> bool:
+    """Whether its moment has passed: from then on it cannot be undone."""
+    return switch.at <= now if switch.at is not None else switch.rarer.counter > (switch.number or 0)
+
+
+def still_to_come(switch: Switch) -> int:
+    """Every n: how many posts are missing until the switch takes effect."""
+    rows = Assignable.objects.filter(subscribable=switch.rarer, within_type_id=numbered(switch.number or 0))
+    held = rows.annotate(held=Count("assignments")).values_list("capacity", "held").first()
+    return max((held[0] or 1) - held[1], 0) if held else 0
+
+
+@transaction.atomic
+def switch(
+    *,
+    subscription: Subscription,
+    to: Subscribable,
+    now: datetime,
+    at_once: bool = False,
+    origin: Origin = MANAGED,
+) -> Switch:
+    """From the end of what the rarer newsletter collects on, or at once, the reader gets the other one.
+
+    The new subscription is confirmed at once. Takes the place of a switch that is still to come. Raises
+    CannotSwitch.
+    """
+    if to not in siblings(subscription.subscribable, now=now):
+        raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
+    _lock_counting(subscription, to)
+    old = _locked(subscription)
+    if (earlier := away(old)) is not None:
+        _undo(earlier, now)
+    decided = plan(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
+    new, was_there = _new(old, to, now)
+    made = Switch.objects.create(
+        old=old,
+        new=new,
+        rarer=decided.rarer,
+        at=decided.bound.at,
+        number=decided.bound.number,
+        was_there=was_there,
+        made_at=now,
+    )
+    _note_bounds(made)
+    record_consents([*_proofs(old, new), consent(new, Consent.Act.SWITCHED, origin, at=now)])
+    if at_once:
+        settle(switches=[made], now=now)
+    return made
+
+
+@transaction.atomic
+def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
+    """The old one goes on as if nothing had been. False without a switch.
+
+    Raises CannotSwitch once it has taken effect.
+    """
+    _lock_counting(subscription)
+    made = away(_locked(subscription))
+    if made is None:
+        return False
+    _undo(made, now)
+    return True
+
+
+@transaction.atomic
+def settle(*, switches: Sequence[Switch], now: datetime) -> int:
+    """Ends the old ones, but for what is on its way, and lets the new ones get everything. Returns how many.
+
+    Where the new one has left meanwhile, the old one stays as it is, and the switch is forgotten.
+    """
+    _lock_both(switches)
+    rows = Switch.objects.filter(pk__in=[one.pk for one in switches], settled_at=None)
+    done = list(rows.filter(new__status=CONFIRMED).values_list("pk", "old", "new"))
+    olds = Subscription.objects.filter(pk__in=[old for _, old, _ in done])
+    ended = tuple(olds.filter(status=CONFIRMED).values_list("pk", flat=True))
+    olds.update(receives_until=None)
+    olds.filter(pk__in=ended).update(ended_at=now)
+    Subscription.objects.filter(pk__in=[new for _, _, new in done]).update(receives_from=None)
+    rows.filter(pk__in=[pk for pk, _, _ in done]).update(settled_at=now)
+    _forget_vain(rows.exclude(new__status=CONFIRMED), now)
+    emit(Event(EventKind.LEFT, ended, now, SWITCHED))
+    return len(done)
+
+
+def _lock_counting(subscription: Subscription, *others: Subscribable) -> None:
+    """Holds the count of every n still; where the calendar decides, nothing can change before its time."""
+    earlier = away(subscription)
+    keys = {subscription.subscribable_id, *(one.pk for one in others)} | (
+        {earlier.rarer_id} if earlier else set()
+    )
+    every_n = Subscribable.Arrangement.EVERY_N
+    lock_for_membership(Subscribable.objects.filter(pk__in=keys, arrangement=every_n))
+
+
+def _locked(subscription: Subscription) -> Subscription:
+    rows = Subscription.objects.select_related("subscribable", "destination")
+    found = rows.select_for_update(of=("self",), no_key=True).filter(pk=subscription.pk).first()
+    if found is None or found.status != CONFIRMED or found.ended_at is not None:
+        raise CannotSwitch(gettext("Only a subscription that you receive can be changed."))
+    if here(found) is not None:
+        raise CannotSwitch(gettext("It has only just begun. Please change it once it comes."))
+    return found
+
+
+def _lock_both(switches: Sequence[Switch]) -> None:
+    keys = {key for one in switches for key in (one.old_id, one.new_id)}
+    rows = Subscription.objects.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
+    list(rows.values_list("pk"))
+
+
+def _undo(made: Switch, now: datetime) -> None:
+    if is_over(made, now):
+        raise CannotSwitch(gettext("Your last change is just taking effect. Please try again later."))
+    Subscription.objects.filter(pk=made.old_id).update(receives_until=None)
+    new, is_wanted = made.new, Switch.objects.filter(new=made.new).exclude(pk=made.pk).exists()
+    made.delete()
+    if made.was_there or is_wanted:
+        return
+    emit(Event(EventKind.LEFT, (new.pk,), now, SWITCHED))
+    if new.added_at == made.made_at:
+        new.delete()
+    else:
+        back = {"status": LEFT, "left_at": now, "receives_from": None}
+        Subscription.objects.filter(pk=new.pk).update(**back)
+
+
+def _new(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscription, bool]:
+    """The other subscription, and whether the reader had it before."""
+    facts = {**{name: getattr(old, name) for name in CARRIED}, "status": CONFIRMED}
+    rows = Subscription.objects.select_for_update(no_key=True)
+    new, is_made = rows.get_or_create(
+        subscribable=to, destination=old.destination, defaults={**facts, "added_at": now}
+    )
+    if not is_made and new.status == CONFIRMED and new.ended_at is None:
+        return new, True
+    if not is_made:
+        gone = {"left_at": None, "ended_at": None, "undo_until": None, "confirm_nonce": "", "asked_name": ""}
+        for name, value in {**facts, **gone}.items():
+            setattr(new, name, value)
+        new.save()
+    emit(Event(EventKind.CONFIRMED, (new.pk,), now, SWITCHED))
+    return new, False
+
+
+def _note_bounds(made: Switch) -> None:
+    """For people to see: what is sent is decided by the switch itself."""
+    Subscription.objects.filter(pk=made.old_id).update(receives_until=made.at)
+    if not made.was_there:
+        Subscription.objects.filter(pk=made.new_id).update(receives_from=made.at)
+
+
+def _proofs(old: Subscription, new: Subscription) -> list[Consent]:
+    """The proof of what they agreed to before is the new one's, too."""
+    there = set(new.consents.values_list("act", "at"))
+    rows = [one for one in old.consents.all() if (one.act, one.at) not in there]
+    return [
+        Consent(subscription=new, act=one.act, at=one.at, how=one.how, words=one.words, ip=one.ip)
+        for one in rows
+    ]
+
+
+def _forget_vain(rows: "QuerySet[Switch]", now: datetime) -> None:
+    """Both have left, for good."""
+    vain = rows.exclude(new__undo_until__gt=now)
+    Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
+    vain.delete()
+
+
+def _under_way() -> "QuerySet[Switch]":
+    rows = Switch.objects.filter(settled_at=None)
+    return rows.select_related("old__subscribable", "new__subscribable", "new__destination", "rarer")

@@ -1,0 +1,58 @@
+"""A reader's line: a subscription, and those it was changed to. Who leaves or pauses means all of it."""
+
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from subscriptions.models import Subscription, Switch
+
+# Somebody may change to and fro for years.
+LONGEST = 20
+
+
+def lineage_of(subscription: Subscription) -> set[int]:
+    """The keys of it and of all that came of it by switching: while a switch is under way that is both sides.
+
+    What the reader had besides before a switch is no part of it.
+    """
+    keys = {subscription.pk}
+    for _ in range(LONGEST):
+        further = keys | set(_next(keys))
+        if further == keys:
+            break
+        keys = further
+    return keys
+
+
+def _next(keys: set[int]) -> list[int]:
+    switches = Switch.objects.filter(was_there=False).order_by()
+    under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
+    pairs = under_way.values_list("old", "new").union(succeeded(keys).values_list("old", "new"))
+    return [key for pair in pairs for key in pair]
+
+
+def succeeded(keys: set[int]) -> "QuerySet[Switch]":
+    """The switches that ended these subscriptions, if they have not come back since."""
+    ended = Coalesce("old__ended_at", "old__left_at")
+    gone = Switch.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
+    return gone.filter(Q(old__status="unsubscribed") | Q(old__ended_at__isnull=False)).order_by()
+
+
+def successor(subscription: Subscription) -> Subscription | None:
+    """What the reader gets in its place, if switching ended it and that is still so."""
+    if subscription.status == "confirmed" and subscription.ended_at is None:
+        return None
+    rows = (
+        Subscription.objects.confirmed().filter(pk__in=lineage_of(subscription)).exclude(pk=subscription.pk)
+    )
+    return rows.select_related("subscribable", "destination").order_by("pk").last()
+
+
+def before(subscription: Subscription) -> set[int]:
+    """The keys of the subscriptions that came before it, from which its readers' older letters are."""
+    keys = {subscription.pk}
+    for _ in range(LONGEST):
+        olds = set(Switch.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True))
+        if olds <= keys:
+            break
+        keys |= olds
+    return keys - {subscription.pk}

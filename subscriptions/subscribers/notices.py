@@ -1,0 +1,104 @@
+"""The wish for a mail, written down for delivery: a confirmation, “already subscribed”, a welcome."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from common.db.bulk import save_new
+from subscriptions import links
+from subscriptions.links import page_url
+from subscriptions.models import Notice, Subscribable, Subscription
+from subscriptions.rules.sign_up import SignUpReply
+
+# Of several newsletters at once.
+CONFIRM_SEVERAL = "confirm_several"
+ALREADY_SEVERAL = "already_several"
+# The template of a notice that wants no words but the latest issue. (The delivery app knows which that is.)
+LATEST = "latest"
+# Nothing in a context is text that a stranger chose: the newsletters' titles are the admin's.
+
+
+def renew_nonce(subscription: Subscription) -> None:
+    """Lets a confirmation be used. A nonce that is still waiting is kept: the earlier mail works too."""
+    subscription.confirm_nonce = subscription.confirm_nonce or secrets.token_urlsafe(16)
+
+
+def ask_to_confirm(
+    waiting: Sequence[Subscription],
+    *,
+    already: Sequence[Subscription] = (),
+    now: datetime,
+    language: str,
+) -> None:
+    """One mail for all that wait, within the caller's transaction: saved rows of one address, with a nonce.
+
+    `already` were asked for in the same breath, and confirmed before.
+    """
+    context: dict[str, Any] = {
+        "confirm_url": links.confirm_url(*waiting, now=now),
+        "hours": str(settings.CONFIRM_HOURS),
+    }
+    if len(waiting) + len(already) == 1:
+        _write(waiting[0], SignUpReply.CONFIRM.value, context, now=now, language=language)
+        return
+    context |= {"newsletters": _titles(waiting), "already": _titles(already)}
+    _write(waiting[0], CONFIRM_SEVERAL, context, now=now, language=language)
+
+
+def say_already(confirmed: Sequence[Subscription], *, now: datetime, language: str) -> None:
+    """One mail for all of them, with the links to manage each; within the caller's transaction."""
+    first = confirmed[0]
+    if len(confirmed) == 1:
+        context = {"manage_url": links.manage_url(first), "unsubscribe_url": links.unsubscribe_url(first)}
+        _write(first, SignUpReply.ALREADY.value, context, now=now, language=language)
+        return
+    managed = [[str(each.subscribable), links.manage_url(each)] for each in confirmed]
+    _write(first, ALREADY_SEVERAL, {"newsletters": managed}, now=now, language=language)
+
+
+def _titles(subscriptions: Iterable[Subscription]) -> list[str]:
+    return [str(each.subscribable) for each in subscriptions]
+
+
+def _write(
+    subscription: Subscription, template: str, context: dict[str, Any], *, now: datetime, language: str
+) -> None:
+    newsletter = subscription.subscribable
+    notice = Notice(
+        kind=Notice.Kind.CONFIRMATION,
+        key=f"subscription-{subscription.pk}-{now:%Y%m%dT%H%M%S.%f}",
+        destination=subscription.destination,
+        subscription=subscription,
+        template=template,
+        language=language,
+        context={"newsletter": str(newsletter), "page_url": links.page_url(newsletter), **context},
+        created_at=now,
+    )
+    save_new([notice])
+
+
+def welcome(confirmed: Iterable[Subscription], *, now: datetime) -> None:
+    """For readers who confirmed by themselves: a switch or an import mails nothing. In the caller's
+    transaction."""
+    notices = [
+        _notice(each, now) for each in confirmed if each.subscribable.welcome != Subscribable.Welcome.NONE
+    ]
+    Notice.objects.bulk_create(notices, ignore_conflicts=True)
+
+
+def _notice(subscription: Subscription, now: datetime) -> Notice:
+    newsletter = subscription.subscribable
+    wants_latest = newsletter.welcome == Subscribable.Welcome.LATEST
+    return Notice(
+        kind=Notice.Kind.WELCOME,
+        key=f"subscription-{subscription.pk}-{now:%Y%m%dT%H%M%S}",
+        destination=subscription.destination,
+        subscription=subscription,
+        template=LATEST if wants_latest else "welcome",
+        language=subscription.language,
+        context={"newsletter": str(newsletter), "page_url": page_url(newsletter)},
+        created_at=now,
+    )

@@ -1,0 +1,200 @@
+"""Limits of what sign-ups may cause: counted in rows that all processes share.
+
+(Plain SQL: every sign-up asks both questions.)
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from random import getrandbits
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Sum
+
+from common.db.prepared import rows_of
+from common.signing import stamp
+from subscriptions.models import Subscribable, Tally
+from subscriptions.rules.limits import (
+    LONGEST,
+    Limit,
+    counted_as,
+    counts_from,
+    is_near,
+    is_over,
+    networks_of,
+    parse_limits,
+    slice_of,
+)
+
+TABLE = Tally._meta.db_table
+Value = str | int | datetime
+BEGAN_AT = Tally._meta.get_field("began_at")
+# The rarer a row is wanted by others the earlier it is locked.
+ORDER = ("address", "ip", "domain", "newsletter")
+# What readers who have nothing to do with each other count in common. Each row is locked until its sign-up is
+# on disk: with one row, sign-ups came to one per write. (So many at the same moment may exceed such a limit.)
+SHARED = frozenset({"domain", "newsletter"})
+SHARD_BITS = 4
+# The limit of one address that is of this machine or network: our own proxy's, most likely.
+PROXY = "proxy"
+TURNED_AWAY = "turned away"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One thing that is counted, in its slice of time."""
+
+    scope: str
+    key: str
+    began_at: datetime
+    shard: int = 0
+
+
+def found(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
+    """By key: what was counted from that moment on, but for the row at hand; and all, with that row."""
+    if not wanted:
+        return {}
+    each = (
+        "SELECT %s, COALESCE(SUM(CASE WHEN began_at < %s OR shard <> %s THEN count END), 0), "  # noqa: S608
+        "COALESCE(SUM(count), 0) "
+        f"FROM {TABLE} WHERE key = %s AND began_at >= %s"
+    )
+    values: list[Value] = [
+        value
+        for count, since in wanted.items()
+        for value in (count.key, _stored(count.began_at), count.shard, count.key, _stored(since))
+    ]
+    rows = rows_of(connection, " UNION ALL ".join([each] * len(wanted)), values)
+    return {str(key): (int(before), int(used)) for key, before, used in rows}
+
+
+def add_one(counts: Sequence[Count]) -> dict[str, int]:
+    """Adds one to each, by one statement, and returns what they come to, by key.
+
+    Rows are locked in the order given: whoever adds to several gives them in the same order.
+    """
+    if not counts:
+        return {}
+    row = ", ".join(["(%s, %s, %s, %s, 1)"] * len(counts))
+    statement = (
+        f"INSERT INTO {TABLE} (scope, key, began_at, shard, count) VALUES {row} "  # noqa: S608
+        f"ON CONFLICT (key, began_at, shard) DO UPDATE SET count = {TABLE}.count + 1 RETURNING key, count"
+    )
+    values: list[Value] = [
+        value for count in counts for value in (count.scope, count.key, _stored(count.began_at), count.shard)
+    ]
+    return {str(key): int(count) for key, count in rows_of(connection, statement, values)}
+
+
+def _stored(moment: datetime) -> str | datetime:
+    stored: str | datetime = BEGAN_AT.get_db_prep_save(moment, connection)
+    return stored
+
+
+log = logging.getLogger(__name__)
+
+
+class OverLimit(Exception):
+    """One mail more would be too much. `scope` says by which limit."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(scope)
+        self.scope = scope
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What one mail takes from one limit; `before` was taken in the earlier slices."""
+
+    limit: Limit
+    count: Count
+    before: int = 0
+
+
+@lru_cache(maxsize=8)
+def limits_of(text: str) -> Mapping[str, Sequence[Limit]]:
+    """The limits of SIGN_UP_LIMITS, by scope."""
+    limits = parse_limits(text)
+    return {scope: [limit for limit in limits if limit.scope == scope] for scope in ORDER}
+
+
+def draws(
+    *,
+    core: str,
+    ip: str,
+    subscribables: Iterable[Subscribable],
+    now: datetime,
+    scopes: Collection[str] = ORDER,
+) -> list[Draw]:
+    """What a mail to that address takes from each limit. Raises OverLimit when one is reached already."""
+    limits = limits_of(settings.SIGN_UP_LIMITS)
+    values = _values(core, ip, subscribables)
+    return judged(
+        [
+            (replace(limit, most=limit.most * times), value)
+            for scope, value, times in values
+            if scope in scopes
+            for limit in limits[scope]
+        ],
+        now,
+    )
+
+
+def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
+    """One more of each value, by its limit. Raises OverLimit when one is reached already.
+
+    Locks nothing, so that a flood costs one look.
+    """
+    drawn = [_draw(limit, value, now) for limit, value in wanted]
+    used = found({draw.count: counts_from(draw.limit, now) for draw in drawn})
+    for draw in drawn:
+        if is_over(draw.limit, used[draw.count.key][1]):
+            raise OverLimit(draw.limit.scope)
+    return [replace(draw, before=used[draw.count.key][0]) for draw in drawn]
+
+
+def take(draws: Sequence[Draw]) -> None:
+    """Counts the mail; last in the caller's transaction. Raises OverLimit when another was faster."""
+    counts = add_one([draw.count for draw in draws])
+    for draw in draws:
+        if draw.before + counts[draw.count.key] > draw.limit.most:
+            raise OverLimit(draw.limit.scope)
+
+
+def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: str, now: datetime) -> None:
+    """Counts it for the admin; the first of an hour and newsletter is logged, too."""
+    scope = PROXY if over.scope == "ip" and is_near(ip) else over.scope
+    counts = [_refusals(each, scope, now) for each in sorted(subscribables, key=lambda each: each.pk)]
+    if 1 in add_one(counts).values():
+        log.warning("Sign-ups are over the limit (%s): no more mails for a while.", over.scope)
+
+
+def refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
+    """How many sign-ups to a newsletter were turned away within a day or so, by the limit's scope."""
+    keys = {_refusals(subscribable, scope, now).key: scope for scope in (*ORDER, PROXY)}
+    rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST)
+    return {keys[key]: int(total) for key, total in rows.values_list("key").annotate(Sum("count"))}
+
+
+def _values(core: str, ip: str, subscribables: Iterable[Subscribable]) -> list[tuple[str, str, int]]:
+    """What is counted by which limits, how many times over."""
+    return [
+        ("address", counted_as(core), 1),
+        *(("ip", network, times) for network, times in networks_of(ip).items()),
+        ("domain", core.rpartition("@")[2], 1),
+        *(("newsletter", str(pk), 1) for pk in sorted(each.pk for each in subscribables)),
+    ]
+
+
+def _draw(limit: Limit, value: str, now: datetime) -> Draw:
+    key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
+    shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
+    return Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard))
+
+
+def _refusals(subscribable: Subscribable, scope: str, now: datetime) -> Count:
+    hour = slice_of(Limit(TURNED_AWAY, 0, LONGEST), now)
+    return Count(TURNED_AWAY, stamp("tally", f"{TURNED_AWAY}/{scope}/{subscribable.pk}"), hour)

@@ -1,0 +1,152 @@
+"""Signing in without an account: a link mailed to the address, good once and for half an hour."""
+
+import hashlib
+import secrets
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext
+
+from common.ports import channels
+from common.signing import TokenError
+from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
+from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY
+from subscriptions.subscribers.rate_limits import OverLimit, draws, judged, limits_of, take
+
+MINUTES = 30
+GOOD_FOR = timedelta(minutes=MINUTES)
+CHANNEL = "email"
+# A wish that no worker has looked at for so long is over.
+WAITS_FOR = timedelta(days=1)
+# How many links one network may cause for an address in a day. (Another one, its reader's own perhaps, still
+# gets one: nobody is kept out by a stranger who asked too often.)
+OF_ONE_NETWORK = Limit("address", AT_MOST_A_DAY, A_DAY)
+LONGEST_LANGUAGE = 35
+
+
+class SpentLink(TokenError):
+    """A sign-in link that was used, is too old, or never was one. The message is for the reader."""
+
+
+@transaction.atomic
+def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> None:
+    """Notes the wish, and does the same for every address: the worker finds out whether it is known.
+
+    Raises InvalidDestination when it is no address at all, and OverLimit when it was often from one network:
+    that is counted by sign-ups' limit of the `ip`, whether or not a mail comes of it.
+    """
+    core = channels.get(CHANNEL).parse_destination({"email": email}).core
+    take(draws(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
+    SignInWish.objects.create(
+        core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
+    )
+
+
+def mail_links(*, now: datetime) -> int:
+    """Looks at what was asked for: an address that is known gets a link by mail. Returns how many wishes."""
+    if not SignInWish.objects.exists():
+        return 0
+    total = 0
+    while _look_at_next(now):
+        total += 1
+    return total
+
+
+@transaction.atomic
+def _look_at_next(now: datetime) -> bool:
+    # One at a time: each locks counts, and two workers take them in any order.
+    wish = SignInWish.objects.select_for_update(skip_locked=True).order_by("pk").first()
+    if wish is None:
+        return False
+    destination = _reachable(wish.core) if now - wish.asked_at < WAITS_FOR else None
+    if destination is not None:
+        with suppress(OverLimit), transaction.atomic():
+            _mail_link(destination, wish, now=now)
+    wish.delete()
+    return True
+
+
+def _reachable(core: str) -> Destination | None:
+    """Who may be written to: not the suppressed, nor those where nothing arrives."""
+    if Suppression.objects.filter(kind=CHANNEL, core=core).exists():
+        return None
+    return Destination.objects.filter(kind=CHANNEL, core=core, disabled_at=None, erased_at=None).first()
+
+
+def spoken_by(destination: Destination) -> str:
+    """The language of the newest subscription that has one."""
+    spoken = destination.subscriptions.exclude(language="").order_by("-added_at", "-pk")
+    return spoken.values_list("language", flat=True).first() or ""
+
+
+def _mail_link(destination: Destination, wish: SignInWish, *, now: datetime) -> None:
+    """Unless one went out in the last five minutes. Raises OverLimit when there were too many today.
+
+    Only links that are mailed count, and apart from sign-ups: whoever asks for others keeps nobody out.
+    """
+    # Two at once: the second one sees the first one's link.
+    list(Destination.objects.select_for_update(no_key=True).filter(pk=destination.pk).values_list("pk"))
+    if destination.sign_ins.filter(asked_at__gt=now - AT_MOST_EVERY).exists():
+        return
+    whole = [(limit, f"sign-in {wish.core}") for limit in limits_of(settings.SIGN_UP_LIMITS)["address"]]
+    take(judged([*whole, (OF_ONE_NETWORK, f"sign-in {wish.core} {wish.network}")], now))
+    language = spoken_by(destination) or wish.language
+    token = secrets.token_urlsafe(32)
+    link = SignIn.objects.create(
+        digest=digest_of(token), destination=destination, asked_at=now, expires_at=now + GOOD_FOR
+    )
+    # Nothing in it is text that a stranger chose.
+    context = {
+        "newsletter": settings.SITE_HOST,
+        "sign_in_url": f"{settings.SITE_URL}/sign-in/{token}/",
+        "minutes": str(MINUTES),
+        "site_url": settings.SITE_URL,
+    }
+    Notice.objects.create(
+        kind=Notice.Kind.SIGN_IN,
+        key=f"sign-in-{link.pk}",
+        destination=destination,
+        template="sign_in",
+        language=language,
+        context=context,
+        created_at=now,
+    )
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a link. Looking it up takes no longer for a token that is nearly right: nobody can
+    choose how a digest begins."""
+    return hashlib.sha256(f"feedletter.sign_in.v1:{token}".encode()).hexdigest()
+
+
+def awaiting(*, token: str, now: datetime) -> Destination:
+    """Whom the link would let in. Changes nothing. Raises SpentLink."""
+    link = SignIn.objects.select_related("destination").filter(digest=digest_of(token)).first()
+    if link is None:
+        raise SpentLink(gettext("This link is not complete, or is long over."))
+    if link.used_at is not None:
+        raise SpentLink(_used())
+    if link.expires_at <= now:
+        raise SpentLink(gettext("This link has expired: it was good for %(n)s minutes.") % {"n": MINUTES})
+    return link.destination
+
+
+def use_link(*, token: str, now: datetime) -> Destination:
+    """Spends the link and says whom it lets in, once: of two at the same moment, one. Raises SpentLink."""
+    destination = awaiting(token=token, now=now)
+    unused = SignIn.objects.filter(digest=digest_of(token), used_at=None, expires_at__gt=now)
+    if not unused.update(used_at=now):
+        raise SpentLink(_used())
+    return destination
+
+
+def _used() -> str:
+    return gettext("This link was used already: it works once.")
+
+
+def forget_links(*, now: datetime) -> int:
+    """Deletes those of two days ago: until then their page says what happened to them, and they count."""
+    return SignIn.objects.filter(asked_at__lt=now - 2 * A_DAY).delete()[0]

@@ -1,0 +1,277 @@
+"""A reader's own acts: asking for newsletters, and confirming that.
+
+A sign-up writes the address, its subscriptions, the consent, and the wish for one mail.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.utils.translation import gettext
+
+from common import signing
+from common.db.bulk import save_new
+from common.db.prepared import rows_of
+from common.ports import channels
+from common.ports.channels import ParsedDestination
+from common.ports.events import Event, EventKind, emit
+from subscriptions import links
+from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
+from subscriptions.rules.origin import Origin
+from subscriptions.rules.sign_up import (
+    MOST_AT_ONCE,
+    SignUpReply,
+    SubscriptionStatus,
+    answer,
+    noted,
+    remembered,
+    tidy_name,
+)
+from subscriptions.subscribers import rate_limits
+from subscriptions.subscribers.consent import confirming, consent, record_consents
+from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, say_already, welcome
+
+KNOWN = f"""
+    SELECT EXISTS (SELECT 1 FROM {Suppression._meta.db_table} WHERE kind = %s AND core = %s), id, disabled_at
+    FROM (SELECT 1 AS one) always LEFT JOIN {Destination._meta.db_table} ON kind = %s AND core = %s
+"""  # noqa: S608
+UNCONFIRMED = Subscription.Status.UNCONFIRMED
+# A second sign-up at the same moment made the row first: once more, and it is found.
+TRIES = 3
+LONGEST_LANGUAGE = 35
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One sign-up: who asks for what, and how. The newsletters stand in the order of their keys."""
+
+    subscribables: list[Subscribable]
+    parsed: ParsedDestination
+    name: str
+    origin: Origin
+    language: str
+    now: datetime
+
+    @property
+    def kind(self) -> str:
+        return self.subscribables[0].channel
+
+
+def answer_all(asked: Asked) -> bool:
+    """Writes the answers, within the caller's transaction. Returns whether there is a mail to send.
+
+    Raises IntegrityError when the same address signs up elsewhere at this moment.
+    """
+    destination = _destination(asked)
+    if destination is None:
+        return False
+    rows = _rows(asked, destination)
+    waiting = [row for row in rows if _answer(row, asked) is SignUpReply.CONFIRM]
+    already = [row for row in rows if _answer(row, asked) is SignUpReply.ALREADY]
+    _note(waiting, already, asked)
+    if waiting:
+        ask_to_confirm(waiting, already=already, now=asked.now, language=asked.language)
+    elif already:
+        language = already[0].language or asked.language
+        say_already(already, now=asked.now, language=language)
+    return bool(waiting or already)
+
+
+def _destination(asked: Asked) -> Destination | None:
+    """What is there, else a new one, not saved yet; none where nothing may be sent.
+
+    A sign-up never changes a Destination that is there: anyone can type any address.
+    """
+    parsed = asked.parsed
+    is_blocked, pk = _known(asked.kind, parsed.core)
+    if is_blocked:
+        return None
+    if pk is not None:
+        return Destination.objects.get(pk=pk)
+    return Destination(
+        kind=asked.kind, core=parsed.core, label=parsed.label, config=parsed.config, added_at=asked.now
+    )
+
+
+def _known(kind: str, core: str) -> tuple[bool, int | None]:
+    """Whether an address is suppressed or disabled, and its key. (Plain SQL: every sign-up asks.)"""
+    ((is_suppressed, pk, is_disabled),) = rows_of(connection, KNOWN, [kind, core, kind, core])
+    return bool(is_suppressed or is_disabled), pk
+
+
+def _rows(asked: Asked, destination: Destination) -> list[Subscription]:
+    """One for each newsletter: those that are there locked, the others not saved yet."""
+    there: dict[int, Subscription] = {}
+    if destination.pk:
+        rows = Subscription.objects.filter(destination=destination, subscribable__in=asked.subscribables)
+        locked = rows.select_for_update(no_key=True).order_by("pk")
+        there = {row.subscribable_id: row for row in locked}
+    made = [there.get(each.pk) or Subscription(added_at=asked.now) for each in asked.subscribables]
+    for row, subscribable in zip(made, asked.subscribables, strict=True):
+        row.subscribable, row.destination = subscribable, destination
+    return made
+
+
+def _answer(row: Subscription, asked: Asked) -> SignUpReply:
+    return answer(SubscriptionStatus(row.status), earlier=remembered(row.notices_at), now=asked.now)
+
+
+def _note(waiting: Sequence[Subscription], already: Sequence[Subscription], asked: Asked) -> None:
+    begun = [row for row in waiting if not row.pk or row.status != UNCONFIRMED]
+    for row in waiting:
+        row.status, row.asked_name = UNCONFIRMED, asked.name
+        row.language = asked.language or row.language
+        renew_nonce(row)
+    _save([*waiting, *already], asked)
+    act = Consent.Act.ASKED
+    save_new([consent(row, act, asked.origin, at=asked.now) for row in waiting])
+    emit(Event(EventKind.CREATED, tuple(row.pk for row in begun), asked.now))
+
+
+def _save(rows: Sequence[Subscription], asked: Asked) -> None:
+    for row in rows:
+        row.notices_at = noted(row.notices_at, asked.now)
+    if rows and not rows[0].destination.pk:
+        save_new([rows[0].destination])
+    fresh = [row for row in rows if not row.pk]
+    for row in fresh:
+        row.destination = rows[0].destination
+    save_new(fresh)
+    for row in rows:
+        if row not in fresh:
+            row.save()
+
+
+class SignUpClosed(ValueError):
+    """The newsletters take no sign-ups. The message is a sentence for the reader."""
+
+
+class SpentLink(signing.TokenError):
+    """A confirmation link whose time is over; `page_url` is where to ask for a fresh one, if there is one."""
+
+    def __init__(self, message: str, subscription: Subscription) -> None:
+        super().__init__(message)
+        self.page_url = links.page_url(subscription.subscribable)
+
+
+def is_open(subscribable: Subscribable) -> bool:
+    """Whether readers may sign up: bridges and stopped newsletters never take anyone."""
+    open_ = subscribable.sign_up == Subscribable.SignUp.OPEN and not subscribable.stopped
+    return open_ and channels.get(subscribable.channel).public_sign_up
+
+
+def sign_up(
+    *,
+    subscribables: Sequence[Subscribable],
+    email: str,
+    name: str,
+    origin: Origin,
+    now: datetime,
+    language: str = "",
+) -> None:
+    """Silent: whoever asks learns nothing about the address; what there is to say goes there in one mail.
+
+    Raises InvalidDestination when it is no address at all, and SignUpClosed.
+    """
+    _refuse_closed(subscribables)
+    parsed = channels.get(subscribables[0].channel).parse_destination({"email": email})
+    asked = Asked(
+        subscribables=sorted(subscribables, key=lambda each: each.pk),
+        parsed=parsed,
+        name=tidy_name(name) or tidy_name(parsed.display_name),
+        origin=origin,
+        language=language[:LONGEST_LANGUAGE],
+        now=now,
+    )
+    try:
+        _answer_within_limits(asked)
+    except rate_limits.OverLimit as over:
+        rate_limits.note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
+
+
+def _refuse_closed(subscribables: Sequence[Subscribable]) -> None:
+    if not subscribables:
+        raise SignUpClosed(gettext("Choose a newsletter."))
+    if len(subscribables) > MOST_AT_ONCE:
+        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
+    for each in subscribables:
+        if not is_open(each) or each.channel != subscribables[0].channel:
+            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
+            raise SignUpClosed(said % {"newsletter": each})
+
+
+def _answer_within_limits(asked: Asked) -> None:
+    draws = rate_limits.draws(
+        core=asked.parsed.core, ip=asked.origin.ip, subscribables=asked.subscribables, now=asked.now
+    )
+    for left in reversed(range(TRIES)):
+        try:
+            with transaction.atomic():
+                if answer_all(asked):
+                    rate_limits.take(draws)
+            return
+        except IntegrityError:
+            if not left:
+                raise
+
+
+def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
+    """The subscriptions a confirmation link is about: waiting, or confirmed already. Raises TokenError."""
+    try:
+        nonces, expired = signing.read(links.CONFIRM, token, now=now), False
+    except signing.TokenExpired as error:
+        nonces, expired = dict(error.payload), True
+    keys = [key for key in nonces if key.isdecimal()]
+    rows = Subscription.objects.select_related("subscribable", "destination").filter(pk__in=keys)
+    found = list((rows.select_for_update(of=("self",), no_key=True) if lock else rows).order_by("pk"))
+    if not found:
+        raise signing.TokenError(gettext(links.GONE))
+    if expired:
+        raise SpentLink(_expired(), found[0])
+    good = [each for each in found if _is_good(each, nonces[str(each.pk)])]
+    if not good:
+        said = gettext("This link no longer works, because you left after it was sent.")
+        again = gettext("Subscribe again to get a fresh one.")
+        raise SpentLink(f"{said} {again}", found[0])
+    return good
+
+
+def _expired() -> str:
+    said = gettext("This link has expired: it was good for %(hours)s hours.")
+    again = gettext("Subscribe again to get a fresh one.")
+    return f"{said % {'hours': settings.CONFIRM_HOURS}} {again}"
+
+
+def _is_good(subscription: Subscription, nonce: str) -> bool:
+    if subscription.status == Subscription.Status.UNCONFIRMED:
+        return bool(nonce) and links.short_nonce(subscription) == nonce
+    return subscription.status == Subscription.Status.CONFIRMED
+
+
+@transaction.atomic
+def confirm(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
+    """Confirms all that a link is about; a second time changes nothing.
+
+    Raises TokenError for a link that no longer stands.
+    """
+    subscriptions = awaiting(token=token, now=now, lock=True)
+    waiting = [each for each in subscriptions if each.status == Subscription.Status.UNCONFIRMED]
+    for each in waiting:
+        each.display_name = each.asked_name or each.display_name
+        mark_confirmed(each, now=now)
+    record_consents(confirming(each, origin or Origin(), at=now) for each in waiting)
+    welcome(waiting, now=now)
+    return subscriptions
+
+
+def mark_confirmed(subscription: Subscription, *, now: datetime) -> None:
+    """Within the caller's transaction, on a locked row that is not confirmed yet."""
+    subscription.status = Subscription.Status.CONFIRMED
+    subscription.confirmed_at = now
+    subscription.left_at = subscription.paused_until = subscription.undo_until = None
+    subscription.confirm_nonce = ""
+    subscription.asked_name = ""
+    subscription.save()
+    emit(Event(EventKind.CONFIRMED, (subscription.pk,), now))

@@ -1,0 +1,44 @@
+"""Addresses that nothing may be sent to: suppressed until somebody lifts it, or disabled for a while."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from common.text import one_line, shortened
+from subscriptions.models import Destination, Suppression
+
+MAX_REASON = 1000
+BY_HAND = "Disabled by hand."
+
+
+def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
+    """Nothing is sent there any more. False when it was so already: the first reason stays."""
+    shown = shortened(one_line(reason), MAX_REASON)
+    _, created = Suppression.objects.get_or_create(
+        kind=kind, core=core, defaults={"reason": shown, "created_at": now}
+    )
+    return created
+
+
+@transaction.atomic
+def lift(*, suppressions: Iterable[Suppression]) -> int:
+    """These may be written to again, also where an address was switched off by itself. Returns how many."""
+    rows = list(suppressions)
+    for row in rows:
+        known = Destination.objects.filter(kind=row.kind, core=row.core, disabled_at__isnull=False)
+        known.update(disabled_at=None, disabled_reason="")
+    Suppression.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    return len(rows)
+
+
+def disable(*, destination: Destination, now: datetime, reason: str = BY_HAND) -> bool:
+    """Nothing is sent there until it is enabled. False when it was so already: the first reason stays."""
+    enabled = Destination.objects.filter(pk=destination.pk, disabled_at=None)
+    return bool(enabled.update(disabled_at=now, disabled_reason=one_line(reason)))
+
+
+def enable(*, destination: Destination) -> bool:
+    """It may be written to again. False when it was so already, and for one that was erased."""
+    disabled = Destination.objects.filter(pk=destination.pk, disabled_at__isnull=False, erased_at=None)
+    return bool(disabled.update(disabled_at=None, disabled_reason=""))

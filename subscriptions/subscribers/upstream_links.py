@@ -1,0 +1,64 @@
+"""Whose subscription a link in one of upstream's letters is about. Nothing is told without its proof."""
+
+import re
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext
+
+from common import signing
+from subscriptions.models import Subscription
+from subscriptions.rules.invitations import LARGEST, Suffix, is_invited
+from subscriptions.subscribers.notices import renew_nonce
+
+_ID = re.compile(r"[0-9]{1,19}", re.ASCII)
+# What upstream's invitations look like.
+_OLD = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+
+
+class Uncheckable(signing.TokenError):
+    """Perhaps a good link, but the salt that would prove it is not here."""
+
+
+class Gone(signing.TokenError):
+    """A good link to a subscription that is no longer kept."""
+
+
+def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) -> Subscription | None:
+    """The subscription that upstream knew by that number, if the salt proves the link.
+
+    None where only a proof of our own can help. Upstream's is worth nothing for our keys: it gave the same
+    numbers to other people. Raises TokenError.
+    """
+    if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST:
+        raise signing.TokenError(gettext(signing.BROKEN))
+    number = int(subscription_id)
+    proven = is_invited(number, invitation, salt=settings.UPSTREAM_SALT, suffix=suffix)
+    rows = Subscription.objects.select_related("subscribable", "destination")
+    known = rows.filter(upstream_id=number).first() or rows.filter(old_numbers__number=number).first()
+    if proven and known is not None:
+        return known
+    if proven:
+        raise Gone(gettext("This subscription no longer exists, so nothing of it comes any more."))
+    if not settings.UPSTREAM_SALT and _OLD.fullmatch(invitation):
+        raise Uncheckable(
+            gettext("This link was made before the newsletter moved here, and it cannot be checked any more.")
+        )
+    return None
+
+
+def is_waiting(subscription: Subscription, *, now: datetime) -> bool:
+    """Whether its confirmation is still awaited, and its link not too old."""
+    ends = subscription.added_at + timedelta(hours=settings.CONFIRM_HOURS)
+    return subscription.status == Subscription.Status.UNCONFIRMED and now < ends
+
+
+@transaction.atomic
+def let_confirm(*, subscription: Subscription) -> None:
+    """A sign-up that upstream took has no nonce of ours; with one it is confirmed as any other."""
+    locked = Subscription.objects.select_for_update(no_key=True).get(pk=subscription.pk)
+    if locked.status == Subscription.Status.UNCONFIRMED and not locked.confirm_nonce:
+        renew_nonce(locked)
+        locked.save(update_fields=["confirm_nonce"])
+    subscription.confirm_nonce, subscription.status = locked.confirm_nonce, locked.status

@@ -1,0 +1,121 @@
+"""What readers' pages have in common: their headers, the token in their address, their language, where the
+keyboard stands when a form comes back, and an answer whose time tells nothing.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import translation
+from django.utils.translation.trans_real import get_supported_language_variant
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common.signing import TokenError
+from subscriptions.models import Subscription
+
+View = Callable[..., HttpResponse]
+
+# No script at all. Pictures of posts come from wherever the blog keeps them.
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "img-src 'self' https: http: data:",
+        "media-src https: http:",
+        "frame-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+
+# Where a form holds off robots, a script of ours solves its sum (templates/pages/_form_safety.html).
+SCRIPT = "; script-src 'self'; connect-src 'self'"
+SUM = b' data-challenge="'
+# What one address costs more than another (an insert, a lookup) is over by then.
+SECONDS = 0.02
+
+
+def _has_sum(response: HttpResponse) -> bool:
+    return not response.streaming and SUM in response.content
+
+
+def page(view: View) -> View:
+    """A page of ours: no script but where a sum is to be solved, no plug-in, no frame around it."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        policy = response.headers.get("Content-Security-Policy", POLICY)
+        response.headers["Content-Security-Policy"] = policy + (SCRIPT if _has_sum(response) else "")
+        return response
+
+    return wrapped
+
+
+def token_page(view: View) -> View:
+    """A page whose address is a key: not kept, not indexed, not passed on to the next site."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = page(view)(request, *args, **kwargs)
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["X-Robots-Tag"] = "noindex"
+        return response
+
+    return wrapped
+
+
+TokenView = Callable[[HttpRequest, str], HttpResponse]
+
+
+def by_token(view: TokenView) -> Callable[..., HttpResponse]:
+    """GET and HEAD show, POST acts. The token is the authority: no cookie, no CSRF token."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, token: str) -> HttpResponse:
+        try:
+            response = view(request, token)
+        except TokenError as error:
+            context: dict[str, Any] = {"reason": str(error), "page_url": getattr(error, "page_url", "")}
+            response = render(request, "pages/bad_link.html", context, status=400)
+        # Django logs the path of a 4xx answer, and here that is a key: it may be good for another page.
+        response._has_been_logged = True  # type: ignore[attr-defined]
+        return response
+
+    return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(token_page(wrapped)))
+
+
+def speak_as(subscription: Subscription) -> None:
+    """From here to the end of the request, which the LanguageMiddleware marks."""
+    speak(subscription.language)
+
+
+def speak(language: str) -> None:
+    """The same of a language, which may be none, or one that we do not speak: that changes nothing."""
+    with suppress(LookupError):
+        translation.activate(get_supported_language_variant(language))
+
+
+def focus_on_error(form: forms.Form) -> None:
+    """The first field with an error takes the focus, also where no script runs."""
+    wrong = next((name for name in form.fields if name in form.errors), "")
+    if wrong:
+        form.fields[wrong].widget.attrs["autofocus"] = True
+
+
+@contextmanager
+def same_time() -> Iterator[None]:
+    """Takes as long for every address: around a sign-up and the page that answers it."""
+    begun = time.monotonic()
+    try:
+        yield
+    finally:
+        time.sleep(max(0.0, SECONDS - (time.monotonic() - begun)))

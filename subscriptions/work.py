@@ -1,0 +1,19 @@
+"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from subscriptions.collections.assign import takable
+from subscriptions.lists.worker import claimable
+from subscriptions.models import Stuck
+
+
+def to_assign(now: datetime) -> "tuple[QuerySet[Any], ...]":
+    waits = Stuck.objects.filter(item=OuterRef("pk"), next_try_at__gt=now)
+    return (takable(now).filter(~Exists(waits)),)
+
+
+def to_take_over(now: datetime) -> "tuple[QuerySet[Any], ...]":
+    return (claimable(now),)

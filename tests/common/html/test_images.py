@@ -1,0 +1,86 @@
+"""Images: an address that shows something, whatever script would have loaded it."""
+
+import pytest
+
+from common.html.clean import clean
+from common.html.images import best_of
+
+BASE = "https://blog.example.org/posts/one"
+HOST = "https://blog.example.org"
+
+
+def cleaned(html: str) -> str:
+    return clean(html, base=BASE)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'src="/a.jpg"',
+        'src="/a.jpg" srcset="/b.jpg 2x"',
+        'src="data:image/gif;base64,R0lGOD" data-src="/a.jpg"',
+        'data-lazy-src="/a.jpg"',
+        'src="/img/placeholder.png" data-original="/a.jpg"',
+        'srcset="/s.jpg 300w, /a.jpg 1000w, /b.jpg 4000w"',
+        'src="data:image/svg+xml,x" data-srcset="../a.jpg"',
+    ],
+)
+def test_an_image_is_found_wherever_its_address_stands(attributes: str) -> None:
+    assert cleaned(f'<img {attributes} alt="x">') == f'<img src="{HOST}/a.jpg" alt="x">'
+
+
+@pytest.mark.parametrize(
+    ("srcset", "best"),
+    [
+        ("a.jpg 300w, b.jpg 1000w, c.jpg 2000w", "b.jpg"),
+        ("a.jpg, b.jpg 2x, c.jpg 3x", "b.jpg"),
+        ("c.jpg 2000w, d.jpg 3000w", "c.jpg"),
+        ("https://e.org/w_300,c_fit/a.jpg 300w,https://e.org/b.jpg 600w", "https://e.org/b.jpg"),
+        ("one.jpg", "one.jpg"),
+        ("", ""),
+        (" , ,", ""),
+        ("a.jpg 1.2.3w", "a.jpg"),
+    ],
+)
+def test_of_several_sizes_the_largest_that_a_letter_has_use_for(srcset: str, best: str) -> None:
+    assert best_of(srcset) == best
+
+
+def test_the_image_of_a_noscript_is_shown_once() -> None:
+    lazy = '<img src="data:image/gif;base64,R0" data-src="/a.jpg"><noscript><img src="/a.jpg"></noscript>'
+    assert cleaned(f"<p>{lazy}</p>") == f'<p><img src="{HOST}/a.jpg"></p>'
+    assert cleaned("<noscript><p>b</p></noscript>") == "<p>b</p>"
+
+
+def test_a_picture_is_its_image_or_a_source_that_mail_programs_know() -> None:
+    sources = '<source type="image/avif" srcset="/a.avif"><source srcset="/a.jpg 1x">'
+    assert cleaned(f'<picture>{sources}<img src="/b.jpg"></picture>') == f'<img src="{HOST}/b.jpg">'
+    assert cleaned(f'<picture>{sources}<img alt="x"></picture>') == f'<img src="{HOST}/a.jpg" alt="x">'
+    assert cleaned(f"<picture>{sources}</picture>") == ""
+
+
+def test_what_cannot_be_shown_leaves_its_words() -> None:
+    assert (
+        cleaned('a <img src="data:image/png;base64,AAAA" alt="A &lt;chart&gt;"> b') == "a A &lt;chart&gt; b"
+    )
+    assert cleaned('<img src="https://s.w.org/images/core/emoji/14/72x72/1f600.png" alt="😀">') == "😀"
+
+
+def test_a_beacon_takes_what_held_it_along() -> None:
+    beacon = '<img src="https://feeds.feedburner.com/~r/x/~4/abc" alt="">'
+    assert cleaned(f'<p>a</p><p><a href="/x">{beacon}</a></p>') == "<p>a</p>"
+    assert cleaned(f"<p>a</p><figure>{beacon}<figcaption>b</figcaption></figure>").endswith(
+        "<figure><figcaption>b</figcaption></figure>"
+    )
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "file:///x", "http://[x"])
+def test_a_late_address_is_as_safe_as_any(address: str) -> None:
+    for name in ("data-src", "srcset", "data-srcset"):
+        assert cleaned(f'<img {name}="{address}">') == ""
+
+
+def test_without_a_base_a_late_address_must_be_whole() -> None:
+    assert clean('<img data-src="/a.jpg"><img data-src="https://e.org/a.jpg">', base="") == (
+        '<img src="https://e.org/a.jpg">'
+    )

@@ -1,0 +1,83 @@
+"""A post as text that reads like a letter."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.html.clean import to_text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>One</p><p>Two<br>three</p>", "One\n\nTwo\nthree"),
+        ("<h1>Big</h1><h2>Less</h2><h3>Small</h3><p>x</p>", "Big\n===\n\nLess\n----\n\nSmall\n\nx"),
+        ("<ul><li>a</li><li>b</li></ul>", "* a\n* b"),
+        ("<ol start=9><li>a<li>b</ol><p>c</p>", "9. a\n10. b\n\nc"),
+        ("<ul><li>a<ul><li>b</ul></ul>", "* a\n  * b"),
+        ("<p>a</p><blockquote><p>b</p><p>c</p></blockquote><p>d</p>", "a\n\n> b\n>\n> c\n\nd"),
+        ("<pre>a\n  b</pre>", "    a\n      b"),
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "a | b\n1 | 2"),
+        (
+            '<table class="grid"><tr><th>Day<th>Rain<tr><td>Monday<td>14 mm<tr><td>日本<td></table>',
+            "Day     Rain\n------  -----\nMonday  14 mm\n日本",
+        ),
+        ('<table class="grid"><tr><td>a<td>b<tr><td>c</table><p>x</p>', "a  b\nc\n\nx"),
+        (f'<table class="grid"><tr><td>{"long " * 12}<td>{"b" * 30}</table>', f"{'long ' * 12}|\n{'b' * 30}"),
+        (
+            '<table class="grid"><tr><td><a href="https://e.org/">a</a><td>b</table>',
+            "a [1]  b\n\n[1] https://e.org/",
+        ),
+        ("<p>a<sup>1</sup>, 10<sup>6</sup>, 1<sup>st</sup></p>", "a^1, 10^6, 1st"),
+        ("<ul><li>a<ul><li>b</ul><li>c</ul><p>d</p>", "* a\n  * b\n* c\n\nd"),
+        ("<p>a</p><hr><p>b</p>", "a\n\n* * *\n\nb"),
+        ('<img src="x" alt="A cat"><img src="y">', "[A cat]"),
+        ("<dl><dt>T</dt><dd>D</dd></dl>", "T\n    D"),
+        ("a &amp; b &lt;c&gt; <q>d</q>", "a & b <c> “d”"),
+        ("<script>x</script><style>y</style>z", "z"),
+        ("", ""),
+    ],
+)
+def test_shapes(html: str, text: str) -> None:
+    assert to_text(html) == text
+
+
+def test_links_are_footnotes_and_each_address_has_one() -> None:
+    html = '<p><a href="https://e.org/1">one</a>, <a href="https://e.org/2">two</a>, <a href="https://e.org/1">one</a></p>'
+    assert to_text(html) == "one [1], two [2], one [1]\n\n[1] https://e.org/1\n[2] https://e.org/2"
+
+
+def test_a_link_that_says_its_address_needs_no_footnote() -> None:
+    assert to_text('<a href="https://e.org/">https://e.org/</a>') == "https://e.org/"
+    assert to_text('<a href="mailto:a@b.org">a@b.org</a>') == "a@b.org"
+
+
+def test_lines_are_wrapped_and_addresses_are_not() -> None:
+    address = "https://example.org/" + "x" * 100
+    lines = to_text(f"<blockquote>{'word ' * 40}</blockquote><p>{address}</p>", width=40).split("\n")
+    assert all(len(line) <= 40 for line in lines if line != address)
+    assert all(line.startswith("> ") for line in lines[:3])
+    assert address in lines
+
+
+@pytest.mark.parametrize(
+    "html", ["<blockquote>x" * 30_000, "<ul><li>x" * 30_000, "<a href=x>" * 30_000, "<!--" * 99_999]
+)
+def test_hostile_html_costs_little(html: str) -> None:
+    start = time.process_time()
+    to_text(html)
+    assert time.process_time() - start < 3
+
+
+@given(
+    st.text(max_size=200)
+    | st.lists(
+        st.sampled_from(["<p>", "</p>", "<li>", "</ul>", "<blockquote>", "a", "</a>", "<pre>", " ", "\n"])
+    ).map("".join)
+)
+def test_any_html_is_text(html: str) -> None:
+    text = to_text(html)
+    assert not text.startswith("\n")
+    assert not text.endswith("\n")

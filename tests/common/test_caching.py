@@ -1,0 +1,88 @@
+"""While Redis is away the cache forgets, and nothing else happens."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import redis
+from django.core.cache.backends.redis import RedisCache
+
+from common import caching
+from common.caching import SteadyRedisCache
+from tests import services
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching._State, "away", False)
+    monkeypatch.setattr(caching._State, "ask_at", float("-inf"))
+
+
+@pytest.fixture
+def nowhere() -> Iterator[SteadyRedisCache]:
+    """A cache in a Redis that nobody runs."""
+    made = SteadyRedisCache(f"redis://127.0.0.1:{services.free_port()}/0", {})
+    yield made
+    made.spare.clear()
+
+
+def test_without_redis_every_operation_is_answered_by_this_process(nowhere: SteadyRedisCache) -> None:
+    assert nowhere.get("a", "nothing") == "nothing"
+    assert nowhere.add("a", 1)
+    assert not nowhere.add("a", 2)
+    assert nowhere.incr("a") == 2
+    assert nowhere.get_or_set("b", 5) == 5
+    nowhere.set_many({"c": 1, "d": 2})
+    assert nowhere.get_many(["c", "d", "e"]) == {"c": 1, "d": 2}
+    assert nowhere.touch("c", 5)
+    assert nowhere.has_key("c")
+    nowhere.delete_many(["c"])
+    assert nowhere.delete("d")
+    nowhere.set("f", 1)
+    nowhere.clear()
+    assert nowhere.get("f") is None
+    with pytest.raises(ValueError, match="not found"):
+        nowhere.incr("unknown")
+
+
+def test_a_redis_that_is_away_is_told_of_once_and_asked_seldom(
+    nowhere: SteadyRedisCache, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def get(_: object, key: str, *args: object, **kwargs: object) -> None:
+        asked.append(key)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(RedisCache, "get", get)
+    with caplog.at_level(logging.WARNING, "common.caching"):
+        for _ in range(3):
+            nowhere.get("a")
+        monkeypatch.setattr(caching._State, "ask_at", float("-inf"))
+        nowhere.get("b")
+    assert asked == ["a", "b"]
+    assert len(caplog.messages) == 1
+    assert "Redis is away" in caplog.messages[0]
+
+
+def test_when_redis_is_back_it_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    with services.redis_server() as url, caplog.at_level(logging.WARNING, "common.caching"):
+        cache = SteadyRedisCache(url, {})
+        caching._State.away = True
+        cache.set("feedletter-test", 7, 5)
+        assert cache.get("feedletter-test") == 7
+        assert cache.spare.get("feedletter-test") is None
+        cache.delete("feedletter-test")
+    assert caplog.messages == ["Redis is back."]
+
+
+def test_what_another_release_wrote_is_forgotten_and_not_an_error(redis_url: str) -> None:
+    cache = SteadyRedisCache(redis_url, {})
+    client = redis.Redis.from_url(redis_url)
+    # (A class of a module that this release does not have; then half a value.)
+    for octets in (b"cdelivery.services.progress\nDomainFigures\n.", b"\x80\x05\x95\x10"):
+        client.set(cache.make_and_validate_key("old"), octets)
+        assert cache.get("old") is None
+    cache.set("old", {"sent": 3})
+    assert cache.get("old") == {"sent": 3}
+    cache.delete("old")

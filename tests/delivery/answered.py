@@ -1,0 +1,54 @@
+"""One letter, sent to a server that is in trouble, and what the ledger says after it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from delivery.engine.send_pass import SendReport, send_due
+from delivery.models import Attempt, Delivery, Lane
+from tests.delivery.ledger import Clock, a_lane, queued
+from tests.factories import NOW
+
+# After any rest of a lane and any first back-off.
+LATER = NOW + timedelta(minutes=20)
+
+
+def send(now: datetime = NOW) -> SendReport:
+    return send_due(clock=Clock(now))
+
+
+def a_letter(**changes: Any) -> Delivery:
+    """One letter, over one connection."""
+    a_lane(concurrency=1)
+    (row,) = queued(**changes)
+    return row
+
+
+def after(row: Delivery) -> Delivery:
+    """The row as it stands now."""
+    return Delivery.objects.get(pk=row.pk)
+
+
+def put_off(row: Delivery) -> bool:
+    """Whether that letter waits by itself, with one attempt counted and written down, and no lane rests."""
+    row, lane = after(row), Lane.objects.get()
+    written = list(Attempt.objects.filter(delivery=row).values_list("outcome", flat=True))
+    facts = (row.state, row.attempts, row.due_at > NOW, row.lease_token, written)
+    return facts in (
+        ("deferred", 1, True, None, ["temporary"]),
+        ("deferred", 1, True, None, ["ambiguous"]),
+    ) and (lane.failures, lane.free_at) == (0, None)
+
+
+def slowed(row: Delivery) -> bool:
+    """Whether its lane rests because of the answer to this letter."""
+    row, lane = after(row), Lane.objects.get()
+    return (row.state, lane.failures) == ("deferred", 1) and lane.free_at is not None and lane.free_at > NOW
+
+
+def untouched(row: Delivery) -> bool:
+    """Whether the lane rests and says why, and the letter waits as if nobody had touched it."""
+    row, lane = after(row), Lane.objects.get()
+    assert lane.free_at is not None
+    facts = (row.state, row.attempts, row.due_at, row.last_error, row.begun_at, row.lease_token)
+    is_as_before = facts == ("queued", 0, NOW, "", None, None) and not Attempt.objects.exists()
+    return is_as_before and lane.failures >= 1 and lane.free_at > NOW and bool(lane.last_error)

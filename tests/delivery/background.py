@@ -1,0 +1,37 @@
+"""A send pass in a thread of its own, beside the test."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.db import connections
+
+from delivery.engine.send_pass import SendReport, send_due
+
+AT_MOST = 30.0
+
+
+@contextmanager
+def sending(budget: timedelta | None = None) -> Iterator["Future[SendReport]"]:
+    """The pass runs while the block does; leaving it waits for the pass to end."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(_send, budget)
+        yield future
+        future.result(AT_MOST)
+
+
+def _send(budget: timedelta | None) -> SendReport:
+    try:
+        return send_due(budget=budget)
+    finally:
+        connections.close_all()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Returns as soon as it holds; AssertionError when it does not in time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.01)

@@ -1,0 +1,241 @@
+"""The loop process: the barrier holds there too, and it never outlives its worker or loses what it had."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from queue import Empty, SimpleQueue
+from uuid import uuid4
+
+import pytest
+
+from common.secrets import Sealed
+from delivery.channels.base import Sent, Temporary
+from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.email.smtp_session import SmtpSession
+from delivery.channels.email.smtp_settings import SmtpSettings
+from delivery.dkim.keys import RSA, Key, generate
+from delivery.engine import child_client, claimer, lane_pool
+from delivery.engine.async_senders import ProcessSender
+from delivery.engine.child_client import LoopProcess, keep_loop_process, take_loop_process
+from delivery.engine.jobs import ClaimedDelivery, ClaimedDestination, Done, Job, OutgoingMessage, SendTask
+from delivery.engine.send_pass import send_due
+from delivery.letter import Recipient
+from delivery.models import Delivery, Lane
+from tests.delivery.background import sending, wait_until
+from tests.delivery.channels.email_letters import letter
+from tests.delivery.dkim.verifying import record, verified
+from tests.delivery.ledger import a_lane, queued, states
+from tests.factories import IssueFactory
+from tests.servers.smtp_server import SmtpServer
+
+LANE = Lane(pk=1, kind="email", account="default")
+LETTER = letter()
+QUIET = 0.2
+
+
+@pytest.fixture
+def process() -> Iterator[LoopProcess]:
+    made = LoopProcess()
+    made.say("renewed", time.monotonic(), frozenset())
+    yield made
+    made.close()
+
+
+def carrier(process: LoopProcess, smtp: SmtpServer, width: int = 3) -> tuple[ProcessSender, Done]:
+    done: Done = SimpleQueue()
+    target = SmtpSettings("127.0.0.1", smtp.port)
+    opened = partial(SmtpSession, target, helo="sender.example")
+    made = ProcessSender(process, LANE.pk, opened, width, done, lambda: datetime.now(UTC))
+    process.on_death = made.give_up
+    return made, done
+
+
+def task(number: int, *, keys: tuple[Key, ...] = ()) -> SendTask:
+    to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, Sealed(""), "")
+    row = ClaimedDelivery(number, "issue", 1, "example.test", 5, None, number, LANE, to, None)
+    data = f"From: a@sender.example\r\nSubject: {number}\r\n\r\nHello.\r\n".encode()
+
+    def compose(recipient: Recipient) -> MailMessage:
+        return MailMessage("a@sender.example", f"r{number}@example.test", "", (data,), keys)
+
+    return SendTask(
+        Job(row, uuid4(), None, datetime.now(UTC)),
+        OutgoingMessage(LETTER, Recipient(number, "", ""), compose),
+        is_carried=True,
+    )
+
+
+def tasks(count: int) -> list[SendTask]:
+    return [task(number) for number in range(count)]
+
+
+def ended(done: Done, count: int) -> list[SendTask]:
+    """The next so many that come back; after them none for a moment."""
+    got: list[SendTask] = []
+    while len(got) < count:
+        got += done.get(timeout=5)
+    with pytest.raises(Empty):
+        done.get(timeout=QUIET)
+    assert len(got) == count
+    return got
+
+
+def test_until_an_outcome_is_durable_its_connection_begins_nothing(
+    process: LoopProcess, smtp: SmtpServer
+) -> None:
+    ours, done = carrier(process, smtp)
+    ours.put(tasks(8))
+    first = ended(done, 3)
+    assert len(smtp.messages) == 3
+    ours.settle(first[:1])
+    second = ended(done, 1)
+    ours.settle([*first[1:], *second])
+    third = ended(done, 3)
+    assert len(smtp.messages) == 7
+    ours.settle(third)
+    last = ended(done, 1)
+    assert {type(one.outcome) for one in (*first, *second, *third, *last)} == {Sent}
+    assert sorted(smtp.recipients) == sorted(f"r{number}@example.test" for number in range(8))
+    assert ours.opened == 3
+    ours.settle(last)
+    ours.join(5)
+    assert smtp.most_open == 3
+
+
+def test_when_the_process_dies_all_that_it_had_comes_back_as_not_begun(
+    process: LoopProcess, smtp: SmtpServer
+) -> None:
+    smtp.state.delay = 5
+    ours, done = carrier(process, smtp)
+    ours.put(tasks(8))
+    wait_until(lambda: smtp.connections == 3)
+    os.kill(process.pid, signal.SIGKILL)
+    got = ended(done, 8)
+    assert {(one.outcome, one.begun, one.is_carried) for one in got} == {(None, False, False)}
+    assert not process.is_alive
+    assert ours.stopped
+    ours.put([task(9)])
+    assert ended(done, 1)[0].outcome is None
+
+
+def test_without_a_fresh_renewal_nothing_is_begun(process: LoopProcess, smtp: SmtpServer) -> None:
+    process.say("renewed", time.monotonic() - 25, frozenset())
+    ours, done = carrier(process, smtp)
+    ours.put(tasks(2))
+    assert [one.outcome for one in ended(done, 2)] == [None, None]
+    assert not smtp.messages
+
+
+def test_what_was_lost_to_another_worker_is_not_begun(process: LoopProcess, smtp: SmtpServer) -> None:
+    process.say("renewed", time.monotonic(), frozenset({1}))
+    ours, done = carrier(process, smtp)
+    ours.put(tasks(3))
+    assert {one.pk: one.outcome is None for one in ended(done, 3)} == {0: False, 1: True, 2: False}
+
+
+def test_when_the_pass_ends_what_was_not_begun_comes_back(process: LoopProcess, smtp: SmtpServer) -> None:
+    ours, done = carrier(process, smtp, width=1)
+    ours.put(tasks(3))
+    first = ended(done, 1)
+    process.say("finish")
+    ours.settle(first)
+    second = ended(done, 1)
+    ours.settle(second)
+    assert [one.outcome for one in (*second, *ended(done, 1))] == [None, None]
+    assert len(smtp.messages) == 1
+
+
+def test_an_account_that_cannot_send_stops_the_lane_until_it_is_asked_again(
+    process: LoopProcess, smtp: SmtpServer
+) -> None:
+    smtp.answer("mail", "421 4.7.0 too fast", times=1)
+    ours, done = carrier(process, smtp, width=1)
+    ours.put(tasks(3))
+    first = ended(done, 1)
+    assert isinstance(first[0].outcome, Temporary)
+    assert first[0].outcome.stops_lane
+    assert ours.stopped
+    ours.settle(first)
+    rest = ended(done, 1)
+    ours.settle(rest)
+    last = ended(done, 1)
+    assert [one.outcome for one in (*rest, *last)] == [None, None]
+    ours.settle(last)
+    ours.stopped = False
+    ours.put([task(10)])
+    assert isinstance(ended(done, 1)[0].outcome, Sent)
+
+
+def test_letters_are_signed_over_there(process: LoopProcess, smtp: SmtpServer) -> None:
+    key = Key("sender.example", "s1", generate(RSA))
+    ours, done = carrier(process, smtp)
+    ours.put([task(1, keys=(key,)), task(2, keys=(key,))])
+    ours.settle(ended(done, 2))
+    assert [verified(one.data, [record(key)]) for one in smtp.messages] == [[True], [True]]
+
+
+def test_a_worker_that_is_killed_takes_its_loop_process_with_it(tmp_path: object) -> None:
+    begin = (
+        "import django; django.setup(); import time;"
+        "from delivery.engine.child_client import LoopProcess; made = LoopProcess();"
+        "print(made.pid, flush=True); time.sleep(60)"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
+    worker = subprocess.Popen([sys.executable, "-c", begin], stdout=subprocess.PIPE, env=environment)
+    assert worker.stdout is not None
+    pid = int(worker.stdout.readline())
+    worker.kill()
+    worker.wait()
+    wait_until(lambda: not is_running(pid))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "engine.child" in open(f"/proc/{pid}/cmdline").read()
+    except OSError:
+        return False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pass_whose_loop_process_dies_gives_all_back_and_the_next_one_sends_it(
+    smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
+    smtp.state.delay = 0.05
+    queued(60, issue=IssueFactory(), lane=a_lane(concurrency=3))
+    mortal = LoopProcess()
+    processes = [mortal]
+    monkeypatch.setattr(
+        lane_pool, "take_loop_process", lambda: processes.pop() if processes else take_loop_process()
+    )
+    with sending() as report:
+        smtp.wait_for(6)
+        os.kill(mortal.pid, signal.SIGKILL)
+    assert report.result().sent < 60
+    assert set(states()) == {"sent", "queued"}
+    assert not Delivery.objects.exclude(lease_token=None).exists()
+    send_due()
+    assert states() == {"sent": 60}
+    assert len(set(smtp.recipients)) == 60
+    assert len(smtp.recipients) - 60 <= 3
+
+
+def test_the_process_is_kept_for_the_next_pass_and_ends_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    child_client.end_idle_loop_process(idle_for=0)
+    first = take_loop_process()
+    keep_loop_process(first)
+    assert take_loop_process() is first
+    other = take_loop_process()
+    assert other is not first
+    keep_loop_process(first)
+    keep_loop_process(other)
+    assert not is_running(other.pid)
+    child_client.end_idle_loop_process()
+    assert is_running(first.pid)
+    child_client.end_idle_loop_process(idle_for=0)
+    assert not is_running(first.pid)

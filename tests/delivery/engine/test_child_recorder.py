@@ -1,0 +1,189 @@
+"""Acceptances are recorded in the loop process; where that cannot be, the worker records them."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from queue import SimpleQueue
+
+import pytest
+from django.db import connection, transaction
+
+from delivery.engine import child_client, child_recorder, claimer, settle
+from delivery.engine.accept import Acceptance, record_accepted
+from delivery.engine.send_pass import send_due
+from delivery.models import Delivery, Lane
+from tests.delivery.background import sending, wait_until
+from tests.delivery.ledger import a_lane, claimed, queued, states
+from tests.factories import NOW, IssueFactory
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="on SQLite the worker alone writes"),
+]
+
+LETTERS = 40
+RECORDING = "SELECT pid FROM pg_stat_activity WHERE pid <> %s AND query LIKE '%%AS given (id, token, at%%'"
+
+
+@pytest.fixture(autouse=True)
+def _far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
+    child_client.end_idle_loop_process(idle_for=0)
+
+
+@pytest.fixture
+def by_worker(monkeypatch: pytest.MonkeyPatch) -> list[Acceptance]:
+    """What the worker recorded."""
+    recorded: list[Acceptance] = []
+
+    def record(accepted: list[Acceptance]) -> None:
+        recorded.extend(accepted)
+        record_accepted(accepted)
+
+    monkeypatch.setattr(settle, "record_accepted", record)
+    return recorded
+
+
+def all_are_sent(smtp: SmtpServer, count: int = LETTERS) -> None:
+    assert len(smtp.recipients) == len(set(smtp.recipients)) == count
+    assert states() == {"sent": count}
+    assert set(Delivery.objects.values_list("attempts", "lease_token", "last_error")) == {(1, None, "")}
+    assert not Delivery.objects.filter(sent_at=None).exists()
+    assert all(name.startswith("250 ") for name in Delivery.objects.values_list("remote_id", flat=True))
+
+
+def test_the_loop_process_records_what_a_healthy_lane_sent(
+    smtp: SmtpServer, by_worker: list[Acceptance]
+) -> None:
+    queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4))
+    assert send_due().sent == LETTERS
+    all_are_sent(smtp)
+    assert by_worker == []
+
+
+def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp: SmtpServer) -> None:
+    queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4, failures=1))
+    assert send_due().sent == LETTERS
+    all_are_sent(smtp)
+    assert Lane.objects.get().failures == 0
+
+
+def test_without_a_way_to_the_database_the_worker_records(
+    smtp: SmtpServer, by_worker: list[Acceptance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {**(child_client.place_of_records() or {}), "port": 1}
+    monkeypatch.setattr(child_client, "place_of_records", lambda: place)
+    queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4))
+    assert send_due().sent == LETTERS
+    all_are_sent(smtp)
+    assert len(by_worker) == LETTERS
+
+
+def test_a_connection_that_is_cut_loses_and_doubles_nothing(smtp: SmtpServer) -> None:
+    smtp.state.delay = 0.02
+    queued(3 * LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4))
+    cut: set[int] = set()
+    with sending() as report:
+        for number in (10, 50, 90):
+            smtp.wait_for(number)
+            cut |= _cut()
+    assert cut
+    assert report.result().sent == 3 * LETTERS
+    all_are_sent(smtp, 3 * LETTERS)
+
+
+def test_what_somebody_took_from_us_meanwhile_is_recorded_all_the_same(
+    smtp: SmtpServer, by_worker: list[Acceptance]
+) -> None:
+    smtp.state.delay = 0.3
+    (row,) = queued(1, issue=IssueFactory(), lane=a_lane(concurrency=1))
+    with sending():
+        wait_until(lambda: states() == {"sending": 1})
+        smtp.wait_for(1)
+        Delivery.objects.update(state="queued", lease_token=None, lease_until=None)
+    row.refresh_from_db()
+    assert (row.state, bool(row.remote_id)) == ("sent", True)
+    assert len(by_worker) == 1
+
+
+def _cut() -> set[int]:
+    """Ends the connections that acceptances are recorded by; their processes' ids."""
+    with connection.cursor() as cursor:
+        cursor.execute(RECORDING, [connection.connection.info.backend_pid])
+        found = {pid for (pid,) in cursor.fetchall()}
+        for pid in found:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+    return found
+
+
+@dataclass
+class Ended:
+    """A message as the recorder sees it."""
+
+    pk: int
+    token: str
+    at: datetime | None = NOW
+    remote_id: str = "250 Ok"
+
+
+def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(child_recorder, "REST", 0.0)
+    queued(3, issue=IssueFactory(), lane=a_lane())
+    tasks = [Ended(job.pk, job.token.hex) for job in claimed()]
+    assert asyncio.run(_recorded_with_a_pooler(tasks)) == [True, False, True]
+    assert states() == {"sent": 2, "sending": 1}
+
+
+async def _recorded_with_a_pooler(tasks: list[Ended]) -> list[bool]:
+    """Whether each could be recorded; after the first one, the statement is somewhere else."""
+    ends: SimpleQueue[bool] = SimpleQueue()
+    made: child_recorder.Recorder[Ended] = child_recorder.Recorder(
+        child_client.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable)
+    )
+    told = []
+    for task in tasks:
+        made.take([task])
+        while ends.empty():
+            await asyncio.sleep(0.01)
+        told.append(ends.get())
+        if len(told) == 1:
+            await made._idle[0].execute('DEALLOCATE "_pg3_0"')
+    await made.close()
+    return told
+
+
+def test_what_ends_while_the_database_is_slow_to_answer_does_not_wait_for_it() -> None:
+    queued(2, issue=IssueFactory(), lane=a_lane())
+    slow, quick = (Ended(job.pk, job.token.hex) for job in claimed())
+    ends: SimpleQueue[int] = SimpleQueue()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Delivery.objects.select_for_update().get(pk=slow.pk)
+            recording = pool.submit(lambda: asyncio.run(_recorded([slow, quick], ends)))
+            assert ends.get(timeout=5) == quick.pk
+        assert ends.get(timeout=5) == slow.pk
+        recording.result()
+    assert states() == {"sent": 2}
+
+
+async def _recorded(tasks: list[Ended], ends: "SimpleQueue[int]") -> None:
+    """Records them one by one; what is durable is put into the queue."""
+    left = asyncio.Semaphore(0)
+
+    def end(ended: Sequence[Ended], is_durable: bool) -> None:
+        for task in ended:
+            assert is_durable
+            ends.put(task.pk)
+            left.release()
+
+    made: child_recorder.Recorder[Ended] = child_recorder.Recorder(child_client.place_of_records() or {}, end)
+    for task in tasks:
+        made.take([task])
+    for _ in tasks:
+        await left.acquire()
+    await made.close()

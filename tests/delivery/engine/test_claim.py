@@ -1,0 +1,183 @@
+"""What a claim takes: in which order, how much of it, and who is left out."""
+
+from typing import Any
+
+import pytest
+
+from delivery.engine.claim import claim, lanes_with_due
+from delivery.engine.leases import give_back
+from delivery.models import Delivery, Issue
+from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, cores, queued, states
+from tests.factories import (
+    NOW,
+    DestinationFactory,
+    IssueFactory,
+    LeftFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_claim_leases_for_a_minute_and_notes_the_beginning() -> None:
+    queued()
+    (job,) = claimed()
+    row = Delivery.objects.get()
+    assert (row.state, row.lease_token, row.lease_until) == ("sending", job.token, NOW + MINUTE)
+    assert row.begun_at == NOW
+    assert job.begun_before is None
+
+
+def test_what_is_claimed_is_claimed_once() -> None:
+    queued(3)
+    assert len(claimed()) == 3
+    assert claimed() == ()
+
+
+def test_a_confirmation_goes_before_letters_that_waited_longer() -> None:
+    queued(2, due_at=NOW - HOUR)
+    mail = a_mail(lane=Delivery.objects.all()[0].lane)
+    assert claimed()[0].pk == mail.pk
+
+
+def test_among_letters_the_one_that_is_due_longest_goes_first() -> None:
+    for minutes in (1, 3, 2):
+        queued(due_at=NOW - minutes * MINUTE)
+    due = dict(Delivery.objects.values_list("pk", "due_at"))
+    assert [NOW - due[job.pk] for job in claimed()] == [3 * MINUTE, 2 * MINUTE, MINUTE]
+
+
+def test_a_claim_is_no_larger_than_what_the_connections_send_in_thirty_seconds() -> None:
+    lane = a_lane(concurrency=1)
+    queued(35, lane=lane)
+    assert len(claimed(in_flight=20)) == 10
+    assert len(claimed()) == 25
+
+
+def test_only_what_is_urgent_is_claimed_by_a_worker_that_has_enough() -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    mail = a_mail(lane=lane)
+    assert [job.pk for job in claim(lane_id=lane.pk, now=NOW, in_flight=0, urgent=True).jobs] == [mail.pk]
+    assert claim(lane_id=lane.pk, now=NOW, in_flight=0, urgent=True).jobs == ()
+
+
+def a_letter_for(subscription: Any) -> Delivery:
+    issue = IssueFactory(subscribable=subscription.subscribable)
+    (row,) = queued(issue=issue, subscription=subscription)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("subscription", "reason"),
+    [
+        (LeftFactory, "Left before it was sent."),
+        (UnconfirmedFactory, "The subscription is no longer confirmed."),
+    ],
+)
+def test_who_left_after_publishing_gets_nothing_and_the_row_says_why(subscription: Any, reason: str) -> None:
+    row = a_letter_for(subscription())
+    assert claimed() == ()
+    row.refresh_from_db()
+    assert (row.state, row.last_error, row.lease_token, row.begun_at) == ("cancelled", reason, None, None)
+    assert row.attempts == 0
+
+
+def test_a_suppressed_address_gets_nothing() -> None:
+    subscription = SubscriptionFactory()
+    SuppressionFactory(core=subscription.destination.core)
+    row = a_letter_for(subscription)
+    assert claimed() == ()
+    row.refresh_from_db()
+    assert (row.state, row.last_error) == ("cancelled", "The address is on the suppression list.")
+
+
+def test_a_suppression_of_another_kind_or_address_changes_nothing() -> None:
+    subscription = SubscriptionFactory()
+    SuppressionFactory(core=subscription.destination.core, kind="mastodon")
+    SuppressionFactory()
+    a_letter_for(subscription)
+    assert len(claimed()) == 1
+
+
+def test_a_disabled_destination_gets_nothing_and_the_row_says_why() -> None:
+    destination = DestinationFactory(disabled_at=NOW, disabled_reason="550 5.1.1 No such user")
+    row = a_letter_for(SubscriptionFactory(destination=destination))
+    assert claimed() == ()
+    row.refresh_from_db()
+    assert row.last_error == "The destination is disabled: 550 5.1.1 No such user"
+
+
+def test_a_claim_that_only_cancels_asks_to_be_made_again() -> None:
+    """Otherwise a command would end with letters still due."""
+    lane = a_lane(concurrency=1)
+    for _ in range(2):
+        a_letter_for(LeftFactory())
+    assert claim(lane_id=lane.pk, now=NOW, in_flight=29).again_at == NOW
+    assert states() == {"cancelled": 1, "queued": 1}
+
+
+def test_cancelling_takes_no_tokens_and_no_spacing() -> None:
+    lane = a_lane(rate=1.0, burst=5, tokens=5, spacing_seconds=30)
+    a_letter_for(LeftFactory())
+    claimed()
+    lane.refresh_from_db()
+    assert (lane.tokens, lane.free_at) == (5, None)
+
+
+def test_given_back_it_is_as_it_was_and_the_tokens_are_back() -> None:
+    lane = a_lane(rate=1.0, burst=5, tokens=5)
+    queued(2, lane=lane, due_at=NOW - MINUTE)
+    before = list(Delivery.objects.order_by("pk").values())
+    give_back(jobs=claimed())
+    assert list(Delivery.objects.order_by("pk").values()) == before
+    lane.refresh_from_db()
+    assert lane.tokens == 5
+
+
+def test_given_back_an_unknown_beginning_is_still_known() -> None:
+    queued(begun_at=NOW - HOUR)
+    (job,) = claimed()
+    assert job.begun_before == NOW - HOUR
+    give_back(jobs=[job])
+    assert Delivery.objects.get().begun_at == NOW - HOUR
+
+
+def test_what_is_not_ours_any_more_is_not_given_back() -> None:
+    queued()
+    jobs = claimed()
+    Delivery.objects.update(state="held", lease_token=None, lease_until=None)
+    give_back(jobs=jobs)
+    assert Delivery.objects.get().state == "held"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"paused": True}, {"kind": "pigeon"}, {"free_at": NOW + HOUR}], ids=lambda c: next(iter(c))
+)
+def test_lanes_that_cannot_send_are_not_visited(changes: dict[str, Any]) -> None:
+    queued(lane=a_lane(account="other", **changes))
+    assert lanes_with_due(NOW) == []
+
+
+def test_a_lane_that_is_free_in_a_moment_is_visited() -> None:
+    lane = a_lane(free_at=NOW + SECOND)
+    queued(lane=lane)
+    assert lanes_with_due(NOW) == [lane]
+    assert claim(lane_id=lane.pk, now=NOW, in_flight=0).again_at == NOW + SECOND
+
+
+def test_a_lane_with_nothing_due_is_not_visited() -> None:
+    queued(due_at=NOW + SECOND)
+    assert lanes_with_due(NOW) == []
+    assert cores(claimed()) == []
+
+
+def test_a_paused_issue_costs_as_few_questions_as_a_claim(django_assert_max_num_queries: Any) -> None:
+    issue = IssueFactory()
+    lane = queued(50, issue=issue)[0].lane
+    Issue.objects.filter(pk=issue.pk).update(paused_at=NOW)
+    with django_assert_max_num_queries(12):
+        assert claim(lane_id=lane.pk, now=NOW, in_flight=0).jobs == ()
+    assert states() == {"held": 50}

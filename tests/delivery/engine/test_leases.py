@@ -1,0 +1,115 @@
+"""Leases: kept while a message is slow, and nothing is begun on one that was lost."""
+
+from datetime import timedelta
+from time import monotonic
+
+import pytest
+
+from delivery.engine import send_pass as module
+from delivery.engine.async_connections import FRESH
+from delivery.engine.jobs import SendTask
+from delivery.engine.leases import renew
+from delivery.engine.send_pass import SendPass
+from delivery.models import Delivery
+from tests.delivery.background import sending, wait_until
+from tests.delivery.ledger import HOUR, MINUTE, SECOND, Clock, a_lane, claimed, queued, states
+from tests.factories import NOW
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renewals come so often that a test need not wait fifteen seconds."""
+    monkeypatch.setattr(module, "RENEW_EVERY", 0.05)
+
+
+def test_a_renewal_extends_ours_and_tells_which_still_are() -> None:
+    queued(3)
+    one, two, three = claimed()
+    Delivery.objects.filter(pk=two.pk).update(state="queued", lease_token=None, lease_until=None)
+    assert renew(tokens={one.token}, now=NOW + 30 * SECOND) == {
+        (one.pk, one.token),
+        (three.pk, three.token),
+    }
+    assert Delivery.objects.get(pk=one.pk).lease_until == NOW + 30 * SECOND + MINUTE
+
+
+def test_a_renewal_touches_nobody_elses() -> None:
+    queued()
+    (job,) = claimed()
+    queued()
+    (other,) = claimed()
+    renew(tokens={job.token}, now=NOW + 30 * SECOND)
+    assert Delivery.objects.get(pk=other.pk).lease_until == NOW + MINUTE
+
+
+@pytest.mark.usefixtures("often")
+def test_a_slow_message_keeps_its_lease(smtp: SmtpServer) -> None:
+    smtp.state.delay = 1.0
+    queued()
+    with sending() as report:
+        wait_until(lambda: states() == {"sending": 1})
+        first = Delivery.objects.get().lease_until
+        assert first is not None
+
+        def renewed() -> bool:
+            until = Delivery.objects.get().lease_until
+            return until is not None and until - first > timedelta(seconds=0.2)
+
+        wait_until(renewed, seconds=2)
+    assert report.result().sent == 1
+
+
+@pytest.mark.usefixtures("often")
+def test_what_was_taken_from_us_is_not_begun(smtp: SmtpServer) -> None:
+    smtp.state.delay = 0.6
+    first, *others = queued(4, lane=a_lane(concurrency=1))
+    with sending() as report:
+        wait_until(lambda: states() == {"sending": 4} and "mail" in smtp.commands)
+        Delivery.objects.filter(pk__in=[row.pk for row in others]).update(
+            state="held", lease_token=None, lease_until=None
+        )
+    assert smtp.recipients == [first.destination.core]
+    assert report.result().sent == 1
+    assert states() == {"sent": 1, "held": 3}
+
+
+@pytest.mark.usefixtures("often")
+def test_what_another_worker_has_claimed_is_neither_begun_nor_given_back(smtp: SmtpServer) -> None:
+    smtp.state.delay = 0.6
+    first, second = queued(2, lane=a_lane(concurrency=1))
+    other = "11111111-1111-4111-8111-111111111111"
+    with sending():
+        wait_until(lambda: states() == {"sending": 2} and "mail" in smtp.commands)
+        Delivery.objects.filter(pk=second.pk).update(lease_token=other)
+    assert smtp.recipients == [first.destination.core]
+    second.refresh_from_db()
+    assert (second.state, str(second.lease_token)) == ("sending", other)
+
+
+def test_nothing_is_begun_when_the_last_renewal_is_too_long_ago() -> None:
+    queued()
+    task = SendTask(claimed()[0])
+    ours = SendPass(Clock(), None)
+    assert ours._may_begin(task)
+    ours.renewed_at = monotonic() - FRESH - 1
+    assert not ours._may_begin(task)
+
+
+def test_at_the_end_of_its_budget_a_pass_gives_the_rest_back(smtp: SmtpServer) -> None:
+    smtp.state.delay = 0.1
+    lane = a_lane(concurrency=1)
+    queued(15, lane=lane)
+    (unknown,) = queued(lane=lane, due_at=NOW + SECOND, begun_at=NOW - HOUR)
+    with sending(budget=timedelta(seconds=0.5)) as report:
+        pass
+    sent = report.result().sent
+    assert 1 <= sent <= 10
+    assert len(smtp.recipients) == sent
+    assert states() == {"sent": sent, "queued": 16 - sent}
+    rest = Delivery.objects.filter(state="queued").exclude(pk=unknown.pk)
+    assert set(rest.values_list("begun_at", "lease_token", "attempts")) == {(None, None, 0)}
+    unknown.refresh_from_db()
+    assert unknown.begun_at == NOW - HOUR

@@ -1,0 +1,172 @@
+"""The races that rules.md names, each with two connections on PostgreSQL. Each fails without its lock."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from delivery.channels.base import Sent
+from delivery.engine.claim import Job, claim
+from delivery.engine.leases import reap
+from delivery.engine.outcomes import Result, record
+from delivery.issues.complete import _seal, complete
+from delivery.issues.contents import Collected, collected
+from delivery.issues.store import store_issue
+from delivery.models import Delivery, Issue, IssueItem
+from delivery.rendering.issue import Rendered
+from feeds.models import Item
+from feeds.parsing.entry import Entry, ParsedFeed
+from feeds.polling.read import Reading
+from feeds.polling.store import store
+from subscriptions.collections.assign import assign
+from subscriptions.models import Assignable
+from tests.factories import (
+    NOW,
+    AssignableFactory,
+    AssignmentFactory,
+    DailyFactory,
+    DeliveryFactory,
+    EveryNFactory,
+    FeedFactory,
+    FinalItemFactory,
+    SubscribableFactory,
+)
+from tests.races import beside
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time"),
+]
+
+RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", holes={})
+LATER = NOW + timedelta(days=2)
+
+
+def a_daily_collection() -> tuple[Any, Any, Any]:
+    """A newsletter with an ended, open collection of one item, and a final item of the same day."""
+    feed = FeedFactory(fetched_through=LATER)
+    subscribable = DailyFactory(feeds=[feed])
+    held = FinalItemFactory(feed=feed)
+    assign(item_id=held.pk, now=NOW)
+    return subscribable, held, FinalItemFactory(feed=feed)
+
+
+def test_an_assign_that_was_first_is_in_the_collection_that_is_sealed() -> None:
+    _, held, coming = a_daily_collection()
+    assignable = Assignable.objects.get()
+    _, sealed = beside(lambda: assign(item_id=coming.pk, now=NOW), lambda: _seal(assignable.pk, LATER))
+    assert sealed is not None
+    assert {post.item_id for post in collected(assignable).posts} == {held.pk, coming.pk}
+
+
+def test_an_assign_beside_a_seal_goes_into_another_collection() -> None:
+    _, held, coming = a_daily_collection()
+    Item.objects.filter(pk=coming.pk).update(final_at=None)
+    assignable = Assignable.objects.get()
+
+    def becomes_final_and_is_assigned() -> bool:
+        Item.objects.filter(pk=coming.pk).update(final_at=NOW)
+        return assign(item_id=coming.pk, now=LATER)
+
+    sealed, assigned = beside(lambda: _seal(assignable.pk, LATER), becomes_final_and_is_assigned)
+    assert sealed is not None
+    assert {post.item_id for post in collected(assignable).posts} == {held.pk}
+    assert assigned
+    assert Item.objects.get(pk=coming.pk).assignables.get().pk != assignable.pk
+
+
+def a_sealed_collection_of(item: Any) -> tuple[Any, uuid.UUID, Collected]:
+    token = uuid.uuid4()
+    assignable = AssignableFactory(seal_token=token, seal_until=NOW + timedelta(minutes=1))
+    AssignmentFactory(assignable=assignable, item=item)
+    return assignable, token, collected(assignable)
+
+
+def test_two_collections_that_complete_at_once_clear_their_common_item() -> None:
+    item = FinalItemFactory(state="assigned")
+    stores = [
+        lambda a=assignable, t=token, c=contents: store_issue(
+            assignable_id=a.pk, token=t, contents=c, rendered=RENDERED, now=NOW
+        )
+        for assignable, token, contents in (a_sealed_collection_of(item), a_sealed_collection_of(item))
+    ]
+
+    def second() -> Any:
+        with transaction.atomic():
+            return stores[1]()
+
+    beside(stores[0], second)
+    item.refresh_from_db()
+    assert item.state == "cleared"
+    assert Issue.objects.count() == IssueItem.objects.count() == 2
+
+
+def a_reading_without(item: Any) -> Reading:
+    older = Entry(guid="older", title="Older")
+    parsed = ParsedFeed(title="Blog", guids=("older",), entries=(older,))
+    return Reading(body=b"x", sha256="0" * 64, headers={}, url="http://blog.example/", parsed=parsed)
+
+
+def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None:
+    feed = FeedFactory(first_polled_at=NOW - timedelta(hours=2))
+    SubscribableFactory(feeds=[feed])
+    item = FinalItemFactory(feed=feed)
+    older = Entry(guid="older", title="Older")
+    both = ParsedFeed(title="Blog", guids=(item.guid, "older"), entries=(older,))
+    with transaction.atomic():
+        store(feed, Reading(body=b"", sha256="1" * 64, headers={}, url="http://b/", parsed=both), NOW)
+
+    def poll() -> Any:
+        with transaction.atomic():
+            return store(feed, a_reading_without(item), NOW + timedelta(minutes=1))
+
+    _, counts = beside(lambda: assign(item_id=item.pk, now=NOW), poll)
+    item.refresh_from_db()
+    assert counts.vanished == 0
+    assert (item.state, item.vanished_at, item.final_at) == ("assigned", None, NOW)
+    assert item.assignments.count() == 1
+
+
+def test_every_n_beside_every_n_never_takes_more_than_n() -> None:
+    feed = FeedFactory()
+    EveryNFactory(n=2, feeds=[feed])
+    assign(item_id=FinalItemFactory(feed=feed).pk, now=NOW)
+    one, two = FinalItemFactory(feed=feed), FinalItemFactory(feed=feed)
+    beside(lambda: assign(item_id=one.pk, now=NOW), lambda: assign(item_id=two.pk, now=NOW))
+    assert sorted(row.assignments.count() for row in Assignable.objects.all()) == [1, 2]
+
+
+def a_claimed_job() -> Job:
+    DeliveryFactory(due_at=NOW)
+    lane = Delivery.objects.get().lane
+    (job,) = claim(lane_id=lane.pk, now=NOW, in_flight=0).jobs
+    return job
+
+
+def test_reaping_beside_a_late_finish_leaves_it_sent() -> None:
+    job = a_claimed_job()
+    late = NOW + timedelta(minutes=5)
+    beside(lambda: record(results=[Result(job, Sent("id"), late)]), lambda: reap(now=late), blocks=False)
+    row = Delivery.objects.get()
+    assert (row.state, row.remote_id, row.attempts) == ("sent", "id", 1)
+
+
+def test_a_late_finish_beside_reaping_is_recorded_all_the_same() -> None:
+    job = a_claimed_job()
+    late = NOW + timedelta(minutes=5)
+    beside(lambda: reap(now=late), lambda: record(results=[Result(job, Sent("id"), late)]))
+    row = Delivery.objects.get()
+    assert (row.state, row.remote_id) == ("sent", "id")
+
+
+def test_two_workers_that_complete_one_collection_issue_it_once() -> None:
+    a_daily_collection()
+    assignable = Assignable.objects.get()
+    Item.objects.filter(assignables=None).delete()
+    beside(
+        lambda: complete(assignable_id=assignable.pk, now=LATER),
+        lambda: complete(assignable_id=assignable.pk, now=LATER),
+    )
+    assert Issue.objects.count() == 1

@@ -1,0 +1,432 @@
+"""Senders: a connection goes on when its last outcome is durable, and every task comes back once."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from queue import Empty, SimpleQueue
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+
+from delivery.channels.base import Ambiguous, Channel, LaneFacts, Outcome, Sent, Temporary
+from delivery.engine.async_senders import LoopSender
+from delivery.engine.event_loop import LoopThread
+from delivery.engine.jobs import (
+    ClaimedDelivery,
+    ClaimedDestination,
+    Done,
+    Job,
+    OutgoingMessage,
+    Sender,
+    SendTask,
+)
+from delivery.engine.thread_sender import ThreadSender
+from delivery.letter import Letter, Recipient
+from delivery.models import Lane
+from tests.delivery.channels.email_letters import letter
+from tests.factories import NOW
+
+LANE = Lane(pk=1, kind="email", account="default")
+FACTS = LaneFacts("email", "default")
+LETTER = letter()
+QUIET = 0.15
+
+
+class Service:
+    """What sessions talk to: notes what was begun; `says` makes the outcome or raises."""
+
+    def __init__(self, says: Callable[[int], Outcome] = lambda _: Sent()) -> None:
+        self.says = says
+        self.begun: list[int] = []
+        self.batches: list[list[int]] = []
+        self.opened = self.closed = self.let_in = 0
+        self.slow_goodbye = 0.0
+        self.lock = threading.Lock()
+
+    def take(self, number: int) -> Outcome:
+        with self.lock:
+            self.begun.append(number)
+        return self.says(number)
+
+
+class Blocking:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        service.opened += 1
+
+    def send(self, message: int, *, key: str, begun_at: Any, now: datetime) -> Outcome:
+        return self.service.take(message)
+
+    def close(self) -> None:
+        time.sleep(self.service.slow_goodbye)
+        self.service.closed += 1
+
+
+class InBatches(Blocking):
+    batch = 3
+    short = 0
+
+    def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
+        numbers = [recipient.delivery_id for recipient in recipients]
+        self.service.batches.append(numbers)
+        outcomes = [self.service.take(number) for number in numbers]
+        return outcomes[: len(outcomes) - self.short]
+
+
+class Asynchronous:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        service.opened += 1
+
+    is_ready = True
+
+    async def open(self) -> Temporary | None:
+        return None
+
+    async def send(self, message: int, *, now: datetime) -> Outcome:
+        await asyncio.sleep(0)
+        return self.service.take(message)
+
+    async def close(self) -> None:
+        await asyncio.sleep(self.service.slow_goodbye)
+        self.service.closed += 1
+
+
+class OneChannel:
+    def __init__(self, service: Service, session: type = Blocking) -> None:
+        self.service, self.session = service, session
+
+    def connect(self, lane: LaneFacts) -> Any:
+        return self.session(self.service)
+
+
+Made = Callable[..., tuple[Sender, Done]]
+
+
+@pytest.fixture(params=["threads", "loop"])
+def made(request: pytest.FixtureRequest) -> Iterator[Made]:
+    """Makes carriers of either sort, and closes them."""
+    loop = LoopThread() if request.param == "loop" else None
+    carriers: list[Sender] = []
+
+    def make(service: Service, width: int, may_begin: Callable[[SendTask], bool] = lambda _: True) -> Any:
+        done: Done = SimpleQueue()
+        shared = (width, done, may_begin, lambda: NOW)
+        carrier = (
+            LoopSender(lambda: Asynchronous(service), loop.loop, *shared)
+            if loop
+            else ThreadSender(FACTS, cast(Channel, OneChannel(service)), *shared)
+        )
+        carriers.append(carrier)
+        return carrier, done
+
+    yield make
+    for carrier in carriers:
+        carrier.leave()
+        carrier.join(5)
+        assert carrier.opened == 0
+    if loop:
+        loop.close()
+
+
+def task(number: int, *, priority: int = 5, of: Letter = LETTER, compose: Any = None) -> SendTask:
+    to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, cast(Any, None), "")
+    row = ClaimedDelivery(number, "issue", 1, "example.test", priority, None, number, LANE, to, None)
+    recipient = Recipient(delivery_id=number, core="a@example.test", label="")
+    parcel = OutgoingMessage(of, recipient, compose or (lambda one: one.delivery_id))
+    return SendTask(Job(row, uuid4(), None, NOW), parcel, is_carried=True)
+
+
+def tasks(count: int, start: int = 0) -> list[SendTask]:
+    return [task(number) for number in range(start, start + count)]
+
+
+def next_ended(done: Done, count: int) -> list[SendTask]:
+    got: list[SendTask] = []
+    while len(got) < count:
+        got += done.get(timeout=5)
+    return got
+
+
+def ended(done: Done, count: int) -> list[SendTask]:
+    """The next so many that come back; after them none for a moment."""
+    got = next_ended(done, count)
+    assert len(got) == count
+    with pytest.raises(Empty):
+        done.get(timeout=QUIET)
+    return got
+
+
+def all_ended(carrier: Sender, done: Done, count: int) -> list[SendTask]:
+    """So many, each settled as it comes back."""
+    got: list[SendTask] = []
+    while len(got) < count:
+        more = done.get(timeout=5)
+        got += more
+        carrier.settle(more)
+    assert len(got) == count
+    return got
+
+
+def test_until_an_outcome_is_durable_its_connection_begins_nothing(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 3)
+    carrier.put(tasks(8))
+    first = ended(done, 3)
+    assert len(service.begun) == 3
+    carrier.settle(first[:1])
+    second = ended(done, 1)
+    assert len(service.begun) == 4
+    carrier.settle([*first[1:], *second])
+    third = ended(done, 3)
+    carrier.settle(third)
+    assert len(service.begun) == 7
+    carrier.settle(ended(done, 1))
+    assert sorted(service.begun) == list(range(8))
+
+
+def test_urgent_ones_go_first_then_those_that_came_first(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 1)
+    carrier.put([task(0), task(1)])
+    first = ended(done, 1)
+    carrier.put([task(2), task(3, priority=1)])
+    carrier.settle(first)
+    all_ended(carrier, done, 3)
+    assert service.begun == [0, 3, 1, 2]
+
+
+def test_one_that_cannot_be_made_waits_and_the_others_go(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 1)
+    poisoned = task(1, compose=lambda _: 1 // 0)
+    carrier.put([task(0), poisoned, task(2)])
+    all_ended(carrier, done, 3)
+    assert service.begun == [0, 2]
+    assert isinstance(poisoned.outcome, Temporary)
+    assert not poisoned.begun
+
+
+def test_a_defect_while_sending_is_ambiguous_and_the_connection_goes_on(made: Made) -> None:
+    service = Service(lambda number: Sent() if number else Sent(remote_id=cast(str, 1 // 0)))
+    carrier, done = made(service, 1)
+    carrier.put(tasks(3))
+    outcomes = {one.job.pk: (type(one.outcome), one.begun) for one in all_ended(carrier, done, 3)}
+    assert outcomes == {0: (Ambiguous, True), 1: (Sent, True), 2: (Sent, True)}
+
+
+def test_when_the_account_cannot_send_the_rest_comes_back_untouched(made: Made) -> None:
+    service = Service(lambda _: Temporary("no", stops_lane=True))
+    carrier, done = made(service, 1)
+    carrier.put(tasks(5))
+    got = all_ended(carrier, done, 5)
+    assert carrier.stopped
+    assert service.begun == [0]
+    assert [one.outcome is None for one in got] == [False, True, True, True, True]
+    carrier.stopped, service.says = False, lambda _: Sent()
+    carrier.put(tasks(2, 10))
+    assert all(isinstance(one.outcome, Sent) for one in all_ended(carrier, done, 2))
+
+
+def test_what_may_not_begin_comes_back_untouched(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 2, lambda one: one.job.pk % 2 == 0)
+    carrier.put(tasks(6))
+    got = all_ended(carrier, done, 6)
+    assert sorted(service.begun) == [0, 2, 4]
+    assert {one.job.pk: one.outcome is None for one in got} == {n: n % 2 == 1 for n in range(6)}
+
+
+def test_connections_beyond_the_share_close_while_there_is_work(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 4)
+    carrier.put(tasks(40))
+    first = ended(done, 4)
+    assert carrier.opened == 4
+    carrier.width = 1
+    carrier.settle(first)
+    carrier.settle(ended(done, 1))
+    assert (carrier.opened, service.closed) == (1, 3)
+    all_ended(carrier, done, 35)
+
+
+def test_idle_connections_beyond_the_share_close_and_the_last_goes_on(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 4)
+    carrier.put(tasks(4))
+    carrier.settle(ended(done, 4))
+    time.sleep(QUIET)
+    carrier.width = 1
+    carrier.put([task(10)])
+    all_ended(carrier, done, 1)
+    carrier.put([task(11), task(12)])
+    all_ended(carrier, done, 2)
+
+
+def test_when_all_close_but_one_what_comes_meanwhile_is_not_left_lying(made: Made) -> None:
+    service = Service()
+    service.slow_goodbye = 0.3
+    carrier, done = made(service, 4)
+    carrier.put(tasks(4))
+    first = ended(done, 4)
+    carrier.width = 2
+    carrier.settle(first)
+    time.sleep(0.05)
+    carrier.put(tasks(6, 10))
+    assert len(all_ended(carrier, done, 6)) == 6
+    assert sorted(service.begun)[4:] == list(range(10, 16))
+
+
+def test_a_share_that_grows_again_opens_connections_again(made: Made) -> None:
+    service = Service()
+    carrier, done = made(service, 1)
+    carrier.put(tasks(2))
+    first = ended(done, 1)
+    carrier.width = 3
+    carrier.put(tasks(6, 10))
+    second = ended(done, 2)
+    carrier.settle([*first, *second])
+    all_ended(carrier, done, 5)
+    assert carrier.opened == service.opened == 3
+
+
+# --- only those of a loop
+
+
+class Closed(Asynchronous):
+    """Of so many sessions the first ones are let in, the others not."""
+
+    def __init__(self, service: Service, room: int, problem: Exception | None = None) -> None:
+        super().__init__(service)
+        self.is_ready, self.problem, self.room = False, problem, room
+
+    async def open(self) -> Temporary | None:
+        await asyncio.sleep(0.01)
+        if self.problem:
+            raise self.problem
+        if self.service.let_in < self.room:
+            self.service.let_in += 1
+            self.is_ready = True
+            return None
+        return Temporary("421 full", stops_lane=True)
+
+
+@contextmanager
+def in_a_loop(service: Service, width: int, **facts: Any) -> Iterator[tuple[LoopSender, Done]]:
+    loop, done = LoopThread(), cast(Done, SimpleQueue())
+    carrier = LoopSender(
+        lambda: Closed(service, **facts), loop.loop, width, done, lambda _: True, lambda: NOW
+    )
+    try:
+        yield carrier, done
+        carrier.leave()
+        carrier.join(5)
+        assert carrier.opened == 0
+    finally:
+        loop.close()
+
+
+def test_connections_that_are_refused_end_and_the_others_do_all() -> None:
+    service = Service()
+    with in_a_loop(service, 6, room=2) as (carrier, done):
+        carrier.put(tasks(40))
+        assert all(isinstance(one.outcome, Sent) for one in all_ended(carrier, done, 40))
+        assert (carrier.width, carrier.stopped, carrier.opened) == (2, False, 2)
+        news = [carrier.narrowed.get(timeout=1) for _ in range(4)]
+        assert news == [(5, "421 full"), (4, "421 full"), (3, "421 full"), (2, "421 full")]
+        carrier.width = 6
+        assert carrier.width == 2
+        carrier.width = 2
+        carrier.width = 3
+        assert carrier.width == 3
+
+
+def test_where_all_are_refused_everything_comes_back_and_one_says_why() -> None:
+    with in_a_loop(Service(), 6, room=0) as (carrier, done):
+        carrier.put(tasks(20))
+        outcomes = [one.outcome for one in all_ended(carrier, done, 20)]
+        assert carrier.stopped
+        assert 1 <= sum(isinstance(outcome, Temporary) for outcome in outcomes) <= 6
+        assert not any(isinstance(outcome, Sent) for outcome in outcomes)
+
+
+def test_a_defect_while_connecting_loses_no_task() -> None:
+    with in_a_loop(Service(), 3, room=0, problem=ValueError("no")) as (carrier, done):
+        carrier.put(tasks(10))
+        outcomes = [one.outcome for one in all_ended(carrier, done, 10)]
+        assert any("unforeseen" in getattr(outcome, "text", "") for outcome in outcomes)
+
+
+# --- only those that block
+
+
+def in_batches(service: Service, width: int, **facts: int) -> tuple[ThreadSender, Done]:
+    done: Done = SimpleQueue()
+    session = type("Session", (InBatches,), facts)
+    channel = cast(Channel, OneChannel(service, session))
+    return ThreadSender(FACTS, channel, width, done, lambda _: True, lambda: NOW), done
+
+
+def goodbye(carrier: ThreadSender) -> None:
+    carrier.leave()
+    carrier.join(5)
+    assert carrier.opened == 0
+
+
+def test_the_next_batch_begins_when_the_whole_of_the_last_is_durable() -> None:
+    service = Service()
+    carrier, done = in_batches(service, 1)
+    carrier.put(tasks(8))
+    carrier.settle(ended(done, 1))
+    batch = ended(done, 3)
+    carrier.settle(batch[:2])
+    with pytest.raises(Empty):
+        done.get(timeout=QUIET)
+    assert service.batches == [[0], [1, 2, 3]]
+    carrier.settle(batch[2:])
+    all_ended(carrier, done, 4)
+    assert service.batches == [[0], [1, 2, 3], [4, 5, 6], [7]]
+    assert service.begun == list(range(8))
+    goodbye(carrier)
+
+
+def test_a_batch_is_of_one_letter() -> None:
+    service, other = Service(), letter()
+    carrier, done = in_batches(service, 1)
+    carrier.put([task(0), task(1), task(2, of=other), task(3, of=other), task(4)])
+    all_ended(carrier, done, 5)
+    assert service.begun == [0, 1, 2, 3, 4]
+    assert service.batches == [[0], [1], [2, 3], [4]]
+    goodbye(carrier)
+
+
+def test_a_batch_with_too_few_outcomes_is_ambiguous_as_a_whole() -> None:
+    service = Service()
+    carrier, done = in_batches(service, 1, short=1)
+    carrier.put(tasks(6))
+    got = all_ended(carrier, done, 6)
+    assert {type(one.outcome) for one in got} == {Ambiguous}
+    assert all(one.begun for one in got)
+    goodbye(carrier)
+
+
+def test_a_session_that_cannot_be_made_fails_nobody_for_good() -> None:
+    service = Service()
+    done: Done = SimpleQueue()
+
+    class Broken(OneChannel):
+        def connect(self, lane: LaneFacts) -> Any:
+            if service.opened < 2:
+                service.opened += 1
+                raise OSError("no more files")
+            return super().connect(lane)
+
+    carrier = ThreadSender(FACTS, cast(Channel, Broken(service)), 1, done, lambda _: True, lambda: NOW)
+    carrier.put(tasks(4))
+    got = all_ended(carrier, done, 4)
+    assert [type(one.outcome) for one in got] == [Temporary, Temporary, Sent, Sent]
+    goodbye(carrier)

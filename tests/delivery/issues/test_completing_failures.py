@@ -1,0 +1,170 @@
+"""A collection that cannot become an issue: the error is recorded on it, it backs off, the others go out."""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from delivery.issues.complete import _seal, _unseal, complete, complete_due
+from delivery.issues.contents import collected
+from delivery.issues.store import CollectionChanged, store_issue
+from delivery.models import Delivery, Issue
+from delivery.rendering.issue import Rendered
+from feeds.models import Item
+from subscriptions.collections.exclude import exclude_items
+from subscriptions.models import Assignable, Assignment, Subscribable
+from tests.delivery.collecting import HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection
+from tests.factories import NOW, AssignmentFactory, FinalItemFactory, IssueFactory
+
+pytestmark = pytest.mark.django_db
+
+RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", holes={})
+MINUTE = timedelta(minutes=1)
+
+
+def run(now: datetime = MIDNIGHT) -> int:
+    return complete_due(clock=lambda: now)
+
+
+def a_broken_newsletter() -> Subscribable:
+    subscribable = a_newsletter()
+    Subscribable.objects.filter(pk=subscribable.pk).update(template="was-deleted")
+    return subscribable
+
+
+def test_a_failure_is_recorded_and_backed_off_and_nothing_is_lost() -> None:
+    items = collect(a_broken_newsletter())
+    assert run() == 0
+    collection = Assignable.objects.get()
+    assert collection.failures == 1
+    assert "was-deleted" in collection.last_error
+    assert (
+        MIDNIGHT + 54 * timedelta(seconds=1) <= collection.next_try_at <= MIDNIGHT + 66 * timedelta(seconds=1)
+    )
+    assert (collection.seal_token, collection.seal_until) == (None, None)
+    assert item_states(items) == {"assigned"}
+    assert (Issue.objects.count(), Delivery.objects.count()) == (0, 0)
+
+
+def test_it_is_tried_again_later_and_later_and_goes_out_once_it_can() -> None:
+    subscribable = a_broken_newsletter()
+    collect(subscribable)
+    now, waits = MIDNIGHT, []
+    for _ in range(4):
+        run(now)
+        next_try = Assignable.objects.get().next_try_at
+        assert run(next_try - timedelta(seconds=1)) == 0
+        waits.append(next_try - now)
+        now = next_try
+    assert Assignable.objects.get().failures == 4
+    assert waits == sorted(waits)
+    Subscribable.objects.update(template="")
+    assert run(now) == 1
+
+
+def test_one_that_fails_harms_no_other() -> None:
+    collect(a_broken_newsletter())
+    good = a_newsletter()
+    collect(good)
+    assert run() == 1
+    assert Issue.objects.get().subscribable == good
+
+
+def test_one_whose_content_cannot_be_read_harms_no_other_either() -> None:
+    items = collect(a_newsletter())
+    collect(a_newsletter())
+    Item.objects.filter(pk=items[0].pk).update(entry={"no": "entry"})
+    assert run() == 1
+    assert Assignable.objects.get().failures == 1
+
+
+def test_an_error_that_holds_what_no_database_takes_is_recorded_all_the_same() -> None:
+    collect(a_newsletter())
+    collection = Assignable.objects.get()
+    _unseal(collection.pk, None, ValueError("a \x00 in it \ud800"), NOW)
+    collection.refresh_from_db()
+    assert collection.last_error == "ValueError: a  in it "
+
+
+def sealed(subscribable: Subscribable) -> tuple[Assignable, uuid.UUID]:
+    collection = open_collection(subscribable)
+    token = _seal(collection.pk, MIDNIGHT)
+    assert token is not None
+    collection.refresh_from_db()
+    return collection, token
+
+
+def store(collection: Assignable, token: uuid.UUID, contents: Any) -> Issue:
+    with transaction.atomic():
+        return store_issue(
+            assignable_id=collection.pk, token=token, contents=contents, rendered=RENDERED, now=MIDNIGHT
+        )
+
+
+def test_between_seal_and_store_nothing_can_be_taken_out() -> None:
+    subscribable = a_newsletter()
+    items = collect(subscribable, 2)
+    collection, token = sealed(subscribable)
+    contents = collected(collection)
+    assert exclude_items(item_ids=[items[0].pk], now=MIDNIGHT) == 0
+    issue = store(collection, token, contents)
+    assert issue.issue_items.count() == 2
+    assert item_states(items) == {"cleared"}
+
+
+def test_between_seal_and_store_nothing_can_join_and_what_comes_goes_into_the_next() -> None:
+    subscribable = a_newsletter()
+    collect(subscribable)
+    collection, token = sealed(subscribable)
+    contents = collected(collection)
+    late = FinalItemFactory(feed=subscribable.feeds.get(), final_at=MIDNIGHT - HOUR)
+    collect(subscribable, 0, now=MIDNIGHT)
+    assert collection.assignments.count() == 1
+    store(collection, token, contents)
+    assert [row.item_id for row in Assignment.objects.all()] == [late.pk]
+    assert open_collection(subscribable).period_end == MIDNIGHT + timedelta(days=1)
+
+
+def test_a_collection_that_holds_another_post_than_was_rendered_is_not_stored() -> None:
+    """It cannot happen; if it did, the post would be cleared unsent."""
+    subscribable = a_newsletter()
+    collect(subscribable)
+    collection, token = sealed(subscribable)
+    contents = collected(collection)
+    AssignmentFactory(assignable=collection)
+    with pytest.raises(CollectionChanged):
+        store(collection, token, contents)
+    assert (Issue.objects.count(), Assignment.objects.count()) == (0, 2)
+
+
+def test_who_lost_the_seal_stores_nothing() -> None:
+    subscribable = a_newsletter()
+    collect(subscribable)
+    collection, _ = sealed(subscribable)
+    with pytest.raises(CollectionChanged):
+        store(collection, uuid.uuid4(), collected(collection))
+    assert Issue.objects.count() == 0
+
+
+def test_a_worker_that_died_while_rendering_holds_it_up_for_two_minutes_only() -> None:
+    subscribable = a_newsletter()
+    collect(subscribable)
+    sealed(subscribable)
+    assert run(MIDNIGHT + MINUTE) == 0
+    assert run(MIDNIGHT + 3 * MINUTE) == 1
+
+
+def test_no_period_is_issued_twice() -> None:
+    subscribable = a_newsletter()
+    collect(subscribable)
+    wti = open_collection(subscribable).within_type_id
+    IssueFactory(subscribable=subscribable, within_type_id=wti)
+    assert run() == 0
+    assert Issue.objects.count() == 1
+    assert open_collection(subscribable).failures == 1
+
+
+def test_one_that_is_gone_meanwhile_is_nothing_to_complete() -> None:
+    assert complete(assignable_id=4711, now=NOW) is False

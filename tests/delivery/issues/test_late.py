@@ -1,0 +1,147 @@
+"""Late subscribers, and what failed: sent after all, each once."""
+
+from typing import Any
+
+import pytest
+
+from common.ports.panels import CannotAct
+from delivery.issues import retry
+from delivery.issues.pause import cancel_issue
+from delivery.issues.progress import sent_late
+from delivery.issues.publish import late_subscribers, publish, send_late
+from delivery.issues.retry import NotRetryable, Retry, failed_domains, failed_of, retry_failed
+from delivery.models import Delivery, Issue
+from subscriptions.models import Destination, Subscription
+from tests.delivery.ledger import HOUR, queued, states
+from tests.factories import (
+    NOW,
+    DeliveryFactory,
+    DestinationFactory,
+    IssueFactory,
+    LeftFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def a_published_issue(readers: int = 1) -> Issue:
+    issue: Issue = IssueFactory(published_at=None)
+    SubscriptionFactory.create_batch(readers, subscribable=issue.subscribable)
+    publish(issue_id=issue.pk, now=NOW)
+    issue.refresh_from_db()
+    return issue
+
+
+def late(issue: Issue, **facts: Any) -> Any:
+    return SubscriptionFactory(subscribable=issue.subscribable, confirmed_at=NOW + HOUR, **facts)
+
+
+def test_who_confirmed_after_it_was_published_gets_it_once() -> None:
+    issue = a_published_issue()
+    came = late(issue)
+    assert [row.pk for row in late_subscribers(issue)] == [came.pk]
+    assert send_late(issue_id=issue.pk, now=NOW + 2 * HOUR) == 1
+    row = Delivery.objects.get(subscription=came)
+    assert (row.issue, row.state, row.due_at, row.held_for) == (issue, "queued", NOW + 2 * HOUR, "")
+    assert send_late(issue_id=issue.pk, now=NOW + 3 * HOUR) == 0
+    assert late_subscribers(issue).count() == 0
+    assert sent_late(issue) == 1
+    assert Delivery.objects.count() == 2
+
+
+def test_who_was_there_before_is_not_late() -> None:
+    issue = a_published_issue()
+    # Confirmed long before, and without a delivery: it was imported as such, or its row was disabled then.
+    SubscriptionFactory(subscribable=issue.subscribable)
+    assert send_late(issue_id=issue.pk, now=NOW + HOUR) == 0
+
+
+def test_a_confirmation_that_crossed_with_the_publishing_is_late() -> None:
+    issue = a_published_issue()
+    SubscriptionFactory(subscribable=issue.subscribable, confirmed_at=NOW)
+    assert send_late(issue_id=issue.pk, now=NOW + HOUR) == 1
+
+
+def test_who_left_is_unconfirmed_disabled_or_of_another_newsletter_gets_nothing() -> None:
+    issue = a_published_issue()
+    for factory in (LeftFactory, UnconfirmedFactory):
+        factory(subscribable=issue.subscribable, confirmed_at=NOW + HOUR)
+    late(issue, destination=DestinationFactory(disabled_at=NOW))
+    SubscriptionFactory(confirmed_at=NOW + HOUR)
+    assert send_late(issue_id=issue.pk, now=NOW + 2 * HOUR) == 0
+
+
+def test_drafts_and_cancelled_issues_have_no_late_subscribers() -> None:
+    with pytest.raises(CannotAct, match="has not gone out"):
+        send_late(issue_id=IssueFactory(published_at=None).pk, now=NOW)
+    issue = a_published_issue()
+    late(issue)
+    cancel_issue(issue_id=issue.pk, now=NOW)
+    with pytest.raises(CannotAct, match="was cancelled"):
+        send_late(issue_id=issue.pk, now=NOW)
+
+
+def test_a_letter_that_was_forgotten_is_not_sent_as_an_empty_one() -> None:
+    issue = a_published_issue()
+    late(issue)
+    failed = DeliveryFactory(issue=issue, state="failed")
+    Issue.objects.update(pruned_at=NOW, html="", text="")
+    with pytest.raises(CannotAct, match="forgotten"):
+        send_late(issue_id=issue.pk, now=NOW)
+    with pytest.raises(NotRetryable, match="forgotten"):
+        retry_failed(issue_id=issue.pk, now=NOW + HOUR)
+    with pytest.raises(NotRetryable, match="forgotten"):
+        retry.retry_delivery(delivery=failed, now=NOW + HOUR)
+
+
+# --- what failed
+
+
+def test_all_that_failed_of_an_issue_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "BATCH", 2)
+    issue, other = IssueFactory(), IssueFactory()
+    queued(5, issue=issue, state="failed", attempts=9, last_error="550 no")
+    queued(1, issue=issue, state="sent")
+    queued(1, issue=other, state="failed")
+    assert failed_of(issue.pk) == Retry(retryable=5, skipped=0)
+    assert retry_failed(issue_id=issue.pk, now=NOW + HOUR) == 5
+    assert states() == {"queued": 5, "sent": 1, "failed": 1}
+    assert set(issue.deliveries.filter(state="queued").values_list("attempts", "due_at")) == {(0, NOW + HOUR)}
+    assert retry_failed(issue_id=issue.pk, now=NOW + 2 * HOUR) == 0
+
+
+def test_only_one_domain_may_be_tried_again() -> None:
+    issue = IssueFactory()
+    queued(2, issue=issue, state="failed", domain="one.example")
+    queued(1, issue=issue, state="failed", domain="two.example")
+    assert failed_domains(issue.pk) == [("one.example", 2), ("two.example", 1)]
+    assert failed_of(issue.pk, "one.example").retryable == 2
+    assert retry_failed(issue_id=issue.pk, domain="one.example", now=NOW + HOUR) == 2
+    assert issue.deliveries.get(state="failed").domain == "two.example"
+
+
+def test_whom_nothing_may_be_sent_to_is_skipped_and_counted() -> None:
+    issue = IssueFactory()
+    fine, suppressed, disabled, gone = queued(4, issue=issue, state="failed")
+    SuppressionFactory(core=suppressed.destination.core)
+    Destination.objects.filter(pk=disabled.destination_id).update(disabled_at=NOW)
+    Subscription.objects.filter(deliveries=gone).update(status="unsubscribed")
+    assert failed_of(issue.pk) == Retry(retryable=1, skipped=3)
+    assert retry_failed(issue_id=issue.pk, now=NOW + HOUR) == 1
+    assert issue.deliveries.get(state="queued").pk == fine.pk
+
+
+def test_what_fails_again_meanwhile_is_not_tried_for_ever() -> None:
+    issue = IssueFactory()
+    queued(1, issue=issue, state="failed", created_at=NOW + HOUR)
+    assert retry_failed(issue_id=issue.pk, now=NOW + HOUR) == 0
+
+
+def test_nothing_of_a_cancelled_issue_is_tried_again() -> None:
+    issue = IssueFactory(cancelled_at=NOW)
+    queued(1, issue=issue, state="failed")
+    with pytest.raises(NotRetryable, match="cancelled"):
+        retry_failed(issue_id=issue.pk, now=NOW + HOUR)

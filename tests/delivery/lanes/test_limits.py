@@ -1,0 +1,248 @@
+"""The limits of a lane and of its domains, over claims and workers."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from delivery.lanes.limits import room, sift, use
+from delivery.models import Delivery, Lane, LaneDomain, LaneUse
+from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, queued, states
+from tests.delivery.limits import finish, give_back, limited, take
+from tests.factories import NOW
+from tests.races import beside
+
+pytestmark = pytest.mark.django_db
+
+DAY = timedelta(days=1)
+SLOW: dict[str, Any] = {"rate": 1.0, "burst": 5, "tokens": 5}
+
+
+def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
+    lane = a_lane()
+    rows = [(number, "example.org") for number in range(5)]
+    with CaptureQueriesContext(
+        connection,
+    ) as seen:
+        assert room(lane, NOW).count == 300
+        assert sift(lane, rows, NOW).take == [0, 1, 2, 3, 4]
+        use(lane, {"example.org": 5}, NOW)
+    assert len(seen) == 1
+    assert "lanedomain" in seen.captured_queries[0]["sql"]
+
+
+def test_a_worker_claims_what_its_connections_send_while_the_lease_is_young() -> None:
+    lane = a_lane(concurrency=10)
+    assert room(lane, NOW, in_flight=250).count == 50
+    assert room(lane, NOW, connections=3).count == 90
+    assert room(lane, NOW, connections=3, expected=20).count == 1800
+    assert room(lane, NOW, connections=0).count == 0
+    assert room(lane, NOW, connections=99).count == 300
+
+
+def test_an_hour_limit_holds_over_claims_and_says_when_it_goes_on() -> None:
+    lane = a_lane(per_hour=10)
+    queued(25, lane=lane)
+    assert len(take(lane)) == 10
+    assert take(lane, NOW + 59 * MINUTE) == []
+    lane.refresh_from_db()
+    assert room(lane, NOW + MINUTE).again_at == NOW + HOUR + MINUTE
+    assert len(take(lane, NOW + HOUR + MINUTE)) == 10
+    assert states() == {"sending": 20, "queued": 5}
+    # What the lane itself keeps back stays due.
+    assert Delivery.objects.due(NOW).filter(lane=lane).count() == 5
+
+
+def test_a_day_limit_slides() -> None:
+    lane = a_lane(per_day=10)
+    queued(20, lane=lane)
+    assert len(take(lane, most=4)) == 4
+    assert len(take(lane, NOW + 10 * HOUR)) == 6
+    assert take(lane, NOW + DAY) == []
+    assert len(take(lane, NOW + DAY + MINUTE)) == 4
+    assert len(take(lane, NOW + DAY + 10 * HOUR + MINUTE)) == 6
+
+
+def test_a_warm_up_lets_more_go_each_day() -> None:
+    lane = a_lane(warm_up_from=NOW.date(), warm_up_first=4, warm_up_growth=2)
+    queued(20, lane=lane)
+    taken = [len(take(lane, NOW + days * DAY + days * MINUTE)) for days in range(3)]
+    assert taken == [4, 8, 8]
+
+
+def test_a_warm_up_that_is_over_limits_nothing() -> None:
+    lane = a_lane(warm_up_from=date(2020, 1, 1), warm_up_first=4, warm_up_growth=2)
+    assert room(lane, NOW).count == 300
+
+
+def test_what_is_given_back_was_not_used() -> None:
+    lane = a_lane(per_hour=10, rate=0.001, burst=10, tokens=10)
+    row = limited(lane, "example.org", per_hour=10, rate=0.001, burst=10, tokens=10)
+    queued(20, lane=lane)
+    taken = take(lane)
+    assert len(taken) == 10
+    give_back(lane, taken[:4])
+    row.refresh_from_db()
+    assert row.tokens == pytest.approx(4)
+    Delivery.objects.update(due_at=NOW)
+    assert len(take(lane, NOW + 30 * SECOND)) == 4
+
+
+def test_a_spaced_lane_rests_after_each() -> None:
+    lane = a_lane(spacing_seconds=60, concurrency=1)
+    queued(2, lane=lane)
+    assert len(take(lane, most=1)) == 1
+    lane.refresh_from_db()
+    assert room(lane, NOW).again_at == NOW + MINUTE
+
+
+LIMITED: list[tuple[dict[str, Any], int]] = [
+    (SLOW, 5),
+    ({"per_hour": 6}, 6),
+    ({"per_day": 7}, 7),
+    ({"warm_up_from": NOW.date(), "warm_up_first": 3}, 3),
+    ({"concurrency": 2}, 2),
+    ({"free_at": NOW + HOUR}, 0),
+    ({**SLOW, "per_hour": 9, "concurrency": 4}, 4),
+]
+
+
+@pytest.mark.parametrize(("limits", "count"), LIMITED)
+def test_each_limit_of_a_domain_puts_off_the_rest_and_lets_other_domains_pass(
+    limits: dict[str, Any], count: int
+) -> None:
+    lane = a_lane()
+    limited(lane, **limits)
+    slow = {row.pk for row in queued(20, lane=lane, domain="gmail.example")}
+    others = {row.pk for row in queued(5, lane=lane)}
+    taken = set(take(lane))
+    assert taken & others == others
+    assert len(taken & slow) == count
+    assert set(take(lane)) == set()
+    assert not Delivery.objects.due(NOW).exists()
+    late = Delivery.objects.filter(state="queued")
+    assert late.count() == 20 - count
+    assert all(NOW < row.due_at <= NOW + DAY + HOUR for row in late)
+
+
+def test_what_is_put_off_goes_in_the_end_and_never_faster_than_the_limit() -> None:
+    lane = a_lane()
+    limited(lane, **SLOW)
+    queued(40, lane=lane, domain="gmail.example")
+    taken, moment = 0, NOW
+    while Delivery.objects.filter(state="queued").exists():
+        taken += len(take(lane, moment))
+        assert taken <= 5 + (moment - NOW).total_seconds()
+        moment += SECOND
+    assert moment <= NOW + 45 * SECOND
+
+
+def test_what_an_hour_or_a_day_puts_off_is_due_when_there_is_room_again() -> None:
+    lane = a_lane()
+    for domain, limits in (("a.example", {"per_hour": 3}), ("b.example", {"per_day": 3})):
+        limited(lane, domain, **limits)
+        queued(4, lane=lane, domain=domain)
+    assert len(take(lane, NOW + 40 * SECOND)) == 6
+    waiting = dict(Delivery.objects.filter(state="queued").values_list("domain", "due_at"))
+    assert waiting == {"a.example": NOW + HOUR + MINUTE, "b.example": NOW + DAY + MINUTE}
+
+
+def test_a_hundred_thousand_rows_are_not_touched_again_every_second() -> None:
+    lane = a_lane()
+    limited(lane, rate=1.0, burst=1, tokens=0)
+    queued(60, lane=lane, domain="gmail.example")
+    while take(lane, most=10) or Delivery.objects.due(NOW).exists():
+        pass
+    # Claim after claim queued up behind what was put off before: a second each, in groups.
+    dues = sorted(row.due_at for row in Delivery.objects.all())
+    assert dues[0] == NOW + SECOND
+    assert dues[-1] >= NOW + 55 * SECOND
+    touched = Delivery.objects.due(NOW + 10 * SECOND).count()
+    assert touched <= 11
+
+
+def test_a_mail_that_somebody_waits_for_is_put_off_to_the_next_opening_only() -> None:
+    lane = a_lane()
+    limited(lane, rate=0.1, burst=1, tokens=0)
+    queued(30, lane=lane, domain="gmail.example")
+    take(lane)
+    mail = a_mail(lane=lane, domain="gmail.example", due_at=NOW + SECOND)
+    assert take(lane, NOW + SECOND) == []
+    mail.refresh_from_db()
+    assert mail.due_at == NOW + 10 * SECOND
+    assert take(lane, NOW + 10 * SECOND) == [mail.pk]
+
+
+def test_a_paused_domain_is_held_and_others_are_not() -> None:
+    lane = a_lane()
+    limited(lane, paused=True)
+    queued(3, lane=lane, domain="gmail.example")
+    queued(2, lane=lane)
+    assert len(take(lane)) == 2
+    assert Delivery.objects.filter(state="held", held_for="domain").count() == 3
+
+
+def test_a_domain_has_no_more_under_way_than_it_may() -> None:
+    lane = a_lane()
+    limited(lane, concurrency=2)
+    queued(5, lane=lane, domain="gmail.example")
+    first = take(lane)
+    assert len(first) == 2
+    assert take(lane, NOW + 2 * SECOND) == []
+    finish(first[:1])
+    assert len(take(lane, NOW + 4 * SECOND)) == 1
+
+
+def test_limits_of_one_lane_are_none_of_another() -> None:
+    lane, other = a_lane(), a_lane(account="second")
+    limited(lane, paused=True)
+    queued(2, lane=other, domain="gmail.example")
+    assert len(take(other)) == 2
+
+
+def test_counts_are_pruned_as_new_ones_come() -> None:
+    lane = a_lane(per_hour=10)
+    queued(3, lane=lane)
+    take(lane, most=1)
+    take(lane, NOW + 20 * SECOND, most=1)
+    assert LaneUse.objects.get().count == 2
+    take(lane, NOW + 26 * HOUR)
+    assert LaneUse.objects.get().minute == NOW + 26 * HOUR
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+@pytest.mark.parametrize("limits", [{"per_hour": 10}, {"per_day": 10}, {"rate": 0.001, "tokens": 10}])
+@pytest.mark.parametrize("whose", ["lane", "domain"])
+def test_two_workers_at_once_together_take_no_more_than_the_limit(whose: str, limits: dict[str, Any]) -> None:
+    lane = a_lane(**(limits if whose == "lane" else {}))
+    if whose == "domain":
+        limited(lane, "example.org", **limits)
+    queued(30, lane=lane)
+    first, second = beside(lambda: take(lane, most=6), lambda: take(lane, most=6), blocks=False)
+    # The second found the lane locked.
+    assert (len(first), len(second)) == (6, 0)
+    assert len(take(lane, most=6)) == 4
+    assert take(lane, NOW + SECOND) == []
+    assert states()["sending"] == 10
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_giving_back_beside_a_claim_loses_no_count() -> None:
+    lane = a_lane(per_hour=10, rate=0.001, tokens=10)
+    queued(20, lane=lane)
+    taken = take(lane, most=6)
+    beside(lambda: take(lane, NOW + SECOND, most=2), lambda: give_back(lane, taken))
+    assert LaneUse.objects.get().count == 2
+    assert Lane.objects.get().tokens == pytest.approx(8, abs=0.01)
+
+
+def test_a_domain_is_matched_by_its_whole_name() -> None:
+    lane = a_lane()
+    limited(lane, paused=True)
+    queued(1, lane=lane, domain="mail.gmail.example")
+    assert len(take(lane)) == 1
+    assert LaneDomain.objects.count() == 1

@@ -1,0 +1,77 @@
+"""Queues, claims and ends deliveries in a line, and reads the ledger."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from delivery.channels.base import Outcome
+from delivery.engine.claim import Job, claim
+from delivery.engine.outcomes import Result, record
+from delivery.models import Delivery, Issue, Lane
+from tests.factories import NOW, DeliveryFactory, IssueFactory, LaneFactory, SubscriptionFactory
+
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+
+
+class Clock:
+    """A clock that stands still until told otherwise."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def a_lane(**changes: Any) -> Lane:
+    """The e-mail lane, its bucket looked at now."""
+    lane: Lane = LaneFactory(refilled_at=NOW, **changes)
+    return lane
+
+
+def queued(count: int = 1, *, issue: Issue | None = None, **changes: Any) -> list[Delivery]:
+    """An issue for that many readers, reader0@example.org and so on when the database is empty."""
+    issue = issue or IssueFactory()
+    changes.setdefault("lane", a_lane() if not Lane.objects.exists() else Lane.objects.first())
+    return [DeliveryFactory(issue=issue, **changes) for _ in range(count)]
+
+
+def a_mail(kind: str = "confirmation", **changes: Any) -> Delivery:
+    """A mail that is no issue, and goes first."""
+    context = {"newsletter": "Letter", "confirm_url": "https://letters.example/confirm/x/", "hours": "48"}
+    usual = {"kind": kind, "priority": 1, "context": context, "subscription": SubscriptionFactory()}
+    delivery: Delivery = DeliveryFactory(**{**usual, **changes})
+    return delivery
+
+
+def claimed(*, now: datetime = NOW, lane: Lane | None = None, in_flight: int = 0) -> tuple[Job, ...]:
+    lane = lane or Lane.objects.get()
+    return claim(lane_id=lane.pk, now=now, in_flight=in_flight).jobs
+
+
+def ended(
+    outcome: Outcome, *jobs: Job, at: datetime = NOW, policy: str = "resend", begun: bool = True
+) -> list[Delivery]:
+    """Records that outcome for those jobs; returns their rows."""
+    record(results=[Result(job, outcome, at, policy, begun=begun) for job in jobs])
+    return [Delivery.objects.get(pk=job.pk) for job in jobs]
+
+
+def one_ended(outcome: Outcome, *, at: datetime = NOW, policy: str = "resend") -> Delivery:
+    """One delivery, claimed and ended so."""
+    queued()
+    (row,) = ended(outcome, *claimed(), at=at, policy=policy)
+    return row
+
+
+def states() -> dict[str, int]:
+    return dict(Counter(Delivery.objects.values_list("state", flat=True)))
+
+
+def attempts(row: Delivery) -> list[tuple[str, str]]:
+    return list(row.attempt_rows.order_by("pk").values_list("outcome", "text"))
+
+
+def cores(rows: Sequence[Delivery] | Sequence[Job]) -> list[str]:
+    return [row.row.destination.core if isinstance(row, Job) else row.destination.core for row in rows]

@@ -1,0 +1,153 @@
+"""From rows to letters: what each kind carries, and whose links a recipient gets."""
+
+from typing import Any
+
+import pytest
+
+from delivery.channels.email.channel import EmailChannel
+from delivery.channels.mastodon.channel import MastodonChannel
+from delivery.engine.jobs import ClaimedDelivery, read
+from delivery.engine.letter_cache import LetterCache, recipient_of
+from delivery.letters.build import mail_letter
+from delivery.links import archive_url, issue_url
+from delivery.models import Delivery
+from delivery.rendering.placeholders import values_for
+from tests.delivery.ledger import a_mail, queued
+from tests.factories import (
+    NOW,
+    BridgeFactory,
+    IssueFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    an_issue,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def claimed_row(row: Delivery) -> ClaimedDelivery:
+    """As a claim reads it."""
+    (found,) = read(row.lane, [row.pk])
+    return found
+
+
+def letter_of(row: Delivery) -> Any:
+    return LetterCache().parcel(claimed_row(row), now=NOW).letter
+
+
+def recipient(row: Delivery) -> Any:
+    return recipient_of(claimed_row(row))
+
+
+def test_an_issues_letter_has_its_posts_as_they_stood_and_its_own_page() -> None:
+    issue = an_issue(posts=2)
+    (row,) = queued(issue=issue)
+    letter = letter_of(row)
+    assert (letter.kind, letter.token, letter.html, letter.subject) == (
+        "issue", issue.token, issue.html, issue.subject,
+    )  # fmt: skip
+    assert [entry.title for entry in letter.entries] == [
+        item.entry["title"] for item in issue.issue_items.order_by("position")
+    ]
+    assert letter.web_url == issue_url(issue) == archive_url(issue.subscribable) + f"{issue.pk}/"
+    assert letter.from_email == "Letters <letters@sender.example>"
+
+
+def test_a_private_newsletter_has_no_pages_to_link_to() -> None:
+    issue = an_issue(subscribable=SubscribableFactory(visibility="private"))
+    letter = letter_of(queued(issue=issue)[0])
+    assert (letter.web_url, letter.archive_url) == ("", "")
+
+
+def test_the_web_link_is_the_issue_then_the_archive_then_the_only_post() -> None:
+    public = an_issue(posts=1)
+    private = an_issue(posts=1, subscribable=SubscribableFactory(visibility="private"))
+    links = []
+    for issue in (public, private):
+        (row,) = queued(issue=issue)
+        links.append(values_for(letter_of(row), recipient(row))["weblink"])
+    assert links == [issue_url(public), private.issue_items.get().entry["link"]]
+
+
+def test_a_digest_on_mastodon_links_to_the_issue() -> None:
+    issue = an_issue(subscribable=BridgeFactory(arrangement="daily"))
+    (row,) = queued(issue=issue)
+    message = MastodonChannel().compose(letter_of(row), recipient(row))
+    assert message.link == issue_url(issue)
+
+
+def test_a_letter_is_made_once_for_all_its_recipients(django_assert_num_queries: Any) -> None:
+    one, two = map(claimed_row, queued(2, issue=an_issue()))
+    letters = LetterCache()
+    first = letters.parcel(one, now=NOW)
+    with django_assert_num_queries(0):
+        assert letters.parcel(two, now=NOW).letter is first.letter
+
+
+def test_only_so_many_letters_are_kept_at_a_time() -> None:
+    letters = LetterCache()
+    for _ in range(LetterCache.LIMIT + 5):
+        letters.parcel(claimed_row(queued(issue=IssueFactory())[0]), now=NOW)
+        assert len(letters._issues) <= LetterCache.LIMIT
+
+
+def test_one_that_cannot_be_made_fails_for_each_recipient_without_being_made_again(
+    django_assert_num_queries: Any,
+) -> None:
+    issue = an_issue(posts=1)
+    issue.issue_items.update(entry={"no": "entry"})
+    one, two = map(claimed_row, queued(2, issue=issue))
+    letters = LetterCache()
+    with pytest.raises(Exception, match=r".") as first:
+        letters.parcel(one, now=NOW)
+    with django_assert_num_queries(0), pytest.raises(type(first.value)):
+        letters.parcel(two, now=NOW)
+
+
+def test_a_confirmation_looks_like_its_newsletter() -> None:
+    params = {"accent": "#aa0055", "postal_address": "1 Long Lane, Bath"}
+    subscribable = SubscribableFactory(params=params, reply_to="editor@sender.example", visibility="private")
+    row = a_mail(subscription=SubscriptionFactory(subscribable=subscribable))
+    letter = mail_letter(row, now=NOW)
+    assert "#aa0055" in letter.html
+    assert "1 Long Lane, Bath" in letter.html
+    assert "1 Long Lane, Bath" in letter.text
+    assert (letter.from_email, letter.reply_to) == (
+        "Letters <letters@sender.example>",
+        "editor@sender.example",
+    )
+    assert letter.newsletter == subscribable.name
+
+
+def test_a_mail_without_a_newsletter_comes_from_the_site(settings: Any) -> None:
+    row = a_mail("test", subscription=None, context={}, template="test")
+    letter = mail_letter(row, now=NOW)
+    assert letter.from_email == settings.DEFAULT_FROM_EMAIL
+    assert (letter.newsletter, letter.reply_to) == ("", "")
+
+
+def test_a_message_id_is_the_same_for_every_attempt_and_another_for_everyone_else() -> None:
+    one, two = queued(2, issue=an_issue())
+    mail = a_mail()
+    ids = []
+    for row in (one, one, two, mail, mail):
+        data = EmailChannel().compose(letter_of(row), recipient(row)).data.decode()
+        ids.append(next(line for line in data.splitlines() if line.startswith("Message-ID:")))
+    assert ids[0] == ids[1]
+    assert ids[3] == ids[4]
+    assert len(set(ids)) == 3
+
+
+def test_a_recipient_has_their_own_links_and_name() -> None:
+    one, two = queued(2)
+    first, second = recipient(one), recipient(two)
+    assert first.name.startswith("Reader")
+    assert first.core == one.destination.core
+    assert first.unsubscribe_url != second.unsubscribe_url
+    assert "/unsubscribe/" in first.unsubscribe_url
+    assert "/manage/" in first.manage_url
+
+
+def test_who_has_no_subscription_has_no_links() -> None:
+    row = a_mail("test", subscription=None)
+    assert (recipient(row).unsubscribe_url, recipient(row).manage_url, recipient(row).name) == ("", "", "")

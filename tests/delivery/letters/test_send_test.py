@@ -1,0 +1,113 @@
+"""Test mails: through the ledger, first in the lane, with the newest posts there are."""
+
+import zlib
+from datetime import timedelta
+
+import pytest
+
+from common.ports.channels import InvalidDestination
+from delivery.engine.send_pass import send_due
+from delivery.letters.samples import NothingToShow, sample
+from delivery.letters.send_test import send_test_email, send_test_issue
+from delivery.models import Delivery
+from subscriptions.models import Destination
+from tests.delivery.ledger import Clock, a_lane, queued, states
+from tests.factories import (
+    NOW,
+    DailyFactory,
+    FeedDocumentFactory,
+    FeedFactory,
+    SubscribableFactory,
+    SuppressionFactory,
+)
+from tests.servers.documents import rss
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def a_feed(*, posts: int, first: int = 0) -> object:
+    """A feed whose last document holds that many posts, the oldest last."""
+    feed = FeedFactory()
+    entries = [
+        {
+            "guid": f"p{first + number}",
+            "link": f"https://blog.example/p{first + number}",
+            "title": f"Post {first + number}",
+            "published": NOW - timedelta(hours=first + number),
+        }
+        for number in range(posts)
+    ]
+    headers = {"content-type": "application/rss+xml", "url": feed.url}
+    FeedDocumentFactory(feed=feed, body=zlib.compress(rss(entries)), headers=headers)
+    return feed
+
+
+def test_a_test_mail_goes_before_all_letters(smtp: SmtpServer) -> None:
+    queued(3, lane=a_lane(concurrency=1), due_at=NOW - timedelta(hours=1))
+    row = send_test_email(to="Ada <ada@example.org>", now=NOW)
+    assert (row.kind, row.priority, row.state, row.domain) == ("test", 1, "queued", "example.org")
+    assert send_due(clock=Clock()).sent == 4
+    assert smtp.recipients[0] == "ada@example.org"
+    assert "test message" in smtp.messages[0].subject
+
+
+def test_each_test_is_a_delivery_of_its_own_to_one_destination() -> None:
+    one, two = (send_test_email(to="ada@example.org", now=NOW) for _ in range(2))
+    assert one.pk != two.pk
+    assert Destination.objects.count() == 1
+
+
+def test_what_is_no_address_is_refused_and_nothing_queued() -> None:
+    with pytest.raises(InvalidDestination):
+        send_test_email(to="ada", now=NOW)
+    assert Delivery.objects.count() == 0
+
+
+def test_a_suppressed_address_gets_no_test_either() -> None:
+    SuppressionFactory(core="ada@example.org")
+    send_test_email(to="ada@example.org", now=NOW)
+    assert send_due(clock=Clock()).sent == 0
+    assert "suppression" in Delivery.objects.get().last_error
+
+
+def test_a_test_of_a_newsletter_is_the_letter_as_it_would_look_now(smtp: SmtpServer) -> None:
+    subscribable = SubscribableFactory(feeds=[a_feed(posts=3)], title="My Letter")
+    send_test_issue(subscribable=subscribable, to="ada@example.org", now=NOW)
+    assert send_due(clock=Clock()).sent == 1
+    (message,) = smtp.messages
+    assert "Post 0" in message.subject
+    assert "letters@sender.example" in str(message.email["From"])
+
+
+def test_a_newsletter_without_posts_says_so_and_is_not_tried_again(smtp: SmtpServer) -> None:
+    send_test_issue(subscribable=SubscribableFactory(), to="ada@example.org", now=NOW)
+    assert send_due(clock=Clock()).failed == 1
+    row = Delivery.objects.get()
+    assert row.state == "failed"
+    assert "There is no post to show yet" in row.last_error
+
+
+def test_a_newsletter_dropped_meanwhile_stops_nobody(smtp: SmtpServer) -> None:
+    subscribable = SubscribableFactory()
+    send_test_issue(subscribable=subscribable, to="ada@example.org", now=NOW)
+    subscribable.delete()
+    queued(2)
+    assert send_due(clock=Clock()).sent == 2
+    assert states() == {"sent": 2, "deferred": 1}
+
+
+def test_a_sample_takes_the_newest_of_all_feeds() -> None:
+    feeds = [a_feed(posts=4, first=1), a_feed(posts=4, first=0)]
+    each = sample(SubscribableFactory(feeds=feeds), now=NOW)
+    assert [post.entry.title for post in each.posts] == ["Post 0"]
+    daily = sample(DailyFactory(feeds=feeds), now=NOW)
+    assert [post.entry.title for post in daily.posts][:2] == ["Post 0", "Post 1"]
+    assert len(daily.posts) == 5
+
+
+def test_a_feed_whose_document_cannot_be_read_is_left_out() -> None:
+    broken = FeedFactory()
+    FeedDocumentFactory(feed=broken, body=zlib.compress(b"not a feed"), headers={"content-type": "text/html"})
+    with pytest.raises(NothingToShow):
+        sample(SubscribableFactory(feeds=[broken]), now=NOW)

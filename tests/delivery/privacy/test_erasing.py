@@ -1,0 +1,262 @@
+"""Erasing a person: nothing in the whole database tells of them, and the ledger still does its work."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, connection, models, transaction
+
+from common.ports.personal_data import holdings
+from delivery.channels.base import Permanent, Sent
+from delivery.issues.publish import publish
+from delivery.models import Attempt, Bounce, Delivery, MailboxMessage, Webhook, WebhookCall
+from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression
+from subscriptions.privacy.erase import ERASED, KEPT, count_held, erase, sweep_erased
+from subscriptions.rules.origin import Origin
+from subscriptions.subscribers.sign_in import ask_for_link, mail_links
+from subscriptions.subscribers.sign_up import sign_up
+from tests.delivery.ledger import a_lane, claimed, ended, queued
+from tests.factories import (
+    NOW,
+    AttemptFactory,
+    BounceFactory,
+    DeliveryFactory,
+    DestinationFactory,
+    IssueFactory,
+    LeftFactory,
+    MailboxMessageFactory,
+    NoticeFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+)
+from tests.races import beside
+
+pytestmark = pytest.mark.django_db
+
+NAMES = ("ada.lovelace", "Ada Lovelace", "lovelace.example")
+ADDRESS = "ada.lovelace@lovelace.example"
+
+
+@pytest.fixture
+def ada() -> Destination:
+    """Somebody of whom there is everything that there can be."""
+    reader: Destination = DestinationFactory(core=ADDRESS, label="Ada.Lovelace@lovelace.example")
+    names = {"display_name": "Ada Lovelace", "asked_name": "Ada Lovelace"}
+    one = SubscriptionFactory(destination=reader, language="de", **names)
+    LeftFactory(destination=reader, **names)
+    Consent.objects.create(subscription=one, act="asked", words="Ada Lovelace wants it", ip="192.0.2.7")
+    NoticeFactory(subscription=one, context={"for": ADDRESS})
+    facts = {"subscription": one, "domain": "lovelace.example", "language": "de"}
+    words = {"last_error": f"550 <{ADDRESS}> unknown", "remote_id": f"<1.{ADDRESS}>"}
+    for state in ("sent", "stored", "failed", "cancelled", "queued", "deferred", "held"):
+        sent_at = NOW if state in ("sent", "stored") else None
+        row = DeliveryFactory(state=state, sent_at=sent_at, **facts, **words)
+        AttemptFactory(delivery=row, text=f"550 <{ADDRESS}> unknown")
+        BounceFactory(delivery=row, diagnostic=f"550 {ADDRESS}", domain="lovelace.example", held=True)
+    stored = Delivery.objects.get(state="stored")
+    MailboxMessageFactory(delivery=stored, raw=f"To: {ADDRESS}".encode())
+    DeliveryFactory(kind="sign_in", context={"sign_in_url": "secret"}, **facts)
+    BounceFactory(delivery=None, destination=None, recipient=ADDRESS.title(), diagnostic=f"No {ADDRESS}")
+    ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
+    mail_links(now=NOW)
+    # Nobody has looked at the second wish yet.
+    ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
+    hook = Webhook.objects.create(name="CRM", url="https://crm.example/", events=["subscription.confirmed"])
+    WebhookCall.objects.create(
+        webhook=hook, event_id="evt_1", kind="subscription.confirmed", body=ADDRESS, destination=reader,
+        give_up_at=NOW,
+    )  # fmt: skip
+    admin = get_user_model().objects.create_user("admin")
+    for about in (reader, one):
+        LogEntry.objects.log_actions(admin.pk, [about], CHANGE, change_message=f"Wrote to {ADDRESS}")
+    return reader
+
+
+def told_of(*needles: str) -> list[str]:
+    """Where in the whole database any of these stands, in whatever column."""
+    found = []
+    for model in apps.get_models(include_auto_created=True):
+        for row in model._default_manager.values():
+            text = " ".join(
+                bytes(value).decode(errors="replace") if isinstance(value, bytes | memoryview) else str(value)
+                for value in row.values()
+            ).lower()
+            found += [f"{model.__name__}: {needle}" for needle in needles if needle.lower() in text]
+    return found
+
+
+def test_nothing_in_the_database_tells_of_somebody_who_was_erased(ada: Destination) -> None:
+    assert told_of(*NAMES, "192.0.2.7", "secret")
+    erase(destination=ada, now=NOW)
+    assert told_of(*NAMES, "192.0.2.7", "secret") == []
+    for model in (Subscription, Consent, Notice, SignIn, Attempt, MailboxMessage, WebhookCall):
+        assert not model._default_manager.exists(), model
+
+
+def test_others_keep_all_that_is_theirs(ada: Destination) -> None:
+    subscription = SubscriptionFactory(language="fr")
+    row = DeliveryFactory(
+        subscription=subscription, state="failed", last_error="550 No", remote_id="1", language="fr"
+    )
+    AttemptFactory(delivery=row)
+    bounce = BounceFactory(delivery=row)
+    theirs = [subscription, row, bounce, subscription.destination]
+    before = [str(type(one).objects.values().get(pk=one.pk)) for one in theirs]
+    held = count_held(subscription.destination)
+    erase(destination=ada, now=NOW)
+    assert [str(type(one).objects.values().get(pk=one.pk)) for one in theirs] == before
+    assert count_held(subscription.destination) == held
+
+
+def test_the_ledger_stays_narrow_and_nobodys(ada: Destination) -> None:
+    sent = Delivery.objects.get(state="sent")
+    erase(destination=ada, now=NOW)
+    row = Delivery.objects.get(pk=sent.pk)
+    assert (row.issue_id, row.state, row.sent_at, row.subscription) == (sent.issue_id, "sent", NOW, None)
+    nobody = row.destination
+    assert (nobody.pk, nobody.core, nobody.erased_at) == (ada.pk, f"erased-{ada.pk}", NOW)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        DeliveryFactory(issue=row.issue, subscription=None, destination=nobody)
+
+
+def test_what_waits_is_cancelled_with_the_reason(ada: Destination) -> None:
+    waiting = list(Delivery.objects.filter(state__in=["queued", "deferred", "held"]))
+    assert len(waiting) == 4
+    erase(destination=ada, now=NOW)
+    for row in waiting:
+        row.refresh_from_db()
+        assert (row.state, row.held_for, row.last_error) == ("cancelled", "", ERASED)
+    assert claimed() == ()
+
+
+def test_a_bounce_that_waited_for_an_admin_waits_no_more(ada: Destination) -> None:
+    erase(destination=ada, now=NOW)
+    assert not Bounce.objects.filter(held=True).exists()
+    # They still count, of nobody: what is judged by how many came back stays right.
+    assert Bounce.objects.filter(destination=ada, kind="hard").count() == 7
+
+
+def test_a_suppression_stays_and_says_nothing_more_than_it_must(ada: Destination) -> None:
+    SuppressionFactory(core=ADDRESS, reason=f"The server said: <{ADDRESS}> Ada Lovelace does not live here.")
+    erase(destination=ada, now=NOW)
+    assert told_of(*NAMES) == [f"Suppression: {name}" for name in ("ada.lovelace", "lovelace.example")]
+    assert Suppression.objects.get().reason == KEPT
+
+
+def test_a_second_time_there_is_nothing_left_to_erase(ada: Destination) -> None:
+    assert erase(destination=ada, now=NOW)["subscriptions"] == 2
+    gone = Destination.objects.get(pk=ada.pk)
+    assert set(erase(destination=gone, now=NOW + timedelta(days=1)).values()) == {0}
+    gone.refresh_from_db()
+    assert gone.erased_at == NOW
+
+
+def test_whoever_comes_back_is_somebody_new(ada: Destination) -> None:
+    letter = SubscribableFactory()
+    erase(destination=ada, now=NOW)
+    sign_up(subscribables=[letter], email=ADDRESS, name="", origin=Origin(), now=NOW + timedelta(days=1))
+    fresh = Subscription.objects.get()
+    assert fresh.destination_id != ada.pk
+    assert (fresh.status, fresh.destination.core) == ("unconfirmed", ADDRESS)
+
+
+def test_nobody_is_no_recipient(ada: Destination) -> None:
+    letter = Subscription.objects.get(status="confirmed").subscribable
+    a_lane()
+    erase(destination=ada, now=NOW)
+    assert publish(issue_id=IssueFactory(subscribable=letter, published_at=None).pk, now=NOW) == 0
+
+
+def test_other_programs_hear_that_they_left_and_forget_it(ada: Destination) -> None:
+    Webhook.objects.update(events=["subscription.left"])
+    erase(destination=ada, now=NOW)
+    call = WebhookCall.objects.get()
+    assert (call.kind, call.destination, call.forget) == ("subscription.left", None, True)
+    assert '"how":"erased"' in call.body
+
+
+@pytest.mark.parametrize("words", ["", f"550 <{ADDRESS}> unknown"])
+def test_what_a_worker_had_in_its_hands_is_swept_later(words: str) -> None:
+    reader = DestinationFactory(core=ADDRESS)
+    queued(1, subscription=SubscriptionFactory(destination=reader), domain="lovelace.example")
+    (job,) = claimed()
+    erase(destination=reader, now=NOW)
+    outcome: Any = Permanent(words) if words else Sent(f"<1.{ADDRESS}>")
+    (row,) = ended(outcome, job)
+    assert row.state == ("failed" if words else "sent")
+    assert told_of(*NAMES)
+    assert sweep_erased(now=NOW + timedelta(hours=1)) > 0
+    assert told_of(*NAMES) == []
+    assert sweep_erased(now=NOW + timedelta(hours=2)) == 0
+    row.refresh_from_db()
+    assert row.state == ("failed" if words else "sent")
+
+
+def test_sweeping_suppresses_nobody(ada: Destination) -> None:
+    erase(destination=ada, now=NOW)
+    gone = Destination.objects.get(pk=ada.pk)
+    SuppressionFactory(core=gone.core, reason=f"The server said: {ADDRESS}")
+    sweep_erased(now=NOW)
+    assert not Suppression.objects.exists()
+
+
+def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
+    SuppressionFactory(core=ADDRESS)
+    for holding in holdings():
+        rows = list(holding.rows(ada))
+        assert len(rows) == holding.count(ada) > 0, holding.key
+        assert set(holding.columns) <= set(rows[0]), holding.key
+
+
+def test_all_that_is_about_a_destination_has_a_holding() -> None:
+    """A model that comes to point at people has to be thought of here."""
+    covered = {
+        "Subscription", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
+        # With the subscription, and with the delivery.
+        "Consent", "OldNumber", "Switch", "Attempt", "MailboxMessage",
+    }  # fmt: skip
+    pointing = {
+        relation.related_model.__name__
+        for model in (Destination, Subscription, Delivery)
+        for relation in model._meta.related_objects
+        if isinstance(relation, models.ManyToOneRel)
+    }
+    assert pointing <= covered
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+@pytest.mark.django_db(transaction=True)
+def test_who_signs_up_again_while_being_erased_waits_and_stops_nothing() -> None:
+    subscription = LeftFactory(destination__core=ADDRESS, destination__label=ADDRESS)
+    reader, letter = subscription.destination, subscription.subscribable
+    beside(
+        lambda: erase(destination=reader, now=NOW),
+        lambda: sign_up(subscribables=[letter], email=ADDRESS, name="Ada Lovelace", origin=Origin(), now=NOW),
+    )
+    sweep_erased(now=NOW)
+    assert "Subscription: Ada Lovelace" not in told_of("Ada Lovelace") or (
+        Subscription.objects.get().destination_id != reader.pk
+    )
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+@pytest.mark.django_db(transaction=True)
+def test_two_who_erase_at_the_same_moment_erase_once(ada: Destination) -> None:
+    first, second = beside(lambda: erase(destination=ada, now=NOW), lambda: erase(destination=ada, now=NOW))
+    assert (first["subscriptions"], second["subscriptions"]) == (2, 0)
+    assert told_of(*NAMES) == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+@pytest.mark.django_db(transaction=True)
+def test_an_issue_that_is_published_meanwhile_goes_out_to_the_others(ada: Destination) -> None:
+    letter = Subscription.objects.get(status="confirmed").subscribable
+    issue = IssueFactory(subscribable=letter, published_at=None)
+    count, _ = beside(lambda: publish(issue_id=issue.pk, now=NOW), lambda: erase(destination=ada, now=NOW))
+    assert count == 1
+    row = Delivery.objects.get(issue=issue)
+    assert (row.state, row.last_error, row.subscription) == ("cancelled", ERASED, None)

@@ -1,0 +1,37 @@
+"""A letter for many readers, queued in an installation of its own."""
+
+from tests.load.installation import Installation
+
+QUEUE = """
+from django.utils import timezone
+from delivery.models import Issue, Lane
+from delivery.issues.publish import publish
+from subscriptions.models import Destination, Subscribable, Subscription
+letter = Subscribable.objects.create(name="stopped", title="Stopped")
+made = Destination.objects.bulk_create(
+    Destination(kind="email", core=f"reader{{n}}@example.org", label=f"reader{{n}}@example.org")
+    for n in range({count}))
+Subscription.objects.bulk_create(
+    Subscription(subscribable=letter, destination=row, status="confirmed") for row in made)
+issue = Issue.objects.create(subscribable=letter, within_type_id="1", token="t" * 24, title="T",
+                             subject="Hello", html="<p>Hello</p>", text="Hello")
+Lane.objects.create(kind="email", account="default", **{lane!r})
+print(publish(issue_id=issue.pk, now=timezone.now()))
+"""
+STATES = "from delivery.models import Delivery; print(Delivery.objects.all().counts())"
+BEGUN = "from delivery.models import Delivery; print(Delivery.objects.exclude(begun_at=None).count())"
+
+
+def queue(site: Installation, count: int, **lane: float) -> None:
+    """An issue for that many readers, and the lane they share."""
+    assert site.script(QUEUE.format(count=count, lane=lane)).strip() == str(count)
+
+
+def states_of(site: Installation) -> dict[str, int]:
+    counts: dict[str, int] = eval(site.script(STATES), {})  # noqa: S307 - our own output
+    return counts
+
+
+def begun(site: Installation) -> int:
+    """Deliveries of which nobody knows whether they arrived."""
+    return int(site.script(BEGUN))

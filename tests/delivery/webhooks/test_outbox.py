@@ -1,0 +1,235 @@
+"""What happens is noted for the webhooks that want it, in its own transaction, and for nobody else."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from common.clock import utcnow
+from common.ports.events import Event, EventKind, NoTransaction, emit
+from delivery.alerts.feeds import tell_admins
+from delivery.bounces.finding import Finding
+from delivery.bounces.record import take_finding
+from delivery.issues.approve import approve_issue
+from delivery.models import Issue, WebhookCall
+from delivery.rules.bounce_policy import BounceKind
+from delivery.webhooks.calls import WebhookResponse, claim
+from delivery.webhooks.dispatch import record
+from delivery.webhooks.manage import add_webhook, pause_webhooks
+from feeds.models import Feed
+from subscriptions.models import Subscription
+from subscriptions.subscribers.admin_changes import subscribe
+from subscriptions.subscribers.leave import leave
+from tests.factories import (
+    NOW,
+    DeliveryFactory,
+    FeedFactory,
+    IssueFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    an_issue,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def webhook() -> Any:
+    return add_webhook(name="CRM", url="https://crm.example/hook", events=list(EventKind), now=NOW)[0]
+
+
+def noted() -> list[dict[str, Any]]:
+    return [json.loads(body) for body in WebhookCall.objects.order_by("pk").values_list("body", flat=True)]
+
+
+def types() -> list[str]:
+    return [each["type"] for each in noted()]
+
+
+def tell(kind: EventKind, *keys: int, **facts: Any) -> None:
+    with transaction.atomic():
+        emit(Event(kind, keys, NOW, facts))
+
+
+@pytest.mark.usefixtures("webhook")
+def test_of_a_subscriber_ids_address_and_newsletter_are_told_and_no_token() -> None:
+    row = SubscriptionFactory(
+        subscribable=SubscribableFactory(name="weekly", title="The Weekly"),
+        destination__core="ada@example.org",
+        display_name="Ada",
+        language="de",
+    )
+    tell(EventKind.CONFIRMED, row.pk)
+    assert noted() == [
+        {
+            "type": "subscription.confirmed",
+            "timestamp": "2026-03-02T12:00:00+00:00",
+            "version": 1,
+            "data": {
+                "subscription": {
+                    "id": row.pk,
+                    "status": "confirmed",
+                    "name": "Ada",
+                    "language": "de",
+                    "added_at": "2026-03-01T12:00:00+00:00",
+                    "confirmed_at": "2026-03-01T12:00:00+00:00",
+                    "left_at": None,
+                },
+                "subscriber": {"id": row.destination_id, "kind": "email", "address": "ada@example.org"},
+                "newsletter": {"id": row.subscribable_id, "name": "weekly", "title": "The Weekly"},
+            },
+        }
+    ]
+    assert row.token not in WebhookCall.objects.get().body
+
+
+@pytest.mark.usefixtures("webhook")
+def test_a_subscriber_is_told_of_from_the_first_wish_to_the_leaving() -> None:
+    letter = SubscribableFactory()
+    who: Any = {"subscribable": letter, "data": {"email": "ada@example.org"}}
+    for _ in range(2):
+        subscribe(**who, now=utcnow(), confirmed=False)
+    assert types() == ["subscription.created"]
+    for _ in range(2):
+        subscription = subscribe(**who, now=utcnow())
+    for _ in range(2):
+        leave(subscription=subscription, now=utcnow())
+    assert types() == ["subscription.created", "subscription.confirmed", "subscription.left"]
+    assert noted()[-1]["data"]["subscription"]["status"] == "unsubscribed"
+
+
+@pytest.mark.usefixtures("webhook")
+def test_an_issue_is_told_of_once_when_it_is_published_with_how_many_get_it() -> None:
+    issue = an_issue(posts=3, published_at=None)
+    SubscriptionFactory.create_batch(2, subscribable=issue.subscribable)
+    DeliveryFactory(issue=IssueFactory(subscribable=issue.subscribable))  # makes the lane
+    expected = Subscription.objects.filter(subscribable=issue.subscribable).count()
+    assert types() == []
+    approve_issue(issue_id=issue.pk, now=NOW)
+    (told,) = noted()
+    assert told["type"] == "issue.published"
+    assert told["data"]["issue"]["recipients"] == expected
+    assert told["data"]["issue"]["posts"] == 3
+    assert told["data"]["issue"]["url"].endswith(f"/archive/{issue.pk}/")
+    assert Issue.objects.get(pk=issue.pk).published_at == NOW
+
+
+@pytest.mark.usefixtures("webhook")
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (BounceKind.HARD, ["delivery.bounced"]),
+        (BounceKind.COMPLAINT, ["subscription.left", "delivery.bounced"]),
+        (BounceKind.DELAYED, []),
+    ],
+)
+def test_a_bounce_is_told_of_once_and_a_delay_is_none(kind: BounceKind, expected: list[str]) -> None:
+    delivery = DeliveryFactory(state="sent", sent_at=NOW)
+    finding = Finding(kind, (delivery.destination.core,), "5.1.1", "550 5.1.1 No such user")
+    for _ in range(2):
+        take_finding(delivery=delivery, finding=finding, digest="one", now=NOW)
+    assert types() == expected
+    if kind is BounceKind.HARD:
+        said = noted()[0]["data"]
+        assert (said["bounce"]["kind"], said["bounce"]["said"]) == ("hard", "550 5.1.1 No such user")
+        assert said["subscriber"]["address"] == delivery.destination.core
+        assert said["newsletter"]["id"] == delivery.issue.subscribable_id
+
+
+@pytest.mark.usefixtures("webhook")
+def test_a_feed_is_told_of_when_it_fails_and_when_it_is_back_even_if_no_admin_has_an_address() -> None:
+    FeedFactory.create_batch(3)
+    feed = FeedFactory(
+        failures=9,
+        failing_since=NOW - DAY,
+        last_polled_at=NOW - DAY / 24,
+        next_poll_at=NOW + DAY,
+        last_error="The server answered with an error (HTTP 500).",
+    )
+    newsletter = SubscribableFactory(feeds=[feed])
+    for minute in range(3):
+        tell_admins(now=NOW + timedelta(minutes=minute))
+    (told,) = noted()
+    assert told["type"] == "feed.failing"
+    assert told["data"]["gone"] is False
+    assert told["data"]["feed"]["error"] == "The server answered with an error (HTTP 500)."
+    assert [one["id"] for one in told["data"]["newsletters"]] == [newsletter.pk]
+    Feed.objects.filter(pk=feed.pk).update(
+        failures=0, failing_since=None, last_error="", fetched_through=NOW + DAY
+    )
+    for minute in range(3):
+        tell_admins(now=NOW + DAY + timedelta(minutes=minute))
+    assert types() == ["feed.failing", "feed.recovered"]
+
+
+def test_without_webhooks_nothing_is_noted_and_one_question_is_asked() -> None:
+    keys = [SubscriptionFactory().pk for _ in range(3)]
+    with transaction.atomic(), CaptureQueriesContext(connection) as asked:
+        emit(Event(EventKind.LEFT, tuple(keys), NOW))
+    assert len(asked) == 1
+    assert not WebhookCall.objects.exists()
+
+
+@pytest.mark.usefixtures("webhook")
+def test_many_at_once_are_noted_by_few_statements() -> None:
+    letter = SubscribableFactory()
+    keys = [SubscriptionFactory(subscribable=letter).pk for _ in range(30)]
+    with transaction.atomic(), CaptureQueriesContext(connection) as asked:
+        emit(Event(EventKind.LEFT, tuple(keys), NOW))
+    assert len(asked) == 4
+    assert len(noted()) == 30
+
+
+def test_a_webhook_hears_only_what_it_chose_and_of_its_newsletters() -> None:
+    mine, other = SubscriptionFactory(), SubscriptionFactory()
+    issue = IssueFactory(subscribable=mine.subscribable)
+    add_webhook(
+        name="CRM",
+        url="https://crm.example/hook",
+        events=["subscription.left", "issue.published"],
+        newsletters=[mine.subscribable],
+        now=NOW,
+    )
+    tell(EventKind.CONFIRMED, mine.pk)
+    tell(EventKind.LEFT, mine.pk, other.pk)
+    tell(EventKind.PUBLISHED, issue.pk)
+    assert types() == ["subscription.left", "issue.published"]
+
+
+def test_two_webhooks_hear_of_an_event_under_one_id(webhook: Any) -> None:
+    add_webhook(name="Shop", url="https://shop.example/hook", events=list(EventKind), now=NOW)
+    paused, _ = add_webhook(name="Old", url="https://old.example/hook", events=list(EventKind), now=NOW)
+    pause_webhooks([paused.pk])
+    tell(EventKind.CONFIRMED, SubscriptionFactory().pk)
+    assert WebhookCall.objects.count() == 2
+    assert WebhookCall.objects.values("event_id").distinct().count() == 1
+
+
+@pytest.mark.usefixtures("webhook")
+def test_what_is_undone_was_never_told() -> None:
+    row = SubscriptionFactory()
+    with transaction.atomic():
+        emit(Event(EventKind.LEFT, (row.pk,), NOW))
+        transaction.set_rollback(True)
+    assert noted() == []
+    with pytest.raises(NoTransaction):
+        emit(Event(EventKind.LEFT, (row.pk,), NOW))
+
+
+@pytest.mark.usefixtures("webhook")
+def test_of_who_is_erased_others_hear_that_they_left_and_then_nothing_stays() -> None:
+    row = SubscriptionFactory()
+    tell(EventKind.LEFT, row.pk, how="erased")
+    row.destination.delete()
+    call = WebhookCall.objects.get()
+    assert "erased" in call.body
+    (job,) = claim(now=NOW, busy={})
+    record(job=job, answer=WebhookResponse(500, "HTTP 500."), now=NOW)
+    assert WebhookCall.objects.get().body == call.body
+    (job,) = claim(now=NOW + DAY, busy={})
+    record(job=job, answer=WebhookResponse(204), now=NOW + DAY)
+    assert (WebhookCall.objects.get().state, WebhookCall.objects.get().body) == ("sent", "")

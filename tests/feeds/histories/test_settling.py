@@ -1,0 +1,48 @@
+"""What a careful reader expects of an ordinary feed: each post once, when it has settled."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.feeds.histories.history import History, at, fail, send, show
+
+HISTORIES = [
+    History(
+        "a post is sent once, and what was there at the adding is not",
+        [at(0, show("old")), at(15, show("new", "old"))],
+        mailed="new",
+        excluded="old",
+    ),
+    History(
+        "a post that is withdrawn at once is not sent",
+        [at(0, show("old")), at(15, show("new", "old")), at(35, show("old"))],
+        withdrawn="new",
+    ),
+    History(
+        "an error page, an empty feed and an outage neither lose nor double a post",
+        [
+            at(0, show("old")),
+            at(15, show("new", "old")),
+            at(25, fail(503)),
+            at(65, show()),
+            at(95, send(b"<html><body>Maintenance</body></html>", headers={"Content-Type": "text/html"})),
+            at(145, show("newer", "new", "old")),
+        ],
+        mailed="new newer",
+    ),
+    History(
+        "a cache that answers with yesterday's document for a while sends nothing twice",
+        [
+            at(0, show("old")),
+            at(15, show("new", "old")),
+            at(75, show("old")),
+            at(135, show("newer", "new", "old")),
+        ],
+        mailed="new newer",
+    ),
+]
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=str)
+def test_a_feed_that_settles(history: History, play: Callable[[History], object]) -> None:
+    play(history)

@@ -1,0 +1,176 @@
+"""Floods: held, decided on, undone."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from feeds.adding.edit import alter_feed
+from feeds.items.held import exclude_held, release
+from feeds.items.include import include_item
+from feeds.models import Feed, Item
+from feeds.rules.finality import FLOOD
+from subscriptions.collections.assign import assign_final
+from subscriptions.collections.exclude import exclude_items
+from tests.factories import FeedFactory, ItemFactory, SubscribableFactory
+from tests.feeds.watched import Blog, at, post
+from tests.races import beside
+
+FLOODED = [f"new {n}" for n in range(12)]
+
+
+@pytest.fixture
+def watched(blog: Blog) -> Blog:
+    """Read once, at the adding, when it held the post `old`."""
+    blog.show("old")
+    blog.watch()
+    blog.read(0)
+    return blog
+
+
+@pytest.fixture
+def flooded(watched: Blog) -> Blog:
+    """Twelve posts came at once, after ten minutes."""
+    watched.show(*FLOODED, "old")
+    assert watched.read(10).held == 12
+    return watched
+
+
+def test_a_flood_is_held_and_the_feed_says_so(flooded: Blog) -> None:
+    assert (flooded.feed.held_since, flooded.feed.health) == (at(10), "held")
+    item = flooded.item("new 3")
+    assert (item.held_at, item.state, item.final_at) == (at(10), "unassigned", None)
+    assert item.entry is not None
+
+
+def test_what_is_held_never_settles_and_is_never_assigned(flooded: Blog) -> None:
+    SubscribableFactory(feeds=[flooded.feed])
+    for minutes in (60, 200, 2000):
+        flooded.read(minutes)
+    assert flooded.final() == set()
+    assert assign_final(clock=lambda: at(2000)) == 0
+    assert flooded.item("new 3").last_checked == at(2000)
+
+
+def test_posts_that_come_after_a_flood_are_not_held(flooded: Blog) -> None:
+    flooded.show("later", *FLOODED, "old")
+    flooded.read(20)
+    flooded.read(60)
+    assert flooded.final() == {"later"}
+    assert flooded.feed.held_since == at(10)
+
+
+def test_released_posts_settle_at_the_next_reading_as_if_never_held(flooded: Blog) -> None:
+    assert release(feed_ids=[flooded.feed.pk], now=at(100)) == 12
+    flooded.feed.refresh_from_db()
+    assert (flooded.feed.held_since, flooded.final()) == (None, set())
+    assert flooded.item("new 3").first_seen == at(10)
+    assert flooded.read(110).final == 12
+    assert flooded.final() == set(FLOODED)
+
+
+def test_excluded_posts_lose_their_content_and_can_be_taken_back(flooded: Blog) -> None:
+    assert exclude_held(feed_ids=[flooded.feed.pk], now=at(100)) == 12
+    flooded.feed.refresh_from_db()
+    assert flooded.feed.held_since is None
+    item = flooded.item("new 3")
+    assert (item.state, item.reason, item.entry, item.held_at) == ("excluded", FLOOD, None, None)
+    assert "will be sent" in include_item(item_id=item.pk, now=at(110))
+    item.refresh_from_db()
+    assert (item.first_seen, item.held_at, item.link_hash) != (at(10), None, "")
+    flooded.read(150)
+    assert flooded.final() == {"new 3"}
+
+
+def test_one_of_them_may_be_decided_on_alone(flooded: Blog) -> None:
+    assert release(item_ids=[flooded.item("new 1").pk, flooded.item("old").pk], now=at(20)) == 1
+    assert exclude_held(item_ids=[flooded.item("new 2").pk], now=at(20)) == 1
+    flooded.feed.refresh_from_db()
+    assert flooded.feed.held_since == at(10)
+    flooded.read(60)
+    assert flooded.final() == {"new 1"}
+    assert Item.objects.held().count() == 10
+
+
+def test_the_feed_is_no_longer_held_once_the_last_post_was_excluded_by_hand(flooded: Blog) -> None:
+    keys = list(Item.objects.held().values_list("pk", flat=True))
+    assert exclude_items(item_ids=keys[:-1], now=at(20)) == 11
+    flooded.feed.refresh_from_db()
+    assert flooded.feed.health == "held"
+    exclude_items(item_ids=keys[-1:], now=at(20))
+    flooded.feed.refresh_from_db()
+    assert flooded.feed.health == "active"
+    assert not Item.objects.filter(held_at__isnull=False).exists()
+
+
+def test_a_flood_that_is_withdrawn_is_no_longer_held(flooded: Blog) -> None:
+    flooded.show("old")
+    assert flooded.read(20).vanished == 12
+    assert flooded.feed.held_since is None
+    flooded.show(*FLOODED, "old")
+    assert flooded.read(30).new == 12
+    assert flooded.feed.held_since == at(30), "what was held and is back is held again"
+
+
+def test_what_rolled_off_while_it_was_held_is_sent_when_it_is_let_go(flooded: Blog) -> None:
+    flooded.show("newer", *FLOODED[:5])
+    flooded.read(20)
+    release(feed_ids=[flooded.feed.pk], now=at(30))
+    flooded.read(60)
+    assert flooded.final() == {"newer", *FLOODED}
+
+
+@pytest.mark.parametrize("count", [10, 12])
+def test_ten_posts_or_half_are_no_flood(watched: Blog, count: int) -> None:
+    watched.show(*FLOODED[:count], *[f"older {n}" for n in range(1, count + 1)])
+    Item.objects.bulk_create(
+        ItemFactory.build(feed=watched.feed, guid=f"older {n}", state="excluded") for n in range(1, count + 1)
+    )
+    assert watched.read(10).held == 0
+
+
+def test_a_feed_that_is_to_hold_nothing_holds_nothing(watched: Blog) -> None:
+    Feed.objects.update(hold_floods=False)
+    watched.show(*FLOODED, "old")
+    assert watched.read(10).held == 0
+    assert watched.read(50).final == 12
+
+
+def test_the_first_reading_holds_nothing_even_when_it_comes_late(blog: Blog) -> None:
+    blog.watch(start="all")
+    blog.serve("", status=500)
+    blog.poll(0)
+    blog.show(*FLOODED)
+    assert blog.read(500).held == 0
+
+
+def test_the_first_reading_after_a_change_of_address_holds_nothing(watched: Blog) -> None:
+    other = Blog(watched.server, "/moved.xml")
+    other.show(*FLOODED, "old")
+    other.feed = alter_feed(feed=watched.feed, url=watched.server.url("/moved.xml"))
+    result = other.read(10)
+    assert (result.held, result.excluded) == (0, 12)
+
+
+def test_dates_in_the_future_neither_delay_nor_exclude(watched: Blog) -> None:
+    watched.show(post("soon", published=at(0) + timedelta(days=400)), "old")
+    assert watched.read(10).new == 1
+    watched.read(41)
+    assert watched.final() == {"soon"}
+
+
+def test_of_feeds_without_anything_held_nothing_is_decided(db: None) -> None:
+    item = ItemFactory()
+    assert release(feed_ids=[item.feed_id], now=at(0)) == exclude_held(item_ids=[item.pk], now=at(0)) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_of_two_answers_at_once_the_first_counts() -> None:
+    feed = FeedFactory(held_since=at(0))
+    ItemFactory.create_batch(3, feed=feed, held_at=at(0))
+    sent, dropped = beside(
+        lambda: release(feed_ids=[feed.pk], now=at(1)), lambda: exclude_held(feed_ids=[feed.pk], now=at(1))
+    )
+    assert (sent, dropped) == (3, 0)
+    assert not Item.objects.filter(state="excluded").exists()

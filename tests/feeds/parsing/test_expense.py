@@ -1,0 +1,56 @@
+"""A document may take so much of the processor, and no more."""
+
+import json
+import time
+
+import pytest
+
+from feeds.parsing.document import parse
+from feeds.parsing.entry import ParseError
+from feeds.parsing.expense import TOO_DEAR, allowance, check
+from tests.servers.documents import atom, rss
+
+POSTS = [{"guid": str(number), "title": "A"} for number in range(50)]
+ENTRY = "<div class=h-entry><a class=u-url href=/{}>x</a></div>"
+DOCUMENTS = {
+    "RSS": rss(POSTS),
+    "Atom": atom(POSTS),
+    "broken": rss(POSTS).replace(b"</title>", b"</b></title>"),
+    "JSON": json.dumps({"items": [{"id": one["guid"], "content_text": "x"} for one in POSTS]}).encode(),
+    "a page": f"<html>{''.join(ENTRY.format(number) for number in range(50))}".encode(),
+}
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A clock that goes on by a second whenever somebody looks at it; each look is noted."""
+    looks: list[int] = []
+
+    def clock() -> float:
+        looks.append(1)
+        return float(len(looks))
+
+    monkeypatch.setattr(time, "thread_time", clock)
+    return looks
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_that_takes_too_long_is_refused_with_a_sentence(name: str, seconds: list[int]) -> None:
+    with pytest.raises(ParseError) as refused:
+        parse(DOCUMENTS[name], content_type="", url="https://x.example/")
+    assert str(refused.value) == TOO_DEAR.format(20)
+    assert len(seconds) == 22, "it ends with the first look after the last second"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_one_that_does_not_is_read(name: str) -> None:
+    assert len(parse(DOCUMENTS[name], content_type="", url="https://x.example/").guids) == 50
+
+
+def test_without_an_allowance_nothing_is_counted() -> None:
+    check()
+    with allowance(0.0, iter([0.0, 0.0, 1.0]).__next__):
+        check()
+        with pytest.raises(ParseError):
+            check()
+    check()

@@ -1,0 +1,77 @@
+"""The answers to “was it sent, and why not”."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from feeds.rules.finality import FLOOD, LEFT_WHILE_HELD, Timing
+from feeds.rules.item_status import ItemStatus, explain, settles_at
+from feeds.rules.reposts import REPOST
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+TIMING = Timing(30, 15, 180)
+
+
+def standing(**facts: Any) -> ItemStatus:
+    since = NOW - timedelta(minutes=10)
+    return ItemStatus(
+        **{
+            "state": "unassigned",
+            "reason": "",
+            "first_seen": since,
+            "stable_since": since,
+            "final": False,
+            **facts,
+        }
+    )
+
+
+def said(**facts: Any) -> str:
+    return explain(standing(**facts), TIMING, NOW)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (REPOST, "Not sent: it is the same post as one that was there before, under another id."),
+        (FLOOD, "Not sent: it came with many others at once, and they were not to be sent."),
+        (
+            LEFT_WHILE_HELD,
+            "Not sent: it left the feed while it was held with more posts than can be kept.",
+        ),
+    ],
+)
+def test_an_excluded_post_says_why(reason: str, words: str) -> None:
+    assert said(state="excluded", reason=reason) == words
+
+
+def test_a_held_post_waits_for_a_word() -> None:
+    assert said(held=True) == (
+        "Held for you: it came with many others at once. Send it, or say that it is not to be sent."
+    )
+    assert "withdrawn" in said(held=True, vanished=True)
+
+
+def test_a_post_that_other_newsletters_take_says_which_one_had_it() -> None:
+    reason = "It is not in “Weekly”, which has had this post from the feed “Mirror”."
+    assert said(state="assigned", reason=reason).endswith(f"goes out when that closes. {reason}")
+    assert said(state="cleared", reason=reason).startswith("Done: ")
+
+
+def test_a_waiting_post_says_when_it_settles() -> None:
+    assert said() == "Waiting: it settles in 21 minutes, at the next reading then, if it stays as it is."
+
+
+def test_a_post_that_never_rests_says_so_and_waits_for_the_longest_delay() -> None:
+    assert said(changes=2) == said()
+    assert said(changes=3) == (
+        "Waiting: it settles in 3 hours, at the next reading then, whatever it says then. It has changed at "
+        "each of the last 3 readings: there is a clock, a counter or an advertisement in it, perhaps. So it "
+        "is sent after the longest delay, 180 minutes."
+    )
+    assert settles_at(standing(changes=3), TIMING) == NOW + timedelta(minutes=171)
+
+
+def test_a_post_that_rolled_off_says_so_besides() -> None:
+    assert said(rolled_off=True).endswith("It has left the feed at its old end; what was kept is sent.")

@@ -1,0 +1,83 @@
+"""A wrong clock for the processes of an installation: what the wall says is off by what a file holds.
+
+Copied as `sitecustomize.py` into a folder on PYTHONPATH (`install`), it moves `time.time` and `datetime.now`
+of every Python process started with it, while it runs, as soon as the file changes. The monotonic clocks stay
+as they are. (libfaketime 0.9.10 cannot do that: with those clocks left alone `time.sleep` fails.)
+"""
+
+import copyreg
+import datetime
+import os
+import shutil
+import sys
+import time
+from datetime import datetime as _real_datetime
+from pathlib import Path
+from typing import Any
+
+FILE = "SHIFTED_CLOCK"
+LOOK_EVERY = 0.2
+
+_real_time = time.time
+_read: list[float] = [float("-inf"), 0.0]
+
+
+def install(folder: Path, process: str) -> dict[str, str]:
+    """The environment for processes whose clock `shift` moves."""
+    place = folder / "shifted"
+    place.mkdir(exist_ok=True)
+    shutil.copy(__file__, place / "sitecustomize.py")
+    shift(folder, process, 0)
+    return {"PYTHONPATH": str(place), FILE: str(folder / f"clock-{process}")}
+
+
+def shift(folder: Path, process: str, seconds: float) -> None:
+    path = folder / f"clock-{process}"
+    fresh = path.with_suffix(".new")
+    fresh.write_text(str(seconds), encoding="ascii")
+    fresh.replace(path)
+
+
+def _offset() -> float:
+    now = time.monotonic()
+    if now - _read[0] >= LOOK_EVERY:
+        _read[:] = [now, float(Path(os.environ[FILE]).read_text(encoding="ascii"))]
+    return _read[1]
+
+
+class _Meta(type):
+    """Whatever is a datetime for others is one for us: C makes the real ones."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _real_datetime)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, _real_datetime)
+
+
+class _Datetime(_real_datetime, metaclass=_Meta):
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+        return _real_datetime.now(tz) + datetime.timedelta(seconds=_offset())
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        return _real_datetime.now(datetime.UTC).replace(tzinfo=None) + datetime.timedelta(seconds=_offset())
+
+
+def made(text: str) -> _real_datetime:
+    """A datetime that another process wrote down: pickle looks for its class by name, and finds ours."""
+    return _real_datetime.fromisoformat(text)
+
+
+def _move() -> None:
+    copyreg.pickle(_real_datetime, lambda moment: (made, (moment.isoformat(),)))
+    _Datetime.__name__ = _Datetime.__qualname__ = "datetime"
+    _Datetime.__module__ = "datetime"
+    datetime.datetime = _Datetime  # type: ignore[misc]
+    time.time = lambda: _real_time() + _offset()
+    time.time_ns = lambda: int((_real_time() + _offset()) * 1e9)
+
+
+if __name__ == "sitecustomize" and FILE in os.environ and sys.flags.isolated == 0:
+    _move()

@@ -1,0 +1,65 @@
+"""The admin's sign-in: wrong passwords are counted and logged, and soon no more are tried."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from subscriptions.models import Tally
+
+pytestmark = pytest.mark.django_db
+LOGIN = "/admin/login/"
+RIGHT = "right-horse-1"
+
+
+@pytest.fixture(autouse=True)
+def ada() -> User:
+    return User.objects.create_superuser("ada", password=RIGHT)
+
+
+def sign_in(password: str, *, name: str = "ada", ip: str = "203.0.113.7") -> Any:
+    return Client().post(LOGIN, {"username": name, "password": password}, REMOTE_ADDR=ip)
+
+
+def test_the_right_password_lets_in() -> None:
+    for _ in range(12):
+        assert sign_in(RIGHT).status_code == 302
+    assert not Tally.objects.exists()
+
+
+def test_after_ten_wrong_ones_from_one_network_none_is_tried_any_more() -> None:
+    for number in range(10):
+        assert "Too many" not in sign_in("wrong", name=f"user{number}").content.decode()
+    answer = sign_in(RIGHT)
+    assert answer.status_code == 200
+    assert "Too many wrong passwords" in answer.content.decode()
+    assert sign_in(RIGHT, ip="198.51.100.2").status_code == 302
+
+
+def test_after_twenty_wrong_ones_for_one_name_none_is_tried_until_the_password_is_another(ada: User) -> None:
+    for number in range(20):
+        sign_in("wrong", ip=f"198.51.100.{number}")
+    assert "Too many wrong passwords" in sign_in(RIGHT, ip="192.0.2.1").content.decode()
+    ada.set_password("another-horse-2")
+    ada.save()
+    assert sign_in("another-horse-2", ip="192.0.2.1").status_code == 302
+
+
+def test_each_wrong_one_is_logged_with_its_address_and_without_the_password(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        sign_in("s3cret-guess", name="ada\nAdmin sign-in failed from 192.0.2.99: x")
+    (line,) = [record.getMessage() for record in caplog.records if "sign-in failed" in record.getMessage()]
+    assert line.startswith("Admin sign-in failed from 203.0.113.7: ")
+    assert "\n" not in line
+    assert "s3cret" not in caplog.text
+
+
+def test_what_is_refused_unlooked_at_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(11):
+        sign_in("wrong")
+    assert caplog.messages[-1] == "Admin sign-in failed from 203.0.113.7: too many wrong passwords"
+    assert "ada" not in str(list(Tally.objects.values_list("scope", "key")))

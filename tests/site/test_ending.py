@@ -1,0 +1,42 @@
+"""A worker that is told to end while its database is away ends all the same."""
+
+import os
+import time
+
+import pytest
+
+from common.postgresql.patience import Away
+from feedletter_site import ending
+
+
+class Ended(Exception):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(status: int) -> None:
+        raise Ended(status)
+
+    monkeypatch.setattr(ending, "GOODBYE", 0)
+    monkeypatch.setattr(os, "_exit", end)
+
+
+def test_without_its_database_it_does_not_wait_for_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Away, "is_so", True)
+    with pytest.raises(Ended):
+        ending._watch()
+
+
+def test_with_its_database_it_has_the_time_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Away, "is_so", False)
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) > 20:
+            raise TimeoutError
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    with pytest.raises(TimeoutError):
+        ending._watch()

@@ -1,0 +1,71 @@
+"""No page scans the ledger or the posts: by the plans that PostgreSQL makes for tables of some size."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from bench.ledger import MOST_KB, Size, fill, pages
+from common import tallies
+from common.admin.lists import BoundedPaginator, LargeList
+from delivery.models import Delivery
+from feeds.models import Item
+
+# (A smaller one is read at once, whatever indexes there are.)
+SIZE = Size(feeds=200, hosts=50, posts=20_000, subscribers=2_000, issues=30)
+SCANNED = re.compile(r"Seq Scan on (delivery_delivery|feeds_item)\b")
+MOST_STATEMENTS = {"overview": 80, "/metrics": 40}
+# It counts the letters of each issue that it shows, and remembers the counts of large ones.
+COUNTS_ITS_ISSUES = {"issues"}
+
+
+@pytest.fixture
+def large(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("PostgreSQL's plans")
+    monkeypatch.setattr("bench.audience.vacuum", analyse)
+    monkeypatch.setattr(tallies, "EXACT", 5_000)
+    # (Bounds in proportion to the tables: of half a table PostgreSQL may rightly read the whole.)
+    monkeypatch.setattr(LargeList, "searched", 500)
+    monkeypatch.setattr(BoundedPaginator, "MOST", 500)
+    fill(SIZE)
+    cache.clear()
+
+
+def analyse(*models: type) -> None:
+    """(There is no VACUUM within a test's transaction.)"""
+    with connection.cursor() as cursor:
+        for model in models:
+            cursor.execute(f"ANALYZE {model._meta.db_table}")  # type: ignore[attr-defined]
+
+
+def scans(statements: list[str]) -> Iterator[str]:
+    """Those of them for which a whole table is read."""
+    for sql in statements:
+        if sql.startswith("SELECT"):
+            with connection.cursor() as cursor:
+                cursor.execute("EXPLAIN " + sql)
+                plan = "\n".join(row[0] for row in cursor.fetchall())
+            if SCANNED.search(plan):
+                yield f"{sql}\n{plan}"
+
+
+@pytest.mark.usefixtures("large")
+def test_no_page_reads_all_of_the_ledger_or_of_the_posts_or_is_long(admin_client: Client) -> None:
+    for name, address in pages():
+        with CaptureQueriesContext(connection) as asked:
+            answer = admin_client.get(address, REMOTE_ADDR="127.0.0.1", HTTP_HOST="127.0.0.1")
+        assert answer.status_code == 200, name
+        assert len(answer.content) <= MOST_KB * 1000, name
+        assert len(asked) <= MOST_STATEMENTS.get(name, 35), name
+        if name not in COUNTS_ITS_ISSUES:
+            assert list(scans([query["sql"] for query in asked])) == [], name
+    counts = Delivery.objects.all().counts()
+    exact = tallies.exactly(Delivery.objects.all(), "state")
+    assert counts["failed"] == exact["failed"]
+    assert counts["sent"] == pytest.approx(exact["sent"], rel=0.1)
+    assert Item.objects.all().counts()["cleared"] == pytest.approx(SIZE.posts, rel=0.1)

@@ -1,0 +1,62 @@
+"""Whatever fails when the broker goes, the worker connects again; one that never worked says why and ends."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery.worker.consumer import Consumer
+
+from feedletter_site.ticks import steady_consumer
+from feedletter_site.ticks.steady_consumer import SteadyConsumer
+
+
+@pytest.fixture
+def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(steady_consumer, "PAUSE_SECONDS", 0)
+    made = SteadyConsumer.__new__(SteadyConsumer)
+    restarts: list[object] = []
+    made.__dict__.update(
+        restart_count=2,
+        connection=object(),
+        restarts=restarts,
+        on_close=lambda: None,
+        blueprint=SimpleNamespace(restart=restarts.append),
+    )
+    return made
+
+
+def test_an_error_that_celery_does_not_know_makes_it_connect_again(
+    consumer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kombu 5.7 stumbles over connections that it has just taken apart."""
+    errors = [AttributeError("'NoneType' object has no attribute 'hostname'"), KeyError("gone")]
+
+    def start(_: object) -> None:
+        if errors:
+            raise errors.pop()
+
+    monkeypatch.setattr(Consumer, "start", start)
+    consumer.start()
+    assert consumer.restarts == [consumer, consumer]
+    assert consumer.connection is None
+
+
+def test_what_never_worked_ends_the_worker(consumer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: object) -> None:
+        raise AttributeError("a setting")
+
+    monkeypatch.setattr(Consumer, "start", start)
+    consumer.connection, consumer.restart_count = None, 1
+    with pytest.raises(AttributeError, match="a setting"):
+        consumer.start()
+
+
+def test_what_was_not_acknowledged_is_not_given_back(consumer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = SimpleNamespace(do_restore=True)
+    consumer.connection = SimpleNamespace(_default_channel=channel)
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        Consumer, "on_connection_error_after_connected", lambda self, exc: seen.append(channel.do_restore)
+    )
+    consumer.on_connection_error_after_connected(OSError())
+    assert seen == [False]

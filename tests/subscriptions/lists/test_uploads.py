@@ -1,0 +1,292 @@
+"""Uploaded lists: looked at, taken over, stopped, forgotten; whoever dies meanwhile."""
+
+import codecs
+import zlib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from common.clock import utcnow
+from common.passes import TimeBudget
+from subscriptions.lists import importer, reading, uploads, worker
+from subscriptions.lists.importer import USUAL
+from subscriptions.lists.reading import Terms
+from subscriptions.lists.uploads import (
+    KEPT_FOR,
+    LONGEST_LINE,
+    WAITS_FOR,
+    NotPossible,
+    StoredLines,
+    as_utf8,
+    begin,
+    forget_old,
+    keep_pieces,
+    stop,
+    upload,
+)
+from subscriptions.lists.worker import LEASE, claim, work_off
+from subscriptions.models import ListImport, ListPart, Notice, RefusedLine, Subscription
+from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, SuppressionFactory
+
+pytestmark = pytest.mark.django_db
+LONG = timedelta(minutes=5)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BATCH", 3)
+
+
+def uploaded(text: str | bytes, *, subscribable: Any = None, terms: Terms = USUAL) -> ListImport:
+    return upload(
+        subscribable=subscribable or SubscribableFactory(),
+        name="list.csv",
+        pieces=[text.encode() if isinstance(text, str) else text],
+        terms=terms,
+        by="ada",
+        now=utcnow(),
+    )
+
+
+def fresh(row: ListImport) -> ListImport:
+    return ListImport.objects.get(pk=row.pk)
+
+
+def checked(text: str | bytes, **more: Any) -> ListImport:
+    row = uploaded(text, **more)
+    work_off(budget=LONG)
+    return fresh(row)
+
+
+def people(count: int) -> str:
+    return "email,status\n" + "".join(f"r{number}@example.org,confirmed\n" for number in range(count))
+
+
+def test_looking_changes_nothing_and_says_what_would_be_done() -> None:
+    there = SubscriptionFactory(display_name="Ada")
+    SuppressionFactory(core="bad@example.org")
+    text = (
+        f"email,name,shoe size\n{there.destination.core},Ada L,43\n{there.destination.core},,\n"
+        "new@example.org,,\nbad@example.org,,\nnonsense,N,44\n"
+    )
+    row = checked(text, subscribable=there.subscribable)
+    assert (row.state, row.lines) == ("checked", 5)
+    assert (row.added, row.updated, row.unchanged, row.repeated, row.refused) == (1, 1, 0, 1, 2)
+    assert row.names == ["email", "name", "shoe size"]
+    assert row.sample[0] == [there.destination.core, "Ada L", "unconfirmed", "update"]
+    assert list(row.refused_lines.order_by("line").values_list("line", "cells")) == [
+        (5, ["bad@example.org", "", ""]),
+        (6, ["nonsense", "N", "44"]),
+    ]
+    there.refresh_from_db()
+    assert there.display_name == "Ada"
+    assert Subscription.objects.count() == 1
+
+
+def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
+    row = checked(people(10), terms=Terms(words="By hand."))
+    begin(list_import=row, now=utcnow())
+    work_off(budget=LONG)
+    row = fresh(row)
+    assert (row.state, row.added, row.position) == ("done", 10, row.size)
+    assert row.subscribable.subscriptions.confirmed().count() == 10
+    assert set(Subscription.objects.values_list("consents__words", flat=True)) == {"By hand."}
+    assert not Notice.objects.exists()
+    # What is done with is not kept.
+    assert not ListPart.objects.exists()
+
+
+def test_nothing_is_taken_over_without_that_word() -> None:
+    row = uploaded(people(3))
+    with pytest.raises(NotPossible, match="being looked at"):
+        begin(list_import=row, now=utcnow())
+    work_off(budget=LONG)
+    work_off(budget=LONG)
+    assert not Subscription.objects.exists()
+
+
+class Killed(BaseException):
+    """As a process that ends."""
+
+
+def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = checked(people(10) + "nonsense,\n")
+    begin(list_import=row, now=utcnow())
+    whole, calls = importer.take, iter(range(100))
+
+    def dying(*args: Any, **more: Any) -> Any:
+        done = whole(*args, **more)
+        if next(calls) == 2:
+            raise Killed
+        return done
+
+    monkeypatch.setattr(worker, "take", dying)
+    with pytest.raises(Killed):
+        work_off(budget=LONG)
+    # Its third batch went with it.
+    assert (fresh(row).added, Subscription.objects.count()) == (6, 6)
+    assert claim(now=utcnow()) is None
+    ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
+    work_off(budget=LONG)
+    row = fresh(row)
+    assert (row.state, row.added, row.unchanged, row.refused) == ("done", 10, 0, 1)
+    assert row.refused_lines.get().line == 12
+    assert Subscription.objects.count() == 10
+
+
+def test_a_worker_that_died_while_looking_is_followed_from_the_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = uploaded(people(7) + "nonsense,\n")
+    whole, calls = importer.would_do, iter(range(100))
+
+    def dying(*args: Any) -> Any:
+        if next(calls) == 1:
+            raise Killed
+        return whole(*args)
+
+    monkeypatch.setattr(worker, "would_do", dying)
+    with pytest.raises(Killed):
+        work_off(budget=LONG)
+    ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
+    work_off(budget=LONG)
+    row = fresh(row)
+    assert (row.state, row.lines, row.added, row.refused) == ("checked", 8, 7, 1)
+
+
+def test_a_pass_ends_with_its_time_and_the_next_goes_on() -> None:
+    row = checked(people(8))
+    begin(list_import=row, now=utcnow())
+    for expected in (3, 6):
+        work_off(budget=timedelta(microseconds=1))
+        assert fresh(row).added == expected
+    work_off(budget=LONG)
+    assert fresh(row).state == "done"
+
+
+def test_a_lost_lease_takes_over_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = checked(people(8))
+    begin(list_import=row, now=utcnow())
+    late = claim(now=utcnow() - LEASE * 2)
+    assert late is not None
+    work_off(budget=LONG)
+    assert fresh(row).state == "done"
+    worker._work(late, left=TimeBudget(None))
+    assert Subscription.objects.count() == 8
+    assert fresh(row).added == 8
+
+
+def test_what_goes_wrong_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = uploaded(people(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "would_do", lambda *args: 1 / 0)
+        work_off(budget=LONG)
+    assert "ZeroDivisionError" in fresh(row).trouble
+    ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
+    work_off(budget=LONG)
+    assert (fresh(row).state, fresh(row).trouble) == ("checked", "")
+
+
+def test_stopping_keeps_what_was_done_and_forgets_the_file() -> None:
+    row = checked(people(8))
+    begin(list_import=row, now=utcnow())
+    work_off(budget=timedelta(microseconds=1))
+    stop(list_import=row, now=utcnow())
+    work_off(budget=LONG)
+    assert (fresh(row).state, Subscription.objects.count()) == ("stopped", 3)
+    assert not ListPart.objects.exists()
+    with pytest.raises(NotPossible):
+        stop(list_import=row, now=utcnow())
+    with pytest.raises(NotPossible):
+        begin(list_import=row, now=utcnow())
+
+
+@pytest.mark.parametrize("text", ["name\nAda\n", "no list at all", '"'])
+def test_what_is_no_list_says_so(text: str) -> None:
+    row = checked(text)
+    assert row.state == "unusable"
+    assert "email" in row.trouble
+
+
+def test_an_empty_file_and_a_bridge_are_refused_at_once() -> None:
+    with pytest.raises(ValidationError, match="empty"):
+        uploaded("")
+    with pytest.raises(ValidationError, match="newsletters by e-mail"):
+        uploaded(people(1), subscribable=BridgeFactory())
+    assert not ListImport.objects.exists()
+
+
+def test_what_nobody_wants_and_what_is_old_is_forgotten() -> None:
+    now = utcnow()
+    checked(people(1))
+    done = checked("nonsense\n")
+    forget_old(now=now + WAITS_FOR - timedelta(hours=1))
+    assert ListImport.objects.count() == 2
+    forget_old(now=now + WAITS_FOR + timedelta(hours=1))
+    assert ListImport.objects.get() == done
+    forget_old(now=now + KEPT_FOR + timedelta(hours=1))
+    assert not ListImport.objects.exists()
+    assert not RefusedLine.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        codecs.BOM_UTF16_LE + "email;name\r\nžofie@example.org;Žofie 🦄\r\n".encode("utf-16-le"),
+        codecs.BOM_UTF16_BE + "email;name\nžofie@example.org;Žofie 🦄\n".encode("utf-16-be"),
+        "\ufeffemail,name\ržofie@example.org,Žofie 🦄\r".encode(),
+    ],
+)
+def test_what_spreadsheets_save_is_read(text: bytes) -> None:
+    row = checked(text)
+    assert (row.state, row.added, row.refused) == ("checked", 1, 0)
+    assert row.sample[0][:2] == ["žofie@example.org", "Žofie 🦄"]
+
+
+@given(st.text(max_size=60), st.integers(1, 7))
+def test_utf16_comes_through_whatever_the_pieces(text: str, size: int) -> None:
+    whole = codecs.BOM_UTF16_LE + text.encode("utf-16-le", "surrogatepass")
+    first = max(size, 2)
+    pieces = [whole[:first], *(whole[at : at + size] for at in range(first, len(whole), size))]
+    read = b"".join(as_utf8(pieces)).decode().removeprefix("\ufeff")
+    assert read.replace("\r", "\n") == text.encode("utf-16-le", "replace").decode("utf-16-le").replace(
+        "\r", "\n"
+    )
+
+
+class StoredLinesTest(TestCase):
+    """Lines of a stored file, from wherever one goes on."""
+
+    @given(st.binary(max_size=300), st.integers(1, 40), st.integers(0, 10))
+    def test_the_lines_are_those_of_the_file_from_every_place(
+        self, text: bytes, size: int, skip: int
+    ) -> None:
+        row = ListImport.objects.create(subscribable=SubscribableFactory(), file_name="x")
+        for start in range(0, len(text), size):
+            piece = text[start : start + size]
+            ListPart.objects.create(list_import=row, start=start, size=len(piece), data=zlib.compress(piece))
+        expected = [line.decode(errors="replace") for line in lines_of(text)]
+        reader = StoredLines(row.pk)
+        first = [line for _, line in zip(range(skip), reader, strict=False)]
+        assert first + list(StoredLines(row.pk, reader.position)) == expected
+        assert reader.handed_out == len(first)
+
+
+def lines_of(text: bytes) -> Iterator[bytes]:
+    while text:
+        line, end, text = text.partition(b"\n")
+        yield line + end
+
+
+def test_a_line_that_never_ends_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ListImport.objects.create(subscribable=SubscribableFactory(), file_name="x")
+    text = b"x" * (LONGEST_LINE * 2 + 5) + b"\nshort\n"
+    assert keep_pieces(row, [text[:100_000], text[100_000:]]) == len(text)
+    assert [len(line) for line in StoredLines(row.pk)] == [LONGEST_LINE, LONGEST_LINE, 6, 6]
+    assert uploads.PIECE > LONGEST_LINE

@@ -1,0 +1,254 @@
+"""Asking for a newsletter, and confirming that."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from common.ports.channels import InvalidDestination
+from common.signing import TokenError
+from subscriptions import links
+from subscriptions.models import Destination, Notice, Subscription
+from subscriptions.rules.origin import How, Origin
+from subscriptions.subscribers.leave import leave
+from subscriptions.subscribers.sign_up import SignUpClosed, confirm, is_open, sign_up
+from tests.factories import (
+    NOW,
+    BridgeFactory,
+    DestinationFactory,
+    LeftFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+)
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(minutes=5)
+
+
+READER = Origin(How.PAGE, ip="203.0.113.7", words="Subscribe to Example Weekly.")
+
+
+def ask(subscribable: Any, email: str = "ada@example.org", **facts: Any) -> None:
+    usual = {"email": email, "name": "Ada", "origin": READER, "now": NOW}
+    sign_up(**{"subscribables": [subscribable], **usual, **facts})
+
+
+def statuses(token: str, now: datetime) -> list[str]:
+    return [each.status for each in confirm(token=token, now=now)]
+
+
+def token_of(notice: Notice) -> str:
+    return str(notice.context["confirm_url"]).rstrip("/").rpartition("/")[2]
+
+
+def test_a_new_address_gets_the_confirmation() -> None:
+    letter = SubscribableFactory(title="Example Weekly", name="weekly")
+    ask(letter, language="de")
+    subscription = Subscription.objects.get()
+    assert subscription.status == "unconfirmed"
+    assert (subscription.asked_name, subscription.display_name) == ("Ada", "")
+    notice = Notice.objects.get()
+    assert (notice.kind, notice.template, notice.language) == ("confirmation", "confirmation", "de")
+    assert (notice.subscription, notice.destination) == (subscription, subscription.destination)
+    assert notice.context.keys() == {"newsletter", "confirm_url", "hours", "page_url"}
+    assert notice.context["newsletter"] == "Example Weekly"
+    assert notice.context["hours"] == "48"
+    assert notice.context["page_url"].endswith("/s/weekly/")
+
+
+def test_no_stranger_chosen_text_goes_into_the_mail() -> None:
+    ask(SubscribableFactory(), name="Buy at http://spam.example")
+    assert "spam" not in str(Notice.objects.get().context)
+
+
+def test_confirming_makes_the_asked_name_the_name() -> None:
+    ask(SubscribableFactory())
+    (subscription,) = confirm(token=token_of(Notice.objects.get()), now=LATER)
+    subscription.refresh_from_db()
+    assert subscription.status == "confirmed"
+    assert subscription.confirmed_at == LATER
+    assert (subscription.display_name, subscription.asked_name) == ("Ada", "")
+    assert subscription.confirm_nonce == ""
+
+
+def test_confirming_twice_changes_nothing() -> None:
+    ask(SubscribableFactory())
+    token = token_of(Notice.objects.get())
+    confirm(token=token, now=LATER)
+    Subscription.objects.update(display_name="Changed since")
+    (again,) = confirm(token=token, now=LATER + timedelta(hours=1))
+    assert again.confirmed_at == LATER
+    assert Subscription.objects.get().display_name == "Changed since"
+
+
+def test_confirming_without_a_name_keeps_the_one_there_was() -> None:
+    left = LeftFactory(display_name="Ada")
+    ask(left.subscribable, left.destination.core, name="")
+    confirm(token=token_of(Notice.objects.get()), now=LATER)
+    assert Subscription.objects.get().display_name == "Ada"
+
+
+def test_a_confirmation_is_good_for_48_hours_to_the_second() -> None:
+    ask(SubscribableFactory(name="weekly"))
+    token = token_of(Notice.objects.get())
+    with pytest.raises(TokenError, match="48 hours") as caught:
+        confirm(token=token, now=NOW + timedelta(hours=48))
+    assert str(vars(caught.value)["page_url"]).endswith("/s/weekly/")
+    assert statuses(token, NOW + timedelta(hours=48, seconds=-1)) == ["confirmed"]
+
+
+def test_a_confirmation_dies_with_leaving() -> None:
+    ask(SubscribableFactory())
+    token = token_of(Notice.objects.get())
+    leave(subscription=Subscription.objects.get(), now=NOW)
+    with pytest.raises(TokenError, match="left"):
+        confirm(token=token, now=LATER)
+    assert Subscription.objects.get().status == "unsubscribed"
+
+
+def test_a_used_confirmation_does_not_bring_back_who_left_and_signed_up_anew() -> None:
+    letter = SubscribableFactory()
+    ask(letter)
+    old = token_of(Notice.objects.get())
+    confirm(token=old, now=NOW)
+    leave(subscription=Subscription.objects.get(), now=NOW)
+    ask(letter, now=LATER)
+    with pytest.raises(TokenError):
+        confirm(token=old, now=LATER)
+    assert statuses(token_of(Notice.objects.get()), LATER) == ["confirmed"]
+
+
+def test_a_confirmation_of_a_subscription_that_is_gone_says_so() -> None:
+    ask(SubscribableFactory())
+    token = token_of(Notice.objects.get())
+    Subscription.objects.all().delete()
+    with pytest.raises(TokenError, match="no longer exists"):
+        confirm(token=token, now=LATER)
+
+
+def test_an_unsubscribe_link_does_not_confirm() -> None:
+    subscription = UnconfirmedFactory()
+    token = links.unsubscribe_url(subscription).rstrip("/").rpartition("/")[2]
+    with pytest.raises(TokenError):
+        confirm(token=token, now=NOW)
+
+
+def test_who_is_not_confirmed_gets_it_again_and_both_mails_work() -> None:
+    letter = SubscribableFactory()
+    ask(letter)
+    ask(letter, now=LATER)
+    first, second = (token_of(notice) for notice in Notice.objects.order_by("pk"))
+    assert statuses(first, LATER) == ["confirmed"]
+    assert statuses(second, LATER) == ["confirmed"]
+
+
+def test_who_is_confirmed_is_told_and_nothing_else_changes() -> None:
+    subscription = SubscriptionFactory(display_name="Ada")
+    ask(subscription.subscribable, subscription.destination.core, name="Mallory")
+    notice = Notice.objects.get()
+    assert (notice.kind, notice.template) == ("confirmation", "already")
+    assert notice.context["manage_url"] == links.manage_url(subscription)
+    assert "confirm_url" not in notice.context
+    subscription.refresh_from_db()
+    assert (subscription.status, subscription.display_name) == ("confirmed", "Ada")
+    assert subscription.asked_name == ""
+
+
+def test_who_left_is_asked_to_confirm_again() -> None:
+    left = LeftFactory()
+    ask(left.subscribable, left.destination.core)
+    left.refresh_from_db()
+    assert left.status == "unconfirmed"
+    assert Notice.objects.get().template == "confirmation"
+    confirm(token=token_of(Notice.objects.get()), now=LATER)
+    left.refresh_from_db()
+    assert left.status == "confirmed"
+    assert left.left_at is None
+
+
+def test_a_suppressed_address_gets_nothing_and_no_row() -> None:
+    SuppressionFactory(core="ada@example.org")
+    ask(SubscribableFactory(), "ADA@Example.org")
+    assert not Notice.objects.exists()
+    assert not Destination.objects.exists()
+
+
+def test_a_disabled_address_gets_nothing() -> None:
+    subscription = UnconfirmedFactory(destination=DestinationFactory(disabled_at=NOW))
+    ask(subscription.subscribable, subscription.destination.core)
+    assert not Notice.objects.exists()
+
+
+def test_a_sign_up_never_changes_a_destination() -> None:
+    known = DestinationFactory(
+        core="ada@example.org", label="Ada@example.org", config={"address": "Ada@example.org"}
+    )
+    ask(SubscribableFactory(), "ADA@EXAMPLE.ORG")
+    known.refresh_from_db()
+    assert (known.label, known.config) == ("Ada@example.org", {"address": "Ada@example.org"})
+    assert Destination.objects.count() == 1
+
+
+def test_the_same_address_in_another_case_is_the_same_subscription() -> None:
+    letter = SubscribableFactory()
+    ask(letter, "Ada@Example.org")
+    ask(letter, "ada@example.ORG", now=LATER)
+    assert Subscription.objects.count() == 1
+
+
+@pytest.mark.parametrize("factory", [SubscriptionFactory, UnconfirmedFactory, LeftFactory])
+def test_one_mail_in_five_minutes_whatever_the_standing(factory: Any) -> None:
+    subscription = factory()
+    for seconds in range(0, 300, 60):
+        ask(subscription.subscribable, subscription.destination.core, now=NOW + timedelta(seconds=seconds))
+    assert Notice.objects.count() == 1
+    ask(subscription.subscribable, subscription.destination.core, now=LATER)
+    assert Notice.objects.count() == 2
+
+
+def test_five_mails_in_a_day() -> None:
+    letter = SubscribableFactory()
+    for minutes in range(0, 24 * 60, 10):
+        ask(letter, now=NOW + timedelta(minutes=minutes))
+    assert Notice.objects.count() == 5
+    ask(letter, now=NOW + timedelta(days=1))
+    assert Notice.objects.count() == 6
+
+
+def test_over_the_limit_nothing_about_the_sign_up_is_kept() -> None:
+    letter = SubscribableFactory()
+    ask(letter, name="Ada")
+    ask(letter, name="Mallory", now=NOW + timedelta(minutes=1))
+    assert Subscription.objects.get().asked_name == "Ada"
+
+
+def test_other_newsletters_have_limits_of_their_own() -> None:
+    ask(SubscribableFactory())
+    ask(SubscribableFactory())
+    assert Notice.objects.count() == 2
+
+
+@pytest.mark.parametrize("facts", [{"sign_up": "closed"}, {"stopped": True}])
+def test_closed_sign_up_is_refused(facts: dict[str, Any]) -> None:
+    letter = SubscribableFactory(**facts)
+    with pytest.raises(SignUpClosed):
+        ask(letter)
+    assert not Subscription.objects.exists()
+
+
+def test_a_bridge_is_closed_whatever_it_says() -> None:
+    assert not is_open(BridgeFactory(sign_up="open"))
+
+
+@pytest.mark.parametrize("email", ["", "ada", "ada@", "a@b@c.example", "ada@example.org\nBcc: x@y.example"])
+def test_what_is_no_address_is_refused(email: str) -> None:
+    with pytest.raises(InvalidDestination):
+        ask(SubscribableFactory(), email)
+    assert not Destination.objects.exists()
+
+
+def test_a_private_newsletter_has_no_page_to_name() -> None:
+    ask(SubscribableFactory(visibility="private"))
+    assert Notice.objects.get().context["page_url"] == ""

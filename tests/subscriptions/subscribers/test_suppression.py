@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+
+from subscriptions.lists.suppressions import import_suppressions
+from subscriptions.models import Destination, Suppression
+from subscriptions.subscribers.suppression import MAX_REASON, lift, suppress
+from tests.console import json_of, printed, refused
+from tests.factories import NOW, DestinationFactory, SuppressionFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_first_reason_stays() -> None:
+    assert suppress(kind="email", core="ada@example.org", reason="550 no\r\nsuch user", now=NOW)
+    assert not suppress(kind="email", core="ada@example.org", reason="another", now=NOW)
+    row = Suppression.objects.get()
+    assert (row.reason, row.created_at) == ("550 no such user", NOW)
+
+
+def test_a_reason_has_an_end() -> None:
+    suppress(kind="email", core="ada@example.org", reason="x" * 5000, now=NOW)
+    assert len(Suppression.objects.get().reason) == MAX_REASON
+
+
+def test_who_is_taken_off_the_list_is_written_to_again() -> None:
+    row = SuppressionFactory(core="ada@example.org")
+    SuppressionFactory()
+    off = {"disabled_at": NOW, "disabled_reason": "550 5.1.1"}
+    DestinationFactory(core="ada@example.org", **off)
+    DestinationFactory(core="bo@example.org", **off)
+    assert lift(suppressions=[row]) == 1
+    assert Suppression.objects.count() == 1
+    assert dict(Destination.objects.values_list("core", "disabled_reason")) == {
+        "ada@example.org": "",
+        "bo@example.org": "550 5.1.1",
+    }
+
+
+def test_a_list_of_another_program_is_taken_over_once() -> None:
+    lines = [
+        "email;reason\n",
+        "Ada@Example.org;bounced\n",
+        "ada@example.org;again\n",
+        "bo@example.org\n",
+        "x\n",
+    ]
+    report = import_suppressions(lines=lines, now=NOW)
+    assert (report.added, report.unchanged, [each.line for each in report.refused]) == (2, 1, [5])
+    assert "not an e-mail address" in report.refused[0].reason
+    rows = dict(Suppression.objects.values_list("core", "reason"))
+    assert rows == {"ada@example.org": "bounced", "bo@example.org": "imported"}
+    again = import_suppressions(lines=lines[:4], now=NOW)
+    assert (again.added, again.unchanged) == (0, 3)
+
+
+def test_a_long_list_is_stored_in_pieces() -> None:
+    lines = ["email\n", *(f"a{number}@example.org\n" for number in range(1203))]
+    assert import_suppressions(lines=lines, now=NOW).added == Suppression.objects.count() == 1203
+
+
+def test_what_is_no_list_is_refused() -> None:
+    with pytest.raises(ValidationError, match="first line"):
+        import_suppressions(lines=["address,reason\n", "ada@example.org,bounced\n"], now=NOW)
+
+
+def test_a_list_of_nothing_but_addresses_needs_no_first_line() -> None:
+    assert import_suppressions(lines=["ada@example.org\n", "ben@example.org\n"], now=NOW).added == 2
+
+
+def test_the_command_tells_what_it_did(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("email,reason\nada@example.org,bounced\nx,\n", encoding="utf-8")
+    assert json_of("import_suppressions", str(file))["added"] == 1
+    said = printed("import_suppressions", str(file))
+    assert said.startswith("0 added, 1 unchanged, 1 refused.\nLine 3: ")
+    assert "cannot be read" in refused("import_suppressions", str(tmp_path / "none"))
+
+
+def test_the_admin_takes_an_address_off_the_list(admin_client: Client) -> None:
+    row = SuppressionFactory(core="ada@example.org")
+    url = reverse("admin:subscriptions_suppression_changelist")
+    assert "ada@example.org" in admin_client.get(url, {"q": "ada"}).content.decode()
+    answer = admin_client.post(url, {"action": "lift", "_selected_action": [row.pk]}, follow=True)
+    assert "1 address may be written to again." in answer.content.decode()
+    assert not Suppression.objects.exists()
+
+
+def test_the_admin_puts_an_address_on_the_list(admin_client: Client) -> None:
+    url = reverse("admin:subscriptions_suppression_add")
+    admin_client.post(url, {"kind": "email", "core": "Ada@Example.org", "reason": "asked for it"})
+    assert Suppression.objects.get().core == "ada@example.org"
