@@ -59,7 +59,7 @@ def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
 
 
 def touches_database(item: pytest.Item) -> bool:
-    if item.get_closest_marker("postgres") or item.get_closest_marker("browser"):
+    if any(item.get_closest_marker(name) for name in ("postgres", "browser", "one_database")):
         return False
     if ONE_DATABASE_SERVES.search(item.path.as_posix()):
         return False

@@ -1,4 +1,4 @@
-"""Weeks around New Year and both DST changes, through the database, hour by hour, in four zones at once."""
+"""New Year and the changes of the clocks, through the database, hour by hour, in four zones at once."""
 
 import itertools
 from collections import defaultdict
@@ -32,12 +32,15 @@ ARRANGEMENTS: tuple[dict[str, Any], ...] = (
     {"arrangement": "cron", "cron": "30 1 * * 2,5"},
 )
 WINDOWS = {
-    "New Year": datetime(2025, 12, 22, tzinfo=UTC),
-    "clocks forward in New York": datetime(2026, 3, 2, tzinfo=UTC),
+    "New Year": datetime(2025, 12, 26, tzinfo=UTC),
+    "clocks forward in New York": datetime(2026, 2, 27, tzinfo=UTC),
     "clocks back on Lord Howe": datetime(2026, 3, 30, tzinfo=UTC),
-    "clocks back in New York, forward on Lord Howe": datetime(2026, 10, 2, tzinfo=UTC),
+    "clocks forward on Lord Howe": datetime(2026, 9, 28, tzinfo=UTC),
+    "clocks back in New York": datetime(2026, 10, 26, tzinfo=UTC),
 }
-DAYS = {"clocks back in New York, forward on Lord Howe": 36}
+# Each has a month's end, a Monday and a change of the clocks in it.
+DAYS = 11
+ALSO = "clocks back in New York"
 HOUR = timedelta(hours=1)
 
 
@@ -74,19 +77,23 @@ def newsletters(feeds: list[Feed]) -> list[Subscribable]:
     ]
 
 
-def hours(start: datetime, days: int) -> Iterator[tuple[int, datetime]]:
-    return ((hour, start + hour * HOUR) for hour in range(days * 24))
+def hours(start: datetime) -> Iterator[tuple[int, datetime]]:
+    return ((hour, start + hour * HOUR) for hour in range(DAYS * 24))
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    "window",
+    # What the windows differ in is the rules' affair; on PostgreSQL one is enough.
+    [*(pytest.param(name, marks=pytest.mark.one_database) for name in WINDOWS if name != ALSO), ALSO],
+)
 def test_every_post_is_in_exactly_one_issue_of_each_newsletter(window: str, loopback_allowed: None) -> None:
-    start, days = WINDOWS[window], DAYS.get(window, 16)
+    start = WINDOWS[window]
     with FeedServer() as server:
         blogs = Blogs(server)
         blogs.write(0, start)
         feeds = [add_feed(url=blogs.url(blog), now=start - HOUR) for blog in range(3)]
         letters = newsletters(feeds)
-        for hour, now in hours(start, days):
+        for hour, now in hours(start):
             blogs.write(hour, now)
             poll_due(clock=lambda now=now: now)  # type: ignore[misc]
             assign_final(clock=lambda now=now: now)  # type: ignore[misc]

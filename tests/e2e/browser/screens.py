@@ -80,6 +80,8 @@ class Seen:
 
 def look_at(page: Any, name: str) -> None:
     """All that must hold of a page that a reader sees: call it once for each. `name` is for its picture."""
+    # A click returns when the next page is on its way; it may have no element yet.
+    page.wait_for_load_state()
     if PICTURES:
         screen = f"{page.viewport_size['width']}-{_scheme(page)}"
         page.screenshot(path=Path(PICTURES) / f"{name}-{screen}.png", full_page=True)
