@@ -14,17 +14,12 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connections, transaction
 from django.test import TestCase, TransactionTestCase
-from hypothesis import settings as hypothesis_settings
 
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
-from tests import services
+from tests import examples, services
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
-
-# A busy machine is no defect: what is fast is measured in bench/.
-hypothesis_settings.register_profile("untimed", deadline=None)
-hypothesis_settings.load_profile("untimed")
 
 # Rooms whose tests ask the database nothing of its own: on SQLite alone. What they open, test_admin_pages,
 # test_large_tables, the APIs' tests and all use cases' tests ask PostgreSQL, too.
@@ -43,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # whitenoise, of a clone whose static files were not collected: they come from the packages.
     config.addinivalue_line("filterwarnings", "ignore:No directory at:UserWarning")
+    examples.load(slow=config.getoption("--slow"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -36,7 +36,7 @@ def chromium() -> Iterator[Any]:
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
-@pytest.fixture(params=[(1200, 900), (390, 844)], ids=["desk", "phone"])
+@pytest.fixture(params=[pytest.param((1200, 900), marks=pytest.mark.slow), (390, 844)], ids=["desk", "phone"])
 def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A page without JavaScript, as wide as a desk's and a phone's screen."""
     width, height = request.param

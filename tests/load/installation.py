@@ -1,14 +1,17 @@
 """An installation of its own: a database, an environment, real processes started by their own commands."""
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import psycopg
 
@@ -101,10 +104,19 @@ def sqlite_installation(folder: Path, *, migrated: bool = True, **environment: s
     installation = Installation(folder, f"sqlite:///{folder}/feedletter.db", **environment)
     try:
         if migrated:
-            installation.manage("migrate", "-v", "0")
+            shutil.copy(migrated_file(), folder / "feedletter.db")
         yield installation
     finally:
         installation.stop_all()
+
+
+@cache
+def migrated_file() -> Path:
+    """A database with all tables, made once in each test process."""
+    folder = Path(tempfile.mkdtemp(prefix="feedletter-migrated-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Installation(folder, f"sqlite:///{folder}/feedletter.db").manage("migrate", "-v", "0")
+    return folder / "feedletter.db"
 
 
 @contextmanager
@@ -113,16 +125,37 @@ def postgres_installation(
 ) -> Iterator[Installation]:
     """On a database of its own, dropped in the end."""
     name = f"feedletter_{folder.name.replace('-', '_')}"[:60]
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        admin.execute(f'CREATE DATABASE "{name}"')
-    parts: Any = urlsplit(server)
-    installation = Installation(folder, urlunsplit(parts._replace(path=f"/{name}")), **environment)
+    create_database(server, name, template=migrated_database(server) if migrated else "template1")
+    installation = Installation(folder, url_of(server, name), **environment)
     try:
-        if migrated:
-            installation.manage("migrate", "-v", "0")
         yield installation
     finally:
         installation.stop_all()
-        with psycopg.connect(server, autocommit=True) as admin:
-            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+        drop_database(server, name)
+
+
+@cache
+def migrated_database(server: str) -> str:
+    """The name of a database with all tables, made once in each test process."""
+    name = f"feedletter_migrated_{os.getpid()}"
+    create_database(server, name, template="template1")
+    atexit.register(drop_database, server, name)
+    with tempfile.TemporaryDirectory(prefix="feedletter-migrated-") as folder:
+        Installation(Path(folder), url_of(server, name)).manage("migrate", "-v", "0")
+    return name
+
+
+def url_of(server: str, name: str) -> str:
+    return urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
+def create_database(server: str, name: str, *, template: str) -> None:
+    drop_database(server, name)
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+
+
+def drop_database(server: str, name: str) -> None:
+    """A server that is gone by now has no database either."""
+    with suppress(psycopg.OperationalError), psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')

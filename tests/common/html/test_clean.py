@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from common.html.clean import bounded, clean, plain
 from common.text import words
+from tests.examples import examples
 
 BASE = "https://blog.example.org/posts/one"
 
@@ -167,7 +168,7 @@ LIVE = re.compile(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(st.sampled_from([*PIECES, " "]), max_size=40).map("".join) | st.text(max_size=80))
 @example('<a title="javascript:x onload=">t</a>')
 @example('<noscript><p title="</noscript><img src=x onerror=alert(1)>">')

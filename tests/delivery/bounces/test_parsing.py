@@ -19,6 +19,7 @@ from delivery.bounces.parsing import (
 from delivery.rules.bounce_policy import BounceKind
 from delivery.rules.verp import MOST_TOKENS, Token, address, tokens
 from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
+from tests.examples import examples
 
 STAMP = "0123456789abcdef" * 2
 
@@ -293,7 +294,7 @@ def mangled(draw: st.DrawFn) -> bytes:
     return raw
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
 @given(mangled() | st.binary(max_size=400))
 def test_nothing_but_unreadable_is_ever_raised(raw: bytes) -> None:
     assert len(digest(raw)) == 64

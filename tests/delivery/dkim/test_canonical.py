@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delivery.dkim.canonical import relaxed_body, relaxed_fields, split_message
+from tests.examples import examples
 
 PIECES = st.sampled_from(
     [b" ", b"  ", b"\t", b"\r\n", b"a", b".", b"\xc3\xa9", b"=", b"\x0c", b" \r\n", b"\r", b"\n"]
@@ -40,7 +41,7 @@ def test_a_form_feed_is_no_white_space() -> None:
 
 
 @given(bodies)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_bodies_come_out_as_from_dkimpy(body: bytes) -> None:
     # As SMTP carries it: dkimpy leaves what stands on a last line without an end.
     body += b"\r\n" if body else b""
@@ -48,7 +49,7 @@ def test_bodies_come_out_as_from_dkimpy(body: bytes) -> None:
 
 
 @given(values.map(b"".join))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_fields_come_out_as_from_dkimpy(value: bytes) -> None:
     ((name, theirs),) = Relaxed.canonicalize_headers([(b"Subject \t", value)])
     assert relaxed_fields(b"Subject \t:" + value) == [(name, theirs.removesuffix(b"\r\n"))]

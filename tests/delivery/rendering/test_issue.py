@@ -13,6 +13,7 @@ from delivery.rendering.errors import LetterError, UnknownTemplate
 from delivery.rendering.issue import render_issue
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import SITE, entry, facts, html_of, one, text_of
+from tests.examples import examples
 
 TEMPLATES = ["post", "digest", "announcement"]
 ODD = {
@@ -179,7 +180,7 @@ def test_nothing_is_fetched_by_a_letter_but_the_posts_images() -> None:
     assert not {"link", "img", "script", "iframe", "object"} & tags(html)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.text(max_size=400),
     st.lists(st.sampled_from(["<p>", "</p>", "<b>", "<", "&", "</div>", "<img alt='", ">"])),

@@ -37,8 +37,7 @@ class Screen:
     scripts: bool
     scheme: str
 
-    @property
-    def name(self) -> str:
+    def __str__(self) -> str:
         return f"{self.width}-{'scripts' if self.scripts else 'plain'}-{self.scheme}"
 
     @property
@@ -53,10 +52,10 @@ class Screen:
 
 
 WIDE, NARROW = (1280, 900), (390, 844)
-FOUR = (
+NIGHT = Screen(*NARROW, scripts=True, scheme="dark")
+OTHERS = (
     Screen(*WIDE, scripts=True, scheme="light"),
     Screen(*WIDE, scripts=False, scheme="dark"),
-    Screen(*NARROW, scripts=True, scheme="dark"),
     Screen(*NARROW, scripts=False, scheme="light"),
 )
 

@@ -32,7 +32,7 @@ OWN = (
 )
 
 
-@pytest.fixture(params=[Screen(*WIDE, scripts=True, scheme="light")], ids=lambda screen: screen.name)
+@pytest.fixture(params=[Screen(*WIDE, scripts=True, scheme="light")], ids=str)
 def screen(request: pytest.FixtureRequest) -> Screen:
     """One is enough: what may run does not depend on it."""
     chosen: Screen = request.param

@@ -145,7 +145,9 @@ def test_nul_and_control_characters_are_left_out(nul: str, blog: Blog) -> None:
     assert item.entry["content"] == "<p>c</p>"
 
 
-@pytest.mark.parametrize("count", [2_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.one_database])])
+@pytest.mark.parametrize(
+    "count", [2_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.one_database])]
+)
 def test_of_very_many_posts_all_are_known_and_the_newest_500_can_be_sent(count: int, blog: Blog) -> None:
     def document(last: int) -> str:
         items = "".join(f"<item><guid>{number}</guid></item>" for number in range(last, 0, -1))

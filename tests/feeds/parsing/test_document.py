@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from common.text import words
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Media, ParsedFeed, ParseError
+from tests.examples import examples
 from tests.servers.documents import atom, rss
 
 URL = "https://blog.example.org/feed.xml"
@@ -391,7 +392,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.one_of(st.binary(max_size=300), st.lists(PIECES, max_size=30).map(lambda them: "".join(them).encode()))
 )

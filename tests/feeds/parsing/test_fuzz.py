@@ -23,6 +23,7 @@ from feeds.parsing.fields import MAX_CONTENT, MAX_GUID, MAX_LISTED, MAX_NAME, MA
 from feeds.parsing.identity import content_hash
 from feeds.parsing.media import MAX_ALT, MAX_MEDIA, MAX_URL
 from feeds.parsing.namesakes import SYNTHETIC
+from tests.examples import examples
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
 from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
 
@@ -150,7 +151,7 @@ def is_aware(date: datetime) -> bool:
     return date.utcoffset() is not None
 
 
-@settings(few, max_examples=150)
+@settings(few, max_examples=examples(150))
 @given(st.binary(max_size=500), content_types, urls)
 @example(b"<html><div class='h-feed'></div></html>", "", "feed")
 @example(
@@ -160,7 +161,7 @@ def test_any_bytes(body: bytes, content_type: str, url: str) -> None:
     examine(body, content_type, url)
 
 
-@settings(few, max_examples=200)
+@settings(few, max_examples=examples(200))
 @given(mutations(), content_types, urls)
 def test_spoilt_documents(body: bytes, content_type: str, url: str) -> None:
     examine(body, content_type, url)
@@ -168,7 +169,7 @@ def test_spoilt_documents(body: bytes, content_type: str, url: str) -> None:
 
 @pytest.mark.parametrize("feeds", [xml_feeds(), json_feeds(), pages()], ids=["xml", "json", "page"])
 def test_feeds_out_of_thin_air(feeds: st.SearchStrategy[bytes]) -> None:
-    @settings(few, max_examples=60)
+    @settings(few, max_examples=examples(60))
     @given(feeds, content_types, urls)
     def each(body: bytes, content_type: str, url: str) -> None:
         examine(body, content_type, url)

@@ -12,6 +12,7 @@ from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import likeness
 from feeds.rules.facts import Adding, Document, Seen
 from feeds.rules.finality import Timing
+from tests.examples import examples
 from tests.feeds.rules.blog import START, Rows
 
 DAY = timedelta(days=1)
@@ -75,7 +76,7 @@ def stories(draw: st.DrawFn) -> tuple[list[Post], list[Post], list[Post], bool, 
     return before, fresh, late, is_dated, appends
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     stories(),
     st.sampled_from(sorted(WAYS)),

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from feeds.rules.facts import Adding, Document, KnownItem, PollPlan
 from feeds.rules.finality import Timing
 from feeds.rules.reposts import REPOST
+from tests.examples import examples
 from tests.feeds.rules.blog import LONG_AGO, START, Blog, Rows
 
 TIMINGS = (Timing(30, 15, 180), Timing(0, 0, 0), Timing(0, 10, 20), Timing(5, 0, 5), Timing(20, 60, 40))
@@ -335,7 +336,7 @@ class FeedStory(RuleBasedStateMachine):
                 assert row.final == (due or at_first_sight)
 
 
-FeedStory.TestCase.settings = settings(max_examples=400, stateful_step_count=50)
+FeedStory.TestCase.settings = settings(max_examples=examples(400), stateful_step_count=50)
 TestFeedStory = FeedStory.TestCase
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.collections import OpenCollection, Slot, period_slot
 from subscriptions.rules.schedule import Schedule
+from tests.examples import examples
 
 UTC_ZONE = ZoneInfo("UTC")
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -150,7 +151,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=60))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_whatever_is_edited_no_period_is_issued_twice_and_none_sealed_takes_more(
     story: list[tuple[str, int]],
 ) -> None:

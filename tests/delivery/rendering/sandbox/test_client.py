@@ -20,6 +20,7 @@ from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.sandbox import client
 from tests.delivery.rendering.samples import entry, facts, html_of, text_of
+from tests.examples import examples
 
 ROOT = Path(__file__).resolve().parents[4]
 LONG = entry(1, content="<p>" + "Words and more words. " * 2000 + "</p>")
@@ -352,7 +353,7 @@ TEMPLATES = st.builds(
 )
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
 @given(html=TEMPLATES, text=TEMPLATES)
 def test_whatever_is_written_is_a_letter_or_a_sentence(html: str, text: str) -> None:
     try:

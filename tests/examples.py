@@ -1,0 +1,16 @@
+"""How many examples Hypothesis tries: a quarter in `make test`, all with the slow tests."""
+
+from hypothesis import settings
+
+ALL, QUICK = 100, 25
+
+
+def load(*, slow: bool) -> None:
+    """Called before tests are collected. No test has a deadline, as bench/ measures speed."""
+    settings.register_profile("feedletter", deadline=None, max_examples=ALL if slow else QUICK)
+    settings.load_profile("feedletter")
+
+
+def examples(many: int) -> int:
+    """For a test that says how many it needs: that many with the slow tests, and its share without them."""
+    return max(many * settings.get_profile("feedletter").max_examples // ALL, 1)
