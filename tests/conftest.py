@@ -21,11 +21,14 @@ from tests import examples, services
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
 
-# Rooms whose tests ask the database nothing of its own: on SQLite alone. What they open, test_admin_pages,
-# test_large_tables, the APIs' tests and all use cases' tests ask PostgreSQL, too.
+# What asks the database nothing of its own is tried on SQLite alone, and not even read for PostgreSQL. What
+# pages, commands and mail servers lead to is asked of PostgreSQL by test_admin_pages, test_large_tables, the
+# APIs' tests and those of all rooms beneath.
 ONE_DATABASE_SERVES = re.compile(
-    r"tests/(\w+/(admin|commands|views)/|delivery/servers/test_server_breaks\.py"
-    r"|site/test_(url_table|api_tokens|log_keys|languages|body_limits)\.py)"
+    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|subscriptions/rules|delivery/(dkim|rendering|rules)"
+    r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|identity|moves|strangers)\.py"
+    r"|delivery/servers/test_server_(answers|breaks|login|table)\.py"
+    r"|site/test_(url_table|api_tokens|log_keys|languages|body_limits)\.py)(/|$)"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
@@ -41,11 +44,30 @@ def pytest_configure(config: pytest.Config) -> None:
     examples.load(slow=config.getoption("--slow"))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("--database-only") and ONE_DATABASE_SERVES.search(collection_path.as_posix()):
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left = [item for item in items if is_left_out(config, item)]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
+    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """As many piles as there are workers, slow tests first and as evenly as can be.
+
+    xdist gives each worker one pile. A slow test that comes last would leave the others idle.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    rest = [item for item in items if not item.get_closest_marker("slow")]
+    size = -(-len(rest) // workers)
+    piles = [slow[pile::workers] + rest[pile * size : (pile + 1) * size] for pile in range(workers)]
+    return [item for pile in piles for item in pile]
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
@@ -56,8 +78,6 @@ def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
 
 def touches_database(item: pytest.Item) -> bool:
     if any(item.get_closest_marker(name) for name in ("postgres", "browser", "one_database")):
-        return False
-    if ONE_DATABASE_SERVES.search(item.path.as_posix()):
         return False
     if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
         return True

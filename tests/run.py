@@ -113,8 +113,10 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
 
 def side_by_side(todo: list[Run], started: float) -> list[str]:
     """A line for each run. Tests wait more than they compute, so that the runs hardly slow one another."""
+    workers = "3" if REQUIRED else "2"
     children = [
-        run.start(aloud=place == 0, more=["-n", "2", "--dist", "worksteal"]) for place, run in enumerate(todo)
+        run.start(aloud=place == 0, more=["-n", workers, "--dist", "worksteal"])
+        for place, run in enumerate(todo)
     ]
     ended = []
     try:
