@@ -85,7 +85,7 @@ def traced(task: Callable[[], object]) -> set[CodeType]:
         task()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return passed
 
 
