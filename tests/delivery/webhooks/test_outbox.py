@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from common.clock import utcnow
 from common.ports.events import Event, EventKind, NoTransaction, emit
 from delivery.alerts.feeds import tell_admins
-from delivery.bounces.finding import Finding
+from delivery.bounces.finding import BounceFinding
 from delivery.bounces.record import take_finding
 from delivery.issues.approve import approve_issue
 from delivery.models import Issue, WebhookCall
@@ -129,7 +129,7 @@ def test_an_issue_is_told_of_once_when_it_is_published_with_how_many_get_it() ->
 )
 def test_a_bounce_is_told_of_once_and_a_delay_is_none(kind: BounceKind, expected: list[str]) -> None:
     delivery = DeliveryFactory(state="sent", sent_at=NOW)
-    finding = Finding(kind, (delivery.destination.core,), "5.1.1", "550 5.1.1 No such user")
+    finding = BounceFinding(kind, (delivery.destination.core,), "5.1.1", "550 5.1.1 No such user")
     for _ in range(2):
         take_finding(delivery=delivery, finding=finding, digest="one", now=NOW)
     assert types() == expected
