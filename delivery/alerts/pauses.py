@@ -40,7 +40,7 @@ class Pause:
 
     key: str
     what: str
-    why: str
+    reason: str
     page: str
     noun: str
     closing: str = WAITS
@@ -77,7 +77,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
         yield Pause(
             key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
             what=f"Letters of the mail account “{lane.name}” wait",
-            why=_with_advice(lane.last_error),
+            reason=_with_advice(lane.last_error),
             page=object_url(lane),
             noun="mail account",
             closing=TRIED_AGAIN,
@@ -88,7 +88,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
         yield Pause(
             key=f"domain:{row.pk}:{sign}",
             what=f"Letters to {row.domain} are paused",
-            why=why(row.paused_reason),
+            reason=why(row.paused_reason),
             page=object_url(row.lane),
             noun="domain",
         )
@@ -99,7 +99,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
         yield Pause(
             key=f"rest:{row.pk}:{row.refused_since:{PAUSE_STAMP}}",
             what=f"Letters to {row.domain} wait",
-            why=_with_advice(row.last_error),
+            reason=_with_advice(row.last_error),
             page=object_url(row.lane),
             noun="domain",
             closing=TRIED_AGAIN,
@@ -113,7 +113,7 @@ def _paused_newsletters_and_issues() -> Iterator[Pause]:
         yield Pause(
             key=f"newsletter:{newsletter.pk}:{newsletter.sending_paused_at:{PAUSE_STAMP}}",
             what=f"“{shortened(one_line(str(newsletter)), LONGEST_ALERT_TITLE)}” is paused",
-            why=why(newsletter.sending_paused_reason),
+            reason=why(newsletter.sending_paused_reason),
             page=object_url(newsletter),
             noun="newsletter",
         )
@@ -123,7 +123,7 @@ def _paused_newsletters_and_issues() -> Iterator[Pause]:
         yield Pause(
             key=f"issue:{issue.pk}:{issue.paused_at:{PAUSE_STAMP}}",
             what=f"“{title}” of {issue.subscribable} is paused",
-            why=why(issue.paused_reason),
+            reason=why(issue.paused_reason),
             page=object_url(issue),
             noun="issue",
         )
@@ -139,14 +139,14 @@ def pauses_alert(news: Sequence[Pause]) -> Alert:
         pause = news[0]
         return Alert(
             subject=pause.what,
-            sentences=(f"{pause.what}: {pause.why}",),
+            sentences=(f"{pause.what}: {pause.reason}",),
             closing=(pause.closing,),
             page=pause.page,
         )
     counts = Counter(pause.noun for pause in news)
     shown = " and ".join(counted(count, noun) for noun, count in counts.items())
     do = "wait" if any(pause.closing == TRIED_AGAIN for pause in news) else "are paused"
-    lines = [f"{pause.what}: {pause.why}" for pause in news]
+    lines = [f"{pause.what}: {pause.reason}" for pause in news]
     return Alert(
         subject=f"{shown} {do}",
         sentences=("Servers refuse so many of your letters that these wait:",),
