@@ -13,18 +13,12 @@ from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, Smt
 from delivery.lanes.lanes import mail_lane
 from delivery.lanes.settings import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane
+from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.accounts import DEFAULT
 from subscriptions.models import Subscribable
 
 EMAIL = "email"
 SECURITY = {PLAIN: "not encrypted", STARTTLS: "encrypted by STARTTLS", IMPLICIT: "encrypted"}
-# Whose deliveries still need the account.
-UNFINISHED = (
-    Delivery.State.QUEUED,
-    Delivery.State.DEFERRED,
-    Delivery.State.SENDING,
-    Delivery.State.HELD,
-)
 
 
 def add_account(*, name: str, url: str) -> Account:
@@ -42,7 +36,10 @@ def add_account(*, name: str, url: str) -> Account:
 
 
 def alter_account(*, account: Account, url: str) -> Account:
-    """Another server or password; what rests because of the old one goes on. Raises ValidationError."""
+    """Sets another server or password. A lane that rests because of the old one goes on.
+
+    Raises ValidationError.
+    """
     _set_url(account, url)
     with transaction.atomic():
         account.save(update_fields=["secrets"])
@@ -66,7 +63,7 @@ def why_needed(account: Account) -> str:
     """Why the account cannot be deleted: what uses it, and what to do. Empty if it can."""
     if users := [str(row) for row in newsletters_of(account)]:
         return f"{account} is used by {', '.join(users)}: choose another mail account there first."
-    waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=UNFINISHED)
+    waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=NOT_FINISHED)
     if count := waiting.count():
         what = counted(count, "delivery is", "deliveries are")
         return f"{what} still to go out through {account}: wait for that, or cancel the issues."
@@ -74,12 +71,12 @@ def why_needed(account: Account) -> str:
 
 
 def newsletters_of(account: Account) -> list[Subscribable]:
-    """Those that choose it."""
+    """The newsletters that choose it."""
     return list(Subscribable.objects.filter(channel=EMAIL, options__account=account.name).order_by("name"))
 
 
 def url_of(lane: Lane) -> str:
-    """What LaneFacts carry of a lane: the URL of its mail account, with the password.
+    """The URL of a lane's mail account, with the password, as LaneFacts carry it.
 
     Empty for EMAIL_URL's lane and those of other channels; also when there is no such account any more, or
     SECRET_KEY has changed.
@@ -87,14 +84,19 @@ def url_of(lane: Lane) -> str:
     if lane.kind != EMAIL or lane.account == DEFAULT:
         return ""
     account = Account.objects.filter(name=lane.account).first()
+    return secret_url(account) if account else ""
+
+
+def secret_url(account: Account) -> str:
+    """The account's URL, with the password. Empty when SECRET_KEY has changed."""
     try:
-        return opened(account.secrets).get("url", "") if account else ""
+        return opened(account.secrets).get("url", "")
     except ValueError:
         return ""
 
 
 def server_of(account: Account) -> str:
-    """Where it leads, for people, without user and password."""
+    """Where the account leads, for people to read: without user and password."""
     try:
         target = target_of(account)
     except ImproperlyConfigured:

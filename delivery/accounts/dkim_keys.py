@@ -26,7 +26,7 @@ def make_key(
 
     Raises ValidationError, also when the domain has that selector already.
     """
-    domain, selector = checked_domain(domain), checked_selector(selector)
+    domain, selector = checked_key_domain(domain), checked_selector(selector)
     private = _private(algorithm, pem)
     row = DkimKey(
         domain=domain,
@@ -35,23 +35,24 @@ def make_key(
         public=public_value(private),
         created_at=now,
     )
+    first, number = FIRST_SELECTOR[row.algorithm], 1
     try:
-        return _saved(row, selector)
+        with transaction.atomic():
+            same = DkimKey.objects.select_for_update(no_key=True).filter(domain=domain).order_by("pk")
+            others = list(same)
+            taken = {other.selector for other in others}
+            row.selector = selector or first
+            while not selector and row.selector in taken:
+                number += 1
+                row.selector = f"{first}-{number}"
+            if row.selector in taken:
+                raise ValidationError({"selector": f"{domain} has a key with the selector {row.selector}."})
+            if len(row.record.name) > 253:
+                raise ValidationError({"selector": "Domain and selector are too long for a name in the DNS."})
+            row.active = not any(other.active and other.algorithm == row.algorithm for other in others)
+            row.save(force_insert=True)
     except IntegrityError as error:
         raise ValidationError("Somebody else has just made a key for this domain: look at it.") from error
-
-
-@transaction.atomic
-def _saved(row: DkimKey, selector: str) -> DkimKey:
-    others = list(DkimKey.objects.select_for_update(no_key=True).filter(domain=row.domain).order_by("pk"))
-    taken = {other.selector for other in others}
-    row.selector = selector or _free_selector(row.algorithm, taken)
-    if row.selector in taken:
-        raise ValidationError({"selector": f"{row.domain} has a key with the selector {row.selector}."})
-    if len(row.record.name) > 253:
-        raise ValidationError({"selector": "Domain and selector are too long for a name in the DNS."})
-    row.active = not any(other.active and other.algorithm == row.algorithm for other in others)
-    row.save(force_insert=True)
     return row
 
 
@@ -77,7 +78,7 @@ def retire_key(key: DkimKey, *, now: datetime) -> DkimKey:
 
 
 def delete_retired(pks: list[int]) -> int:
-    """Deletes those of the keys that have retired, and returns how many."""
+    """Deletes the retired ones of these keys, and returns how many."""
     return DkimKey.objects.filter(pk__in=pks, active=False, retired_at__isnull=False).delete()[0]
 
 
@@ -86,14 +87,14 @@ def find_key(*, domain: str, selector: str = "", algorithm: str = "") -> DkimKey
 
     Raises ValidationError.
     """
-    rows = DkimKey.objects.filter(domain=checked_domain(domain))
+    rows = DkimKey.objects.filter(domain=checked_key_domain(domain))
     rows = rows.filter(selector=checked_selector(selector)) if selector else rows.filter(retired_at=None)
     if algorithm:
         rows = rows.filter(algorithm=algorithm)
     return rows.order_by("-active", "-algorithm", "-pk").first()
 
 
-def checked_domain(text: str) -> str:
+def checked_key_domain(text: str) -> str:
     """The domain in ASCII and lower case. Raises ValidationError."""
     domain = text.strip().rstrip(".").rpartition("@")[2]
     try:
@@ -124,10 +125,3 @@ def _private(algorithm: str, pem: bytes) -> Private:
     if algorithm and algorithm_of(private) != algorithm:
         raise ValidationError({"algorithm": f"The key is of another kind: {algorithm_of(private)}."})
     return private
-
-
-def _free_selector(algorithm: str, taken: set[str]) -> str:
-    first, number = FIRST_SELECTOR[algorithm], 1
-    while (name := first if number == 1 else f"{first}-{number}") in taken:
-        number += 1
-    return name

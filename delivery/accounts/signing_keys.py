@@ -1,4 +1,4 @@
-"""Which keys sign a letter: those of its From domain. Read from the database once a minute at most."""
+"""The keys of a letter's From domain, which sign it. Read from the database once a minute at most."""
 
 import time
 from collections import defaultdict
@@ -28,30 +28,26 @@ class SigningKeys:
         Raises ValueError when a key cannot be read: a letter that should be signed does not go unsigned.
         """
         if time.monotonic() - self._read_at >= FRESH_SECONDS:
-            self._read()
+            domains: dict[str, list[tuple[str, Sealed]]] = defaultdict(list)
+            for row in DkimKey.objects.filter(active=True).order_by("-algorithm"):
+                domains[row.domain].append((row.selector, cast(Sealed, row.private)))
+            self._domains, self._found = dict(domains), {}
+            self._read_at = time.monotonic()
         if not self._domains:
             return ()
-        if sender not in self._found:
-            self._found[sender] = self._keys(sender)
-        return self._found[sender]
-
-    def _read(self) -> None:
-        domains: dict[str, list[tuple[str, Sealed]]] = defaultdict(list)
-        for row in DkimKey.objects.filter(active=True).order_by("-algorithm"):
-            domains[row.domain].append((row.selector, cast(Sealed, row.private)))
-        self._domains, self._found = dict(domains), {}
-        self._read_at = time.monotonic()
-
-    def _keys(self, sender: str) -> tuple[Key, ...]:
+        if sender in self._found:
+            return self._found[sender]
         try:
             domain = parse_sender(sender).domain.lower()
         except InvalidDestination:
-            return ()
+            domain = ""
         # A parent's key is aligned as well, unless the domain's DMARC says adkim=s (RFC 7489 §3.1.1).
         while domain and domain not in self._domains:
             domain = domain.partition(".")[2]
         found = self._domains.get(domain, ())
-        return tuple(_loaded(domain, selector, private.token) for selector, private in found)
+        keys = tuple(_loaded(domain, selector, private.token) for selector, private in found)
+        self._found[sender] = keys
+        return keys
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Mails to the admins about issues that wait for approval: all that wait, whenever there is a new one."""
+"""Mails to the admins about issues that wait for approval. Each names all of them; a new one causes it."""
 
 from datetime import datetime, timedelta
 
@@ -6,44 +6,42 @@ from django.db import transaction
 
 from common.admin.html import list_url, object_url, when
 from common.text import counted, one_line, shortened
-from delivery.alerts.mails import queue_alert, recipients
-from delivery.alerts.messages import Alert, listed
+from delivery.alerts.mails import alert_recipients, queue_alert
+from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
 from delivery.issues.approve import drafts
 from delivery.issues.publish import recipients_of
 from delivery.models import Delivery, Issue
 
-# So many newsletters may complete at seven that one mail has to tell of them together.
+# Many newsletters may complete at seven: one mail has to tell of them together.
 GAP = timedelta(minutes=10)
-LONGEST_TITLE = 80
-KEY = "drafts"
+DRAFTS_KEY = "drafts"
 
 
 def tell_of_drafts(*, now: datetime) -> int:
     """Queues a mail to each admin if a draft waits that none of them has heard of. Returns how many."""
     waiting = list(drafts().select_related("subscribable"))
     newest = max((issue.pk for issue in waiting), default=0)
-    if not newest or not _is_news(newest, now):
+    if not newest:
         return 0
-    admins = recipients(now)
-    with transaction.atomic():
-        return queue_alert(words(waiting), key=f"{KEY}:{newest}", admins=admins, now=now)
-
-
-def _is_news(newest: int, now: datetime) -> bool:
-    told = Delivery.objects.filter(kind=Delivery.Kind.ALERT, issue=None, key__startswith=f"{KEY}:").order_by()
+    kind = Delivery.Kind.ALERT
+    told = Delivery.objects.filter(kind=kind, issue=None, key__startswith=f"{DRAFTS_KEY}:").order_by()
     rows = list(told.values_list("key", "created_at"))
     heard_of = max((int(key.split(":")[1]) for key, _ in rows), default=0)
-    return newest > heard_of and not any(at > now - GAP for _, at in rows)
+    if newest <= heard_of or any(at > now - GAP for _, at in rows):
+        return 0
+    admins = alert_recipients(now)
+    with transaction.atomic():
+        return queue_alert(drafts_alert(waiting), key=f"{DRAFTS_KEY}:{newest}", admins=admins, now=now)
 
 
-def words(waiting: list[Issue]) -> Alert:
+def drafts_alert(waiting: list[Issue]) -> Alert:
     """One mail about all of them."""
     if len(waiting) > 1:
         lines = [f"{_name(issue)} of {issue.subscribable}. {goes_out(issue)}" for issue in waiting]
         return Alert(
             subject=f"{counted(len(waiting), 'issue')} wait for your approval",
             sentences=("These have been made and have not gone out:",),
-            lines=listed(lines),
+            lines=list_lines(lines),
             page=list_url(Issue, state="draft"),
         )
     issue = waiting[0]
@@ -66,4 +64,4 @@ def goes_out(issue: Issue) -> str:
 
 
 def _name(issue: Issue) -> str:
-    return f"“{shortened(one_line(str(issue)), LONGEST_TITLE)}”"
+    return f"“{shortened(one_line(str(issue)), LONGEST_ALERT_TITLE)}”"

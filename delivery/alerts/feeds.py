@@ -1,16 +1,15 @@
-"""Mails to the admins: a feed has been failing for a day, is gone, can be read again. Each once."""
+"""Mails to the admins about feeds that have failed for a day, are gone, or can be read again. Each once."""
 
 import hashlib
 import logging
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from common.ports.events import EventKind
-from delivery.alerts.mails import Admins, queue_alert, recipients
-from delivery.alerts.messages import alert
+from delivery.alerts.mails import alert_recipients, queue_alert
+from delivery.alerts.messages import feeds_alert
 from delivery.models import Delivery
 from delivery.webhooks.outbox import is_anybody_listening
 from feeds.items.alerts import how_many_fail, is_any_wanting, mark_alerted, wanting
@@ -19,40 +18,36 @@ from feeds.rules.alerts import GAP, What, may_tell
 
 log = logging.getLogger(__name__)
 
-STAMP = "%Y%m%dT%H%M%S"
+FEED_STAMP = "%Y%m%dT%H%M%S"
 
 
 def tell_admins(*, now: datetime) -> int:
     """Queues the mails that are due. Returns how many.
 
-    While no admin has an e-mail address, and no webhook is told either, nothing is taken as told.
+    While no admin has an e-mail address, and no webhook wants these events either, nothing counts as told.
     """
     if not is_any_wanting(now):
         return 0
-    # Before the transaction: rows that two workers make at once would let one wait for the other.
-    admins = recipients(now)
+    # Before the transaction: if two workers make the same rows in one, the second waits for the first.
+    admins = alert_recipients(now)
     if not admins and not is_anybody_listening(EventKind.FAILING):
         log.info("feeds are failing or gone, and no admin has an e-mail address to be told at")
         return 0
     with transaction.atomic():
-        return sum(_tell(what, feeds, admins, now) for what, feeds in wanting(now).items())
+        count = 0
+        for what, feeds in wanting(now).items():
+            lately = Delivery.objects.filter(kind=Delivery.Kind.ALERT, issue=None, created_at__gt=now - GAP)
+            told = lately.filter(key__contains=f":{what}:").order_by("-created_at")
+            if not may_tell(told.values_list("created_at", flat=True).first(), now):
+                continue
+            oldest_first = sorted(feeds, key=lambda feed: (feed.failing_since or now, feed.pk))
+            said = feeds_alert(what, oldest_first, fail=how_many_fail(), now=now)
+            count += queue_alert(said, key=alert_key(what, feeds), admins=admins, now=now)
+            mark_alerted(feeds=feeds, what=what, now=now)
+        return count
 
 
-def _tell(what: What, feeds: list[Feed], admins: Admins, now: datetime) -> int:
-    if not may_tell(_last_told(what, now), now):
-        return 0
-    said = alert(what, sorted(feeds, key=_oldest_first(now)), fail=how_many_fail(), now=now)
-    key = key_of(what, feeds)
-    count = queue_alert(said, key=key, admins=admins, now=now)
-    mark_alerted(feeds=feeds, what=what, now=now)
-    return count
-
-
-def _oldest_first(now: datetime) -> Any:
-    return lambda feed: (feed.failing_since or now, feed.pk)
-
-
-def key_of(what: What, feeds: Sequence[Feed]) -> str:
+def alert_key(what: What, feeds: Sequence[Feed]) -> str:
     """The same feeds in the same trouble have the same key: a mail about them is queued once."""
     if len(feeds) == 1:
         return f"feed:{feeds[0].pk}:{_since(what, feeds[0])}:{what}"
@@ -61,12 +56,6 @@ def key_of(what: What, feeds: Sequence[Feed]) -> str:
 
 
 def _since(what: What, feed: Feed) -> str:
-    """What tells this time from the next: when it began to fail; when it was told, for a recovery."""
+    """Tells this trouble from the next: when it began to fail; for a recovery, when that was told."""
     moment = feed.alerted_at if what == "recovered" else feed.failing_since
-    return f"{moment:{STAMP}}" if moment else ""
-
-
-def _last_told(what: What, now: datetime) -> datetime | None:
-    lately = Delivery.objects.filter(kind=Delivery.Kind.ALERT, issue=None, created_at__gt=now - GAP)
-    rows = lately.filter(key__contains=f":{what}:").order_by("-created_at")
-    return rows.values_list("created_at", flat=True).first()
+    return f"{moment:{FEED_STAMP}}" if moment else ""

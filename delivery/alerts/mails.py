@@ -1,4 +1,4 @@
-"""Mails to the admins: who gets them, and one of the same words to each."""
+"""Mails to the admins: who gets them. Each gets a mail with the same words."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
 
-PERMISSION = "feeds.view_feed"
+ALERTS_PERMISSION = "feeds.view_feed"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 MOST_ADMINS = 50
 # By the user's key.
@@ -26,8 +26,10 @@ Admins = dict[int, Destination]
 def queue_alert(
     said: Alert, *, key: str, admins: Admins, now: datetime, more: Mapping[str, list[str]] | None = None
 ) -> int:
-    """Queues a mail to each of the admins, once for each key. Returns how many. `more` stays in its context,
-    unseen. The caller has a transaction open."""
+    """Queues a mail to each of the admins, once for each key. Returns how many.
+
+    `more` stays in its context, unseen. The caller has a transaction open.
+    """
     context = {**said.context(), **(more or {})}
     rows = [
         mail_to(
@@ -44,28 +46,22 @@ def queue_alert(
     return len(rows)
 
 
-def recipients(now: datetime) -> Admins:
-    """The addresses, each once, of who may see feeds and has one, by the user's key. Makes new ones."""
-    admins = get_user_model().objects.with_perm(PERMISSION, backend=BACKEND)
+def alert_recipients(now: datetime) -> Admins:
+    """The addresses of users who may see feeds, each address once, by the user's key. Makes new rows."""
+    admins = get_user_model().objects.with_perm(ALERTS_PERMISSION, backend=BACKEND)
     staff = admins.filter(Q(is_staff=True) | Q(is_superuser=True)).exclude(email="")
     found: dict[str, tuple[int, Destination]] = {}
     for user in staff.order_by("pk")[:MOST_ADMINS]:
-        address = _destination(user.email, now)
-        if address is not None:
-            found.setdefault(address.core, (user.pk, address))
+        try:
+            parsed = channels.get("email").parse_destination({"email": user.email})
+        except InvalidDestination as error:
+            log.warning("an admin's address cannot be written to: %s", error)
+            continue
+        lane_for(kind="email", core=parsed.core)
+        address, _ = Destination.objects.get_or_create(
+            kind="email",
+            core=parsed.core,
+            defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
+        )
+        found.setdefault(address.core, (user.pk, address))
     return dict(found.values())
-
-
-def _destination(email: str, now: datetime) -> Destination | None:
-    try:
-        parsed = channels.get("email").parse_destination({"email": email})
-    except InvalidDestination as error:
-        log.warning("an admin's address cannot be written to: %s", error)
-        return None
-    lane_for(kind="email", core=parsed.core)
-    address, _ = Destination.objects.get_or_create(
-        kind="email",
-        core=parsed.core,
-        defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
-    )
-    return address

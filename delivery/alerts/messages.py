@@ -1,4 +1,4 @@
-"""What the mails to the admins say of feeds: each a subject, sentences, and where to look."""
+"""The words of mails to the admins about feeds: each has a subject, sentences, and where to look."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from feeds.rules.alerts import What, is_our_own_network
 from feeds.rules.why import because
 
 LISTED = 30
-LONGEST_TITLE = 80
+LONGEST_ALERT_TITLE = 80
 LONGEST_ERROR = 300
 
 NOT_LOST = (
@@ -29,7 +29,7 @@ ALL_FAIL = (
     "All {:,} feeds fail at the same time, so look nearer home first: "
     "does this server reach the Internet, and do its name servers answer?"
 )
-GONE = "says that the feed is gone for good (HTTP 410), so it is not read any more."
+FEED_GONE = "says that the feed is gone for good (HTTP 410), so it is not read any more."
 MOVED = "If it has moved, give it its new address: its posts stay. If not, it can be deleted."
 SOME_MOVED = "Give those that have moved their new address: their posts stay. The others can be deleted."
 WELL = "You need not do anything: what it published meanwhile goes out, as far as it still shows it."
@@ -58,14 +58,15 @@ class Alert:
         }
 
 
-def alert(what: What, feeds: Sequence[Feed], *, fail: tuple[int, int], now: datetime) -> Alert:
+def feeds_alert(what: What, feeds: Sequence[Feed], *, fail: tuple[int, int], now: datetime) -> Alert:
     """One mail about all of them. `fail`: how many of how many watched feeds fail."""
     if what == "failing" and is_our_own_network(*fail):
         return all_failing(feeds, fail[1], now)
-    return ONE[what](feeds[0], now) if len(feeds) == 1 else MANY[what](feeds, now)
+    return ALERTS_OF_ONE[what](feeds[0], now) if len(feeds) == 1 else ALERTS_OF_MANY[what](feeds, now)
 
 
 def one_failing(feed: Feed, now: datetime) -> Alert:
+    why = because(feed.next_poll_why, every_minutes=feed.recheck_every_minutes, failing=True)
     return Alert(
         subject=f"{name(feed)} cannot be read",
         sentences=(
@@ -74,7 +75,7 @@ def one_failing(feed: Feed, now: datetime) -> Alert:
             f"What was wrong last: {error(feed)}",
             f"Its address: {feed.url}",
         ),
-        closing=(NOT_LOST.format(when(feed.next_poll_at), why(feed)), ONCE_MORE),
+        closing=(NOT_LOST.format(when(feed.next_poll_at), why), ONCE_MORE),
         page=object_url(feed),
     )
 
@@ -84,7 +85,7 @@ def many_failing(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
         subject=f"{number} cannot be read",
         sentences=(f"{number} have been failing for about a day or longer.",),
-        lines=listed([f"{name(feed)}, for {since(feed, now)}: {error(feed)}" for feed in feeds]),
+        lines=list_lines([f"{name(feed)}, for {since(feed, now)}: {error(feed)}" for feed in feeds]),
         closing=(NONE_LOST,),
         page=list_url(Feed, health="failing"),
     )
@@ -104,7 +105,7 @@ def all_failing(feeds: Sequence[Feed], watched: int, now: datetime) -> Alert:
 def one_gone(feed: Feed, now: datetime) -> Alert:
     return Alert(
         subject=f"{name(feed)} is gone",
-        sentences=(f"The server of {name(feed)} {GONE}", f"Its address: {feed.url}"),
+        sentences=(f"The server of {name(feed)} {FEED_GONE}", f"Its address: {feed.url}"),
         closing=(MOVED,),
         page=object_url(feed),
     )
@@ -113,8 +114,8 @@ def one_gone(feed: Feed, now: datetime) -> Alert:
 def many_gone(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
         subject=f"{counted(len(feeds), 'feed')} are gone",
-        sentences=(f"Of each of these, the server {GONE}",),
-        lines=listed([f"{name(feed)}: {feed.url}" for feed in feeds]),
+        sentences=(f"Of each of these, the server {FEED_GONE}",),
+        lines=list_lines([f"{name(feed)}: {feed.url}" for feed in feeds]),
         closing=(SOME_MOVED,),
         page=list_url(Feed, health="stopped"),
     )
@@ -136,40 +137,36 @@ def many_recovered(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
         subject=f"{number} can be read again",
         sentences=(f"{number} that had been failing can be read again:",),
-        lines=listed([name(feed) for feed in feeds]),
+        lines=list_lines([name(feed) for feed in feeds]),
         closing=(ALL_WELL,),
         page=list_url(Feed, health="active"),
     )
 
 
-ONE: dict[What, Callable[[Feed, datetime], Alert]] = {
+ALERTS_OF_ONE: dict[What, Callable[[Feed, datetime], Alert]] = {
     "failing": one_failing,
     "gone": one_gone,
     "recovered": one_recovered,
 }
-MANY: dict[What, Callable[[Sequence[Feed], datetime], Alert]] = {
+ALERTS_OF_MANY: dict[What, Callable[[Sequence[Feed], datetime], Alert]] = {
     "failing": many_failing,
     "gone": many_gone,
     "recovered": many_recovered,
 }
 
 
-def listed(lines: list[str]) -> tuple[str, ...]:
+def list_lines(lines: list[str]) -> tuple[str, ...]:
     """As many of the lines as a mail has room for, and how many more there are."""
     more = [f"and {len(lines) - LISTED:,} more"] if len(lines) > LISTED else []
     return tuple(lines[:LISTED] + more)
 
 
 def name(feed: Feed) -> str:
-    return f"“{shortened(one_line(str(feed)), LONGEST_TITLE)}”"
+    return f"“{shortened(one_line(str(feed)), LONGEST_ALERT_TITLE)}”"
 
 
 def error(feed: Feed) -> str:
     return shortened(feed.last_error, LONGEST_ERROR) or "The server did not say."
-
-
-def why(feed: Feed) -> str:
-    return because(feed.next_poll_why, every_minutes=feed.recheck_every_minutes, failing=True)
 
 
 def since(feed: Feed, now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Mails to the admins about what waits because servers refuse our letters: domains, accounts, issues."""
+"""Mails to the admins about domains, accounts and issues that wait because servers refuse our letters."""
 
 import hashlib
 import logging
@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from common.admin.html import object_url
 from common.text import counted, one_line, shortened
-from delivery.alerts.mails import queue_alert, recipients
-from delivery.alerts.messages import LONGEST_TITLE, Alert, listed
+from delivery.alerts.mails import alert_recipients, queue_alert
+from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
 from delivery.bounces.domain_refusals import BY_ITSELF, why
 from delivery.models import Delivery, Issue, Lane, LaneDomain
 from delivery.rules.holdups import advice
@@ -23,10 +23,10 @@ from subscriptions.models import Subscribable
 
 log = logging.getLogger(__name__)
 
-KEY = "pauses"
-# In a mail's context: which pauses it tells of.
+PAUSES_KEY = "pauses"
+# In a mail's context, the pauses that it tells of.
 TOLD = "told"
-STAMP = "%Y%m%dT%H%M%S%f"
+PAUSE_STAMP = "%Y%m%dT%H%M%S%f"
 WAITS = "What was to go there waits. When you have looked into it, resume it on this page."
 TRIED_AGAIN = (
     "No letter is lost: they are tried again by themselves from time to time, "
@@ -40,106 +40,91 @@ class Pause:
 
     key: str
     what: str
-    why: str
+    reason: str
     page: str
     noun: str
     closing: str = WAITS
 
 
 def tell_of_pauses(*, now: datetime) -> int:
-    """Queues a mail to each admin of the pauses that none of them has heard of. Returns how many.
+    """Queues a mail to each admin about the pauses that none of them has heard of. Returns how many.
 
     One mail in three hours at the most; what is paused meanwhile goes together in the next.
     """
-    paused = [*_lanes(), *_domains(), *_resting_domains(now), *_newsletters(), *_issues()]
+    paused = [*_refused_lanes_and_domains(now), *_paused_newsletters_and_issues()]
     if not paused:
         return 0
-    told, last_told = _told()
+    # In the context of earlier mails stand the pauses that they told of.
+    rows = Delivery.objects.filter(kind=Delivery.Kind.ALERT, issue=None, key__startswith=f"{PAUSES_KEY}:")
+    mails = list(rows.order_by().values_list("context", "created_at"))
+    told = {key for context, _ in mails for key in context.get(TOLD, ())}
     news = [pause for pause in paused if pause.key not in told]
-    if not news or not may_tell(last_told, now):
+    if not news or not may_tell(max((made for _, made in mails), default=None), now):
         return 0
-    return _tell(news, now)
-
-
-def _tell(news: Sequence[Pause], now: datetime) -> int:
-    admins = recipients(now)
+    admins = alert_recipients(now)
     if not admins:
         log.info("something was paused, and no admin has an e-mail address to be told at")
         return 0
     keys = sorted(pause.key for pause in news)
-    key = f"{KEY}:{hashlib.sha256(' '.join(keys).encode()).hexdigest()[:40]}"
+    key = f"{PAUSES_KEY}:{hashlib.sha256(' '.join(keys).encode()).hexdigest()[:40]}"
     with transaction.atomic():
-        return queue_alert(words(news), key=key, admins=admins, now=now, more={TOLD: keys})
+        return queue_alert(pauses_alert(news), key=key, admins=admins, now=now, more={TOLD: keys})
 
 
-def _told() -> tuple[set[str], datetime | None]:
-    """The pauses that mails have told of, and when the last of those mails was made."""
-    rows = Delivery.objects.filter(kind=Delivery.Kind.ALERT, issue=None, key__startswith=f"{KEY}:")
-    mails = list(rows.order_by().values_list("context", "created_at"))
-    told = {key for context, _ in mails for key in context.get(TOLD, ())}
-    return told, max((made for _, made in mails), default=None)
-
-
-def _domains() -> Iterator[Pause]:
-    rows = LaneDomain.objects.filter(paused=True, paused_reason__startswith=BY_ITSELF)
-    for row in rows.select_related("lane"):
+def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
+    """Mail accounts and domains that rest, or that no person has paused."""
+    for lane in Lane.objects.filter(refused_since__isnull=False, failures__gt=0):
+        yield Pause(
+            key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
+            what=f"Letters of the mail account “{lane.name}” wait",
+            reason=_with_advice(lane.last_error),
+            page=object_url(lane),
+            noun="mail account",
+            closing=TRIED_AGAIN,
+        )
+    paused = LaneDomain.objects.filter(paused=True, paused_reason__startswith=BY_ITSELF)
+    for row in paused.select_related("lane"):
         sign = hashlib.sha256(row.paused_reason.encode()).hexdigest()[:16]
         yield Pause(
             key=f"domain:{row.pk}:{sign}",
             what=f"Letters to {row.domain} are paused",
-            why=why(row.paused_reason),
+            reason=why(row.paused_reason),
             page=object_url(row.lane),
             noun="domain",
         )
-
-
-def _newsletters() -> Iterator[Pause]:
-    rows = Subscribable.objects.filter(sending_paused_reason__startswith=BY_ITSELF)
-    for row in rows.filter(sending_paused_at__isnull=False):
-        yield Pause(
-            key=f"newsletter:{row.pk}:{row.sending_paused_at:{STAMP}}",
-            what=f"“{shortened(one_line(str(row)), LONGEST_TITLE)}” is paused",
-            why=why(row.sending_paused_reason),
-            page=object_url(row),
-            noun="newsletter",
-        )
-
-
-def _lanes() -> Iterator[Pause]:
-    for row in Lane.objects.filter(refused_since__isnull=False, failures__gt=0):
-        yield Pause(
-            key=f"lane:{row.pk}:{row.refused_since:{STAMP}}",
-            what=f"Letters of the mail account “{row.name}” wait",
-            why=_with_advice(row.last_error),
-            page=object_url(row),
-            noun="mail account",
-            closing=TRIED_AGAIN,
-        )
-
-
-def _resting_domains(now: datetime) -> Iterator[Pause]:
-    """Those of lanes that go on."""
+    # Of domains that rest, only those of lanes that go on.
     resting = LaneDomain.objects.filter(refused_since__isnull=False, free_at__gt=now, paused=False)
     rows = resting.filter(lane__refused_since=None)
     for row in rows.select_related("lane"):
         yield Pause(
-            key=f"rest:{row.pk}:{row.refused_since:{STAMP}}",
+            key=f"rest:{row.pk}:{row.refused_since:{PAUSE_STAMP}}",
             what=f"Letters to {row.domain} wait",
-            why=_with_advice(row.last_error),
+            reason=_with_advice(row.last_error),
             page=object_url(row.lane),
             noun="domain",
             closing=TRIED_AGAIN,
         )
 
 
-def _issues() -> Iterator[Pause]:
-    rows = Issue.objects.filter(paused_at__isnull=False, paused_reason__startswith=BY_ITSELF)
-    for row in rows.defer("html", "text", "holes").select_related("subscribable"):
+def _paused_newsletters_and_issues() -> Iterator[Pause]:
+    """Newsletters and issues that no person has paused."""
+    newsletters = Subscribable.objects.filter(sending_paused_reason__startswith=BY_ITSELF)
+    for newsletter in newsletters.filter(sending_paused_at__isnull=False):
         yield Pause(
-            key=f"issue:{row.pk}:{row.paused_at:{STAMP}}",
-            what=f"“{shortened(one_line(str(row)), LONGEST_TITLE)}” of {row.subscribable} is paused",
-            why=why(row.paused_reason),
-            page=object_url(row),
+            key=f"newsletter:{newsletter.pk}:{newsletter.sending_paused_at:{PAUSE_STAMP}}",
+            what=f"“{shortened(one_line(str(newsletter)), LONGEST_ALERT_TITLE)}” is paused",
+            reason=why(newsletter.sending_paused_reason),
+            page=object_url(newsletter),
+            noun="newsletter",
+        )
+    issues = Issue.objects.filter(paused_at__isnull=False, paused_reason__startswith=BY_ITSELF)
+    for issue in issues.defer("html", "text", "holes").select_related("subscribable"):
+        title = shortened(one_line(str(issue)), LONGEST_ALERT_TITLE)
+        yield Pause(
+            key=f"issue:{issue.pk}:{issue.paused_at:{PAUSE_STAMP}}",
+            what=f"“{title}” of {issue.subscribable} is paused",
+            reason=why(issue.paused_reason),
+            page=object_url(issue),
             noun="issue",
         )
 
@@ -148,23 +133,23 @@ def _with_advice(said: str) -> str:
     return f"{said} {advice(meaning(said))}".strip()
 
 
-def words(news: Sequence[Pause]) -> Alert:
+def pauses_alert(news: Sequence[Pause]) -> Alert:
     """One mail about all of them."""
     if len(news) == 1:
         pause = news[0]
         return Alert(
             subject=pause.what,
-            sentences=(f"{pause.what}: {pause.why}",),
+            sentences=(f"{pause.what}: {pause.reason}",),
             closing=(pause.closing,),
             page=pause.page,
         )
     counts = Counter(pause.noun for pause in news)
     shown = " and ".join(counted(count, noun) for noun, count in counts.items())
     do = "wait" if any(pause.closing == TRIED_AGAIN for pause in news) else "are paused"
-    lines = [f"{pause.what}: {pause.why}" for pause in news]
+    lines = [f"{pause.what}: {pause.reason}" for pause in news]
     return Alert(
         subject=f"{shown} {do}",
         sentences=("Servers refuse so many of your letters that these wait:",),
-        lines=listed(lines),
+        lines=list_lines(lines),
         page=reverse("admin:index"),
     )

@@ -1,12 +1,12 @@
-"""Reads BOUNCE_URL: where the mail that comes back is kept for us."""
+"""Reads BOUNCE_URL: the mailbox in which the mail that comes back is kept for us."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-EXPECTED = (
+_BOUNCE_URL_FORMS = (
     "imaps://user:password@host/INBOX, imap://…, pop3s://user:password@host, pop3://…, or maildir:///path"
 )
 _PORTS = {"imaps": 993, "imap": 143, "pop3s": 995, "pop3": 110}
@@ -25,7 +25,7 @@ class MailAccount:
 
     @property
     def name(self) -> str:
-        """For messages to people: no password."""
+        """Shown to people: without the password."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
     @property
@@ -49,20 +49,13 @@ def parse_bounce_url(url: str) -> MailAccount | Path | None:
     if parts.query or parts.fragment:
         raise _wrong("write ? as %3F and # as %23 in a password")
     if parts.scheme == "maildir":
-        return _maildir(parts)
+        path = Path(unquote(parts.path))
+        if parts.netloc or not path.is_absolute() or path == Path("/"):
+            raise _wrong("a Maildir has three slashes and an absolute path")
+        return path
     if parts.scheme not in _PORTS:
         raise _wrong("its beginning is none of these")
-    return _account(parts, _PORTS[parts.scheme] if port is None else port)
-
-
-def _maildir(parts: SplitResult) -> Path:
-    path = Path(unquote(parts.path))
-    if parts.netloc or not path.is_absolute() or path == Path("/"):
-        raise _wrong("a Maildir has three slashes and an absolute path")
-    return path
-
-
-def _account(parts: SplitResult, port: int) -> MailAccount:
+    port = _PORTS[parts.scheme] if port is None else port
     if not parts.hostname or not port:
         raise _wrong("the host or port is missing")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -77,4 +70,4 @@ def _account(parts: SplitResult, port: int) -> MailAccount:
 
 
 def _wrong(why: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"BOUNCE_URL is wrong, {why}: expected {EXPECTED}.")
+    return ImproperlyConfigured(f"BOUNCE_URL is wrong, {why}: expected {_BOUNCE_URL_FORMS}.")

@@ -1,6 +1,4 @@
-"""Mail that comes in at BOUNCE_URL's mailbox: from readers who leave, or about letters that did not
-arrive.
-"""
+"""Takes the mail in BOUNCE_URL's mailbox: from readers who leave, or about letters that did not arrive."""
 
 import logging
 from collections import Counter
@@ -17,13 +15,15 @@ from common.shutdown import stopping
 from common.signing import TokenError
 from delivery.bounces.account import parse_bounce_url
 from delivery.bounces.record import Taken, prune_bounces, take_report
-from delivery.bounces.sources import Incoming, Source, SourceError, opened
-from delivery.bounces.unsubscribe_mail import Leaving, leaving
+from delivery.bounces.sources import SourceError, open_mailbox
+from delivery.bounces.unsubscribe_mail import leaving
 from subscriptions.links import UNSUBSCRIBE, find
 from subscriptions.models import Subscription
 from subscriptions.subscribers.leave import leave
 
 LEAVING = "leaving"
+
+log = logging.getLogger(__name__)
 
 
 def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
@@ -32,10 +32,8 @@ def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
     Safe to repeat. Nobody is answered.
     """
     wish = leaving(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
-    return take_report(raw=raw, now=now, recipient=recipient) if wish is None else _taken(wish, now)
-
-
-def _taken(wish: Leaving, now: datetime) -> Taken:
+    if wish is None:
+        return take_report(raw=raw, now=now, recipient=recipient)
     try:
         subscription = find(wish.token, UNSUBSCRIBE)
     except TokenError:
@@ -46,13 +44,10 @@ def _taken(wish: Leaving, now: datetime) -> Taken:
     return Taken(LEAVING, f"{said}: {subscription.subscribable}.", is_new=not known)
 
 
-log = logging.getLogger(__name__)
-
-
 def read_bounces(
     *, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None
 ) -> "Counter[str]":
-    """A pass: forgets what is old, then takes what waits, if there is a BOUNCE_URL. Logs what is wrong."""
+    """A pass: deletes old reports, then takes the waiting mail, if there is a BOUNCE_URL. Logs errors."""
     prune_bounces(now=clock())
     try:
         return collect_bounces(clock=clock, budget=budget)
@@ -62,28 +57,28 @@ def read_bounces(
 
 
 def collect_bounces(*, clock: Callable[[], datetime], budget: timedelta | None = None) -> "Counter[str]":
-    """Takes what waits; how many of each kind. Raises SourceError and ImproperlyConfigured."""
+    """Takes the waiting mail. Returns how many there were of each kind, and of "failed".
+
+    A mail that cannot be taken stays in the mailbox, and stops no other. Raises SourceError and
+    ImproperlyConfigured.
+    """
     where = parse_bounce_url(settings.BOUNCE_URL)
     counts: Counter[str] = Counter()
     if where is None:
         return counts
     left = TimeBudget(budget)
-    with opened(where) as source:
+    with open_mailbox(where) as source:
         for mail in source.mails():
             if stopping.is_set() or left.is_spent:
                 break
-            counts[_take(source, mail, clock())] += 1
+            try:
+                kind = take_mail(raw=mail.raw, now=clock()).kind
+            except (InterfaceError, OperationalError):
+                raise
+            except Exception:
+                log.exception("a bounce could not be taken", extra={"mail": mail.key})
+                counts["failed"] += 1
+                continue
+            source.done(mail)
+            counts[kind] += 1
     return counts
-
-
-def _take(source: Source, mail: Incoming, now: datetime) -> str:
-    """Its kind. One that cannot be taken stays in the mailbox, and stops no other."""
-    try:
-        kind = take_mail(raw=mail.raw, now=now).kind
-    except (InterfaceError, OperationalError):
-        raise
-    except Exception:
-        log.exception("a bounce could not be taken", extra={"mail": mail.key})
-        return "failed"
-    source.done(mail)
-    return kind

@@ -5,13 +5,14 @@ import binascii
 import quopri
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from email import message_from_string
 from email.message import Message
 
 from common.text import one_line
 from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS
-from delivery.bounces.mail_parts import field, payload, utf8
+from delivery.bounces.mail_parts import decoded_payload, raw_field, utf8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,26 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 def blocks(part: Message) -> Iterator[Block]:
     """The groups of a part of type message/…, which blank lines separate."""
-    text = _report_text(part).replace("\r\n", "\n")
-    for group in _BLANK_LINE.split(text, 2 * MAX_FINDINGS)[: 2 * MAX_FINDINGS]:
+    pieces = part.get_payload()
+    if isinstance(pieces, list):
+        # Python's parser makes messages of the groups, without a look at the part's encoding.
+        groups = []
+        for piece in pieces:
+            if isinstance(piece, Message):
+                lines = [f"{name}: {utf8(value)}" for name, value in piece.raw_items()]
+                rest = decoded_payload(piece).decode("utf-8", "replace")
+                groups.append("\n".join([*lines, "", rest]).strip("\n"))
+        text = "\n\n".join(groups)
+        octets = text.encode("utf-8", "replace")
+        encoding = raw_field(part, "content-transfer-encoding").strip().lower()
+        with suppress(binascii.Error, ValueError):
+            if encoding == "base64":
+                text = base64.b64decode(octets).decode("utf-8", "replace")
+            elif encoding == "quoted-printable":
+                text = quopri.decodestring(octets).decode("utf-8", "replace")
+    else:
+        text = decoded_payload(part).decode("utf-8", "replace")
+    for group in _BLANK_LINE.split(text.replace("\r\n", "\n"), 2 * MAX_FINDINGS)[: 2 * MAX_FINDINGS]:
         yield _block(group.lstrip("\n"))
 
 
@@ -55,7 +74,7 @@ def blocks_in_text(text: str) -> Iterator[Block]:
 
 def address_in(value: str) -> str:
     """`rfc822; ada@example.org` without its type; RFC 6533 §3 writes other letters as \\x{17D}."""
-    address = re.sub(r"\\x\{([0-9A-Fa-f]{2,6})\}", _character, typed(value))
+    address = re.sub(r"\\x\{([0-9A-Fa-f]{2,6})\}", _decode_character, typed(value))
     return one_line(address.strip().strip("<>"))[:MAX_ADDRESS]
 
 
@@ -69,31 +88,6 @@ def _block(text: str) -> Block:
     return Block(tuple((name.lower(), one_line(utf8(value))) for name, value in message.raw_items()))
 
 
-def _report_text(part: Message) -> str:
-    """The part's text. (The parser makes messages of its groups, without a look at its encoding.)"""
-    pieces = part.get_payload()
-    if not isinstance(pieces, list):
-        return payload(part).decode("utf-8", "replace")
-    groups = []
-    for piece in pieces:
-        if isinstance(piece, Message):
-            lines = [f"{name}: {utf8(value)}" for name, value in piece.raw_items()]
-            rest = payload(piece).decode("utf-8", "replace")
-            groups.append("\n".join([*lines, "", rest]).strip("\n"))
-    encoding = field(part, "content-transfer-encoding").strip().lower()
-    text = "\n\n".join(groups)
-    return _decoded(text, encoding) if encoding in ("base64", "quoted-printable") else text
-
-
-def _decoded(text: str, encoding: str) -> str:
-    octets = text.encode("utf-8", "replace")
-    try:
-        plain = base64.b64decode(octets) if encoding == "base64" else quopri.decodestring(octets)
-    except (binascii.Error, ValueError):
-        return text
-    return plain.decode("utf-8", "replace")
-
-
-def _character(match: re.Match[str]) -> str:
+def _decode_character(match: re.Match[str]) -> str:
     number = int(match[1], 16)
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""

@@ -1,11 +1,11 @@
 """Refusals that are about us: domains rest, issues and newsletters are paused, and no reader is blamed.
 
-All of it is part of the caller's transaction, with the lanes concerned locked.
+All of it is part of the caller's transaction, which has locked the lanes concerned.
 """
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,13 +28,13 @@ from delivery.rules.meaning import Meaning
 
 log = logging.getLogger(__name__)
 
-# So many letters whose sender was refused tell enough.
-SAMPLE = 500
+# No more letters than these are counted to see whether an issue's sender is refused.
+SENDER_SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A letter that waits for something of ours."""
+    """A letter that waits because of something that is wrong with us."""
 
     delivery_id: int
     issue_id: int | None
@@ -46,7 +46,7 @@ class Held:
 
 
 def on_holdups(held: Sequence[Held]) -> None:
-    """Lets rest, or pauses, what these letters wait for; they have just been recorded."""
+    """Lets rest or pauses the domains, lanes, issues and newsletters of letters that were just recorded."""
     domains: dict[tuple[int, str], list[Held]] = defaultdict(list)
     issues: dict[tuple[Holdup, int], list[Held]] = defaultdict(list)
     for one in held:
@@ -54,69 +54,70 @@ def on_holdups(held: Sequence[Held]) -> None:
             domains[(one.lane_id, one.domain)].append(one)
         elif one.outcome.holdup is not None and one.issue_id is not None:
             issues[(one.outcome.holdup, one.issue_id)].append(one)
-    for _, group in sorted(domains.items()):
-        _rest_domain(group)
-    _rest_lanes(group[-1] for group in domains.values())
+    _rest_domains(domains)
     for (holdup, issue_id), group in sorted(issues.items()):
+        last = group[-1]
         if holdup is Holdup.SENDER:
-            _heed_sender(issue_id, group[-1])
+            _on_refused_sender(issue_id, last)
+        elif Delivery.objects.filter(issue=issue_id, state=Delivery.State.SENT).exists():
+            # Others could take a letter of this size: only these wait.
+            rows = Delivery.objects.filter(pk__in=[one.delivery_id for one in group])
+            rows.filter(state=Delivery.State.QUEUED).update(state=Delivery.State.HELD)
         else:
-            _hold_issue(issue_id, group)
+            reason = f"{BY_ITSELF}it is too large. {advice(Meaning.SIZE)} The server said: {_said(last)}"
+            running = Issue.objects.filter(pk=issue_id, paused_at=None, cancelled_at=None)
+            if running.update(paused_at=last.at, paused_reason=reason[:LONGEST_REASON]):
+                log.warning("an issue was paused: %s", last.outcome.text, extra={"issue": issue_id})
 
 
-# --- domains
-
-
-def _rest_domain(group: Sequence[Held]) -> None:
-    last = group[-1]
-    row, _ = LaneDomain.objects.get_or_create(
-        lane_id=last.lane_id, domain=last.domain, defaults={"refilled_at": last.at}
-    )
-    if row.paused:
-        return
-    row.last_error = last.outcome.text
-    # (Another connection has said so already, of what was claimed before the rest that goes on now.)
-    if row.free_at is None or row.free_at <= max(one.claimed_at for one in group):
-        if row.refused_since is None or is_over(row.free_at, last.at):
-            row.failures, row.refused_since = 0, last.at
-            log.warning("letters to a domain wait: %s", row.last_error, extra={"domain": row.domain})
-        row.failures += 1
-        row.free_at = rests_until(row.failures, last.at)
-    row.save(update_fields=["last_error", "failures", "refused_since", "free_at"])
-    if row.refused_since and last.at - row.refused_since > LONGEST_REFUSAL:
-        said = f"{REFUSED} every letter since {when(row.refused_since)}. The server said: {row.last_error}"
-        pause_domain(lane_id=last.lane_id, domain=last.domain, reason=said, now=last.at)
-
-
-def _rest_lanes(held: Iterable[Held]) -> None:
-    """Those by which nobody is reached any more."""
+def _rest_domains(domains: Mapping[tuple[int, str], Sequence[Held]]) -> None:
+    """Lets the domains rest, and then the lanes through which nobody is reached any more."""
+    for _, group in sorted(domains.items()):
+        last = group[-1]
+        row, _ = LaneDomain.objects.get_or_create(
+            lane_id=last.lane_id, domain=last.domain, defaults={"refilled_at": last.at}
+        )
+        if row.paused:
+            continue
+        row.last_error = last.outcome.text
+        # Of letters that were claimed before the present rest began, another connection has said so already.
+        if row.free_at is None or row.free_at <= max(one.claimed_at for one in group):
+            if row.refused_since is None or is_over(row.free_at, last.at):
+                row.failures, row.refused_since = 0, last.at
+                log.warning("letters to a domain wait: %s", row.last_error, extra={"domain": row.domain})
+            row.failures += 1
+            row.free_at = rests_until(row.failures, last.at)
+        row.save(update_fields=["last_error", "failures", "refused_since", "free_at"])
+        if row.refused_since and last.at - row.refused_since > LONGEST_REFUSAL:
+            said = (
+                f"{REFUSED} every letter since {when(row.refused_since)}. The server said: {row.last_error}"
+            )
+            pause_domain(lane_id=last.lane_id, domain=last.domain, reason=said, now=last.at)
     stops = {}
-    for one in held:
-        rows = LaneDomain.objects.filter(lane=one.lane_id, free_at__gt=one.at, refused_since__isnull=False)
-        letters = Delivery.objects.filter(issue=one.issue_id, state=Delivery.State.SENT)
-        sent = one.issue_id is None or letters.exists()
+    for last in (group[-1] for group in domains.values()):
+        rows = LaneDomain.objects.filter(lane=last.lane_id, free_at__gt=last.at, refused_since__isnull=False)
+        letters = Delivery.objects.filter(issue=last.issue_id, state=Delivery.State.SENT)
+        sent = last.issue_id is None or letters.exists()
         if is_everybodys(rows.count(), sent=sent):
-            stops[one.lane_id] = Stop(
-                lane_id=one.lane_id,
-                text=one.outcome.text.replace(Holdup.DOMAIN, "Letters to every domain are refused"),
+            stops[last.lane_id] = Stop(
+                lane_id=last.lane_id,
+                text=last.outcome.text.replace(Holdup.DOMAIN, "Letters to every domain are refused"),
                 retry_at=None,
-                claimed_at=one.claimed_at,
-                at=one.at,
+                claimed_at=last.claimed_at,
+                at=last.at,
                 is_about_us=True,
             )
     if stops:
         back_off(stops=list(stops.values()), sent=(), now=None)
 
 
-# --- newsletters and issues
-
-
-def _heed_sender(issue_id: int, last: Held) -> None:
+def _on_refused_sender(issue_id: int, last: Held) -> None:
+    """Pauses the newsletter, if enough letters of the issue say that its sender is refused."""
     letters = Delivery.objects.filter(issue=issue_id)
     refused = letters.filter(state=Delivery.State.DEFERRED, last_error__startswith=Holdup.SENDER)
-    domains = list(refused.values_list("domain", flat=True)[:SAMPLE])
+    domains = list(refused.values_list("domain", flat=True)[:SENDER_SAMPLE])
     untried = letters.filter(state__in=(Delivery.State.QUEUED, Delivery.State.SENDING))
-    sent = letters.filter(state=Delivery.State.SENT).order_by().values("pk")[:SAMPLE].count()
+    sent = letters.filter(state=Delivery.State.SENT).order_by().values("pk")[:SENDER_SAMPLE].count()
     if not refuses_sender(frozenset(domains), refused=len(domains), sent=sent, untried=untried.exists()):
         return
     reason = (
@@ -126,19 +127,6 @@ def _heed_sender(issue_id: int, last: Held) -> None:
     newsletter = Issue.objects.values_list("subscribable", flat=True).get(pk=issue_id)
     if pause_newsletter(subscribable_id=newsletter, reason=reason, now=last.at):
         log.warning("a newsletter was paused: %s", _said(last), extra={"subscribable": newsletter})
-
-
-def _hold_issue(issue_id: int, group: Sequence[Held]) -> None:
-    """All of it, unless others could take it: then only these."""
-    last = group[-1]
-    if Delivery.objects.filter(issue=issue_id, state=Delivery.State.SENT).exists():
-        rows = Delivery.objects.filter(pk__in=[one.delivery_id for one in group])
-        rows.filter(state=Delivery.State.QUEUED).update(state=Delivery.State.HELD)
-        return
-    reason = f"{BY_ITSELF}it is too large. {advice(Meaning.SIZE)} The server said: {_said(last)}"
-    running = Issue.objects.filter(pk=issue_id, paused_at=None, cancelled_at=None)
-    if running.update(paused_at=last.at, paused_reason=reason[:LONGEST_REASON]):
-        log.warning("an issue was paused: %s", last.outcome.text, extra={"issue": issue_id})
 
 
 def _said(held: Held) -> str:

@@ -1,7 +1,7 @@
 """Delivery reports of no standard form: what mail hosts say in their own words. Pure.
 
-Some are known to flufl.bounce. Of all others, what stands before the copy of the letter is read: addresses,
-and the words about each. Only of mails that no person wrote.
+flufl.bounce knows some of them. In all others we read what stands before the copy of the letter: addresses,
+and the words about each. A mail that a person wrote is not read so.
 """
 
 import re
@@ -13,16 +13,16 @@ from functools import cached_property
 from flufl.bounce import all_failures
 
 from common.text import one_line
-from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, Finding, finding
-from delivery.bounces.mail_parts import addresses, enclosed, text_of, words_of
+from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, BounceFinding, finding_in_words
+from delivery.bounces.mail_parts import addresses, copy_recipients, decoded_field, text_of
 from delivery.bounces.replies import is_daemon, is_unanswerable, sender
 from delivery.rules.bounce_policy import BounceKind
 from delivery.rules.meaning import Meaning
 from delivery.rules.server_words import MOST_WORDS, meaning
 
-MOST_LINES = 2_000
+MOST_REPORT_LINES = 2_000
 LONGEST_LINE = 1_000
-# How many lines after the one that names an address may still be about it.
+# So many lines after the one that names an address may still be about it.
 _NEXT_LINES = 4
 
 # Senders that are no persons, and may send anything.
@@ -41,7 +41,7 @@ _SUBJECT = re.compile(
 _FORWARDED = re.compile(
     r"\W*(?:re|aw|sv|vs|antw|odp|r|fwd?|wg|tr|rv|i|enc|doorst|vl|转发|回复|答复|転送)\s*:", re.IGNORECASE
 )
-# What only delivery reports say at the beginning of a line.
+# Words that only delivery reports have at the beginning of a line.
 _REPORTS = re.compile(
     r"^[ \t]*(?:could not be delivered to|was not delivered to|you are not a member of this mailing list"
     r"|an error (?:has )?occurred while trying to deliver|delivery to the following|error message below"
@@ -74,20 +74,20 @@ _OTHERS = re.compile(
 
 
 @dataclass(frozen=True)
-class Said:
+class ReportText:
     """What a report says before the copy of the letter."""
 
     text: str
 
     @cached_property
     def lines(self) -> list[str]:
-        """Its lines, with words in them."""
-        lines = (line[:LONGEST_LINE] for line in self.text.splitlines()[:MOST_LINES])
+        """Its lines that are not blank."""
+        lines = (line[:LONGEST_LINE] for line in self.text.splitlines()[:MOST_REPORT_LINES])
         return [line for line in lines if line.strip()]
 
     @cached_property
     def addresses(self) -> list[str]:
-        """The addresses in it, each once, without those of people to be asked. At most MAX_FINDINGS."""
+        """The addresses in it, each once, without those to write to for help. At most MAX_FINDINGS."""
         found: dict[str, None] = {}
         for line in self.lines:
             if "@" in line and len(found) < MAX_FINDINGS:
@@ -98,41 +98,50 @@ class Said:
     def about(self, address: str) -> str:
         """The words about one recipient: the lines that name it, and those after them that name nobody else.
 
-        Of the whole where these say nothing, and it names nobody else.
+        All words, where these lines say nothing clear and the report names nobody else.
         """
-        near = " ".join(self._lines_about(address.lower()))[:MOST_WORDS]
-        others = any(one.lower() != address.lower() for one in self.addresses)
-        return near if others or meaning(near) is not Meaning.UNCLEAR else self.text[:MOST_WORDS]
-
-    def _lines_about(self, address: str) -> Iterator[str]:
+        about: list[str] = []
         left = 0
         for line in self.lines:
-            if address in line.lower():
+            if address.lower() in line.lower():
                 left = _NEXT_LINES + 1
             elif left and "@" in line and _ADDRESS.search(line):
                 left = 0
             if left:
-                yield line
+                about.append(line)
                 left -= 1
+        near = " ".join(about)[:MOST_WORDS]
+        others = any(one.lower() != address.lower() for one in self.addresses)
+        return near if others or meaning(near) is not Meaning.UNCLEAR else self.text[:MOST_WORDS]
 
 
-def failures(message: Message) -> tuple[Finding, ...]:
-    """What it says of each recipient; empty for a mail that is no report, or says nothing."""
+def failures(message: Message) -> tuple[BounceFinding, ...]:
+    """A finding for each recipient; empty for a mail that is no report, or says nothing."""
     text = text_of(message)
-    said = Said(before_copy(text))
+    said = ReportText(before_copy(text))
     is_report = _is_report(message, said.text)
-    by_flufl = _of_flufl(message) if is_report or not _is_forwarded(message) else {}
+    # A person who answers or forwards a report quotes or attaches it: flufl.bounce would read that.
+    is_forwarded = _FORWARDED.match(decoded_field(message, "subject"))
+    by_flufl: dict[str, BounceKind] = {}
+    if (is_report or not is_forwarded) and "from" in message:  # without From, flufl.bounce fails
+        delayed, failed = all_failures(message)
+        by_flufl |= {_address_of_flufl(address): BounceKind.DELAYED for address in sorted(delayed)}
+        by_flufl |= {_address_of_flufl(address): BounceKind.SOFT for address in sorted(failed)}
     if not by_flufl and not is_report:
         return ()
-    ours = _ours(message)
+    ours = addresses(message, "to", "cc", "delivered-to", "from", "reply-to", "return-path")
     own = [address for address in said.addresses if address.lower() not in ours]
-    named = list(dict.fromkeys([*by_flufl, *own]))[:MAX_FINDINGS]
-    named = named or _copied_to(message, text[len(said.text) :], ours)
+    named = list(dict.fromkeys([*by_flufl, *own]))[:MAX_FINDINGS] or copy_recipients(message, without=ours)
+    if not named and (match := _TO.search(text[len(said.text) :])):
+        named = [address for address in _addresses(match[1]) if address.lower() not in ours]
     if not named:
-        return (finding((), said.text),) if meaning(said.text) is not Meaning.UNCLEAR else ()
+        return (finding_in_words((), said.text),) if meaning(said.text) is not Meaning.UNCLEAR else ()
     if _DELAYED.search(said.text) or BounceKind.DELAYED in by_flufl.values():
-        return tuple(finding((address,), said.text, action="delayed") for address in named)
-    return _told([finding((address,), said.about(address)) for address in named])
+        return tuple(finding_in_words((address,), said.text, action="delayed") for address in named)
+    findings = [finding_in_words((address,), said.about(address)) for address in named]
+    # Recipients about whom nothing clear is said are left out, unless that goes for all of them.
+    clear = [one for one in findings if meaning(one.diagnostic) is not Meaning.UNCLEAR]
+    return tuple(clear or findings)
 
 
 def before_copy(text: str) -> str:
@@ -145,50 +154,17 @@ def _addresses(line: str) -> Iterator[str]:
     return (match[0].strip(".")[:MAX_ADDRESS] for match in _ADDRESS.finditer(line))
 
 
-def _told(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Those of which something is told; all, if it is told of none."""
-    clear = [one for one in findings if meaning(one.diagnostic) is not Meaning.UNCLEAR]
-    return tuple(clear or findings)
-
-
 def _is_report(message: Message, said: str) -> bool:
-    """Whether a mail host speaks. Of one that may be a person, subject or words have to say so."""
+    """Whether a mail host wrote it. If the sender may be a person, subject or words have to say so."""
     is_report = message.get_param("report-type") == "delivery-status"
     if is_daemon(message) or is_report or "x-failed-recipients" in message:
         return True
-    if not (_SUBJECT.match(words_of(message, "subject")) or _REPORTS.search(said)):
+    if not (_SUBJECT.match(decoded_field(message, "subject")) or _REPORTS.search(said)):
         return False
     is_clear = meaning(said) is not Meaning.UNCLEAR
     return bool(_OFFICE.fullmatch(sender(message))) or (is_clear and is_unanswerable(message))
 
 
-def _is_forwarded(message: Message) -> bool:
-    """Whether a person answers, or hands something on: what they quote or attach may be a report."""
-    return bool(_FORWARDED.match(words_of(message, "subject")))
-
-
-def _of_flufl(message: Message) -> dict[str, BounceKind]:
-    """What the library knows. (It stumbles over mails without From.)"""
-    if "from" not in message:
-        return {}
-    delayed, failed = all_failures(message)
-    found = {_of_octets(address): BounceKind.DELAYED for address in sorted(delayed)}
-    return found | {_of_octets(address): BounceKind.SOFT for address in sorted(failed)}
-
-
-def _of_octets(address: bytes | str) -> str:
+def _address_of_flufl(address: bytes | str) -> str:
     text = address.decode("utf-8", "replace") if isinstance(address, bytes) else address
     return one_line(text)[:MAX_ADDRESS]
-
-
-def _ours(message: Message) -> list[str]:
-    return addresses(message, "to", "cc", "delivered-to", "from", "reply-to", "return-path")
-
-
-def _copied_to(message: Message, copy: str, ours: list[str]) -> list[str]:
-    """Whom the letter was for, by the copy of it."""
-    for letter in enclosed(message):
-        if found := [address for address in addresses(letter, "to") if address not in ours]:
-            return found
-    match = _TO.search(copy)
-    return [address for address in _addresses(match[1]) if address.lower() not in ours] if match else []

@@ -1,17 +1,17 @@
-"""What stands in a parsed mail: fields, parts, text. Bounded, whatever was written. Pure."""
+"""Fields, parts and text of a parsed mail, all of bounded length. Pure."""
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.utils import getaddresses
 
 MAX_FIELD = 2_000
-MAX_TEXT = 128_000
-MOST_ADDRESSES = 20
-# The charsets of mail. (Python has codecs that are no charsets, and slow ones.)
+MAX_MAIL_TEXT = 128_000
+MOST_FIELD_ADDRESSES = 20
+# The charsets of mail: Python also has codecs that are no charsets, and slow ones.
 _CHARSETS = re.compile(
     r"utf-?8|us-ascii|ascii|iso-8859-\d{1,2}|windows-125\d|koi8-[ru]|iso-2022-(?:jp|kr)|shift_jis|cp932|euc-(?:jp|kr)"
     r"|gb2312|gbk|gb18030|big5|tis-620",
@@ -21,37 +21,42 @@ _STYLE = re.compile(r"<(style|script|head)\b[^<>]{0,500}>[^<]*", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
-def field(message: Message, name: str) -> str:
+def raw_field(message: Message, name: str) -> str:
     """The first field of that name, as it was written; empty without one."""
-    return next(fields(message, name), "")
+    return next(raw_fields(message, name), "")
 
 
-def fields(message: Message, name: str) -> Iterator[str]:
+def raw_fields(message: Message, name: str) -> Iterator[str]:
     """All fields of that name, as they were written."""
     return (utf8(value) for key, value in message.raw_items() if key.lower() == name)
 
 
-def words_of(message: Message, name: str) -> str:
-    """A field as it is meant (RFC 2047). What cannot be decoded stays as it is."""
-    text = field(message, name)[:MAX_FIELD]
+def decoded_field(message: Message, name: str) -> str:
+    """A field with its encoded words (RFC 2047) decoded. One that cannot be decoded stays as it is."""
+    text = raw_field(message, name)[:MAX_FIELD]
     try:
-        return "".join(_of_word(*word) for word in decode_header(text))
+        return "".join(
+            octets if isinstance(octets, str) else _decoded(octets, charset)
+            for octets, charset in decode_header(text)
+        )
     except (HeaderParseError, ValueError):
         return text
 
 
 def addresses(message: Message, *names: str) -> list[str]:
-    """The addresses in those fields, in lower case, at most MOST_ADDRESSES."""
-    texts = [value[:MAX_FIELD] for name in names for value in fields(message, name)]
-    return [address.lower() for _, address in getaddresses(texts[:10]) if "@" in address][:MOST_ADDRESSES]
+    """The addresses in those fields, in lower case, at most MOST_FIELD_ADDRESSES."""
+    texts = [value[:MAX_FIELD] for name in names for value in raw_fields(message, name)]
+    return [address.lower() for _, address in getaddresses(texts[:10]) if "@" in address][
+        :MOST_FIELD_ADDRESSES
+    ]
 
 
-def parts(message: Message, *types: str) -> Iterator[Message]:
-    """Parts of those types, which are not in an enclosed message."""
+def parts_of_type(message: Message, *types: str) -> Iterator[Message]:
+    """The parts of those types, without those of enclosed messages."""
     waiting = [message]
     while waiting:
         part = waiting.pop()
-        # Some leave out the semicolon before a parameter.
+        # Some programs leave out the semicolon before a parameter.
         if part.get_content_type().split()[0] in types:
             yield part
         elif part.get_content_maintype() == "multipart" and part.is_multipart():
@@ -62,10 +67,18 @@ def parts(message: Message, *types: str) -> Iterator[Message]:
 
 def enclosed(message: Message) -> Iterator[Message]:
     """The messages that are enclosed whole, or with their header."""
-    for part in parts(message, "message/rfc822", "message/global", "text/rfc822-headers"):
-        payload = part.get_payload()
-        if isinstance(payload, list):
-            yield from (piece for piece in payload[:1] if isinstance(piece, Message))
+    for part in parts_of_type(message, "message/rfc822", "message/global", "text/rfc822-headers"):
+        decoded_payload = part.get_payload()
+        if isinstance(decoded_payload, list):
+            yield from (piece for piece in decoded_payload[:1] if isinstance(piece, Message))
+
+
+def copy_recipients(message: Message, without: Sequence[str] = ()) -> list[str]:
+    """Whom our letter was for, by the To of its enclosed copy."""
+    for letter in enclosed(message):
+        if found := [address for address in addresses(letter, "to") if address not in without]:
+            return found
+    return []
 
 
 def text_of(message: Message) -> str:
@@ -73,28 +86,25 @@ def text_of(message: Message) -> str:
 
     A multipart whose boundary does not fit is text.
     """
-    # A part that has come a way of its own is a copy.
-    own = parts(message, "text/plain", "multipart/*")
+    # A part with Received fields of its own is a copy of a mail.
+    own = parts_of_type(message, "text/plain", "multipart/*")
     plain = [part for part in own if part is message or "received" not in part]
-    said = "\n".join(_decoded_text(part) for part in plain[:10])[:MAX_TEXT]
+    said = "\n".join(_decoded_text(part) for part in plain[:10])[:MAX_MAIL_TEXT]
     if said.strip():
         return said
-    return "\n".join(_without_tags(_decoded_text(part)) for part in parts(message, "text/html"))[:MAX_TEXT]
+    pages = (_STYLE.sub(" ", _decoded_text(part)) for part in parts_of_type(message, "text/html"))
+    return "\n".join(html.unescape(_TAG.sub(" ", page)) for page in pages)[:MAX_MAIL_TEXT]
 
 
-def payload(part: Message) -> bytes:
+def decoded_payload(part: Message) -> bytes:
     """The content of a part that has no parts."""
     octets = part.get_payload(decode=True)
     return octets if isinstance(octets, bytes) else b""
 
 
 def utf8(value: object) -> str:
-    """What the parser kept of octets that are not ASCII."""
+    """Decodes text of Python's mail parser, which keeps octets that are not ASCII as surrogates."""
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _of_word(octets: bytes | str, charset: str | None) -> str:
-    return octets if isinstance(octets, str) else _decoded(octets, charset)
 
 
 def _decoded(octets: bytes, charset: str | None) -> str:
@@ -106,8 +116,4 @@ def _decoded(octets: bytes, charset: str | None) -> str:
 
 
 def _decoded_text(part: Message) -> str:
-    return _decoded(payload(part)[: 4 * MAX_TEXT], part.get_content_charset())[:MAX_TEXT]
-
-
-def _without_tags(text: str) -> str:
-    return html.unescape(_TAG.sub(" ", _STYLE.sub(" ", text)))
+    return _decoded(decoded_payload(part)[: 4 * MAX_MAIL_TEXT], part.get_content_charset())[:MAX_MAIL_TEXT]

@@ -1,4 +1,4 @@
-"""Reads what comes back for a letter: delivery reports, complaints, automatic replies. Pure.
+"""Reads the mail that comes back for a letter: delivery reports, complaints, automatic replies. Pure.
 
 RFC 3464 (delivery status), RFC 6533 (the same with letters of all languages), RFC 5965 (complaints),
 RFC 3834 (automatic replies), and the reports of hosts that keep to none of them.
@@ -12,9 +12,9 @@ from email.message import Message
 
 from delivery.bounces.complaints import complaints
 from delivery.bounces.fields import Block, address_in, blocks, blocks_in_text, typed
-from delivery.bounces.finding import MAX_FINDINGS, Finding, clean, finding
-from delivery.bounces.loose import Said, before_copy, failures
-from delivery.bounces.mail_parts import MAX_TEXT, addresses, parts, text_of, words_of
+from delivery.bounces.finding import MAX_FINDINGS, BounceFinding, clean, finding_in_words
+from delivery.bounces.loose import ReportText, before_copy, failures
+from delivery.bounces.mail_parts import MAX_MAIL_TEXT, addresses, decoded_field, parts_of_type, text_of
 from delivery.bounces.replies import is_auto_reply, is_daemon
 from delivery.bounces.sns import told_by_sns
 from delivery.rules.bounce_policy import BounceKind, worst
@@ -26,12 +26,12 @@ MAX_BYTES = 2_000_000
 MAX_PARTS = 100
 MAX_TYPE = 5_000
 MAX_BOUNDARIES = 2_000
-# How many of a report’s own words may name whom it is about, beside its fields.
+# How many addresses of a report's text are taken for its recipient's, beside those in its fields.
 MOST_NAMED = 5
 
 
 class Unreadable(ValueError):
-    """No message can be made of it: it is nested too deeply, or is no mail. The message says which."""
+    """It cannot be read: it is nested too deeply, or is no mail. The message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,39 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class BounceReport:
-    """`tokens` and `marks` are what it names of ours; nothing of it is proven. `words` are its own."""
+    """A mail that came back. `tokens` and `marks` name letters of ours, unproven; `words` are its own."""
 
     kind: BounceKind
-    findings: tuple[Finding, ...]
+    findings: tuple[BounceFinding, ...]
     tokens: tuple[Token, ...]
     marks: tuple[Mark, ...]
     words: str = ""
 
 
-def read(raw: bytes) -> BounceReport:
-    """What a mail says, of its first MAX_BYTES. Raises Unreadable, and nothing else."""
+def read_report(raw: bytes) -> BounceReport:
+    """What the first MAX_BYTES of a mail say. Raises Unreadable, and nothing else."""
     raw = raw[:MAX_BYTES]
     try:
-        message = _parsed(raw)
-        findings, words = _understood(message, raw)
+        # Python's parser asks every open part about every line, and looks for parameters again and again.
+        pattern = rb"^content-type[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*"
+        types = re.findall(pattern, raw, re.IGNORECASE | re.MULTILINE)
+        if len(types) > MAX_PARTS:
+            raise Unreadable(f"It has more than {MAX_PARTS} parts.")
+        if any(len(one) > MAX_TYPE for one in types):
+            raise Unreadable(f"It has a Content-Type of more than {MAX_TYPE:,} characters.")
+        if len(re.findall(rb"^--", raw, re.MULTILINE)) > MAX_BOUNDARIES:
+            raise Unreadable(f"It has more than {MAX_BOUNDARIES:,} lines that may divide parts.")
+        message = message_from_bytes(raw)
+        if not message.keys():
+            raise Unreadable("It has no header: it is no mail.")
+        text = text_of(message)
+        words = clean(f"{decoded_field(message, 'subject')} — {text}")
+        findings = _statuses(message, text) or complaints(message) or told_by_sns(message, text)
+        if not findings and is_auto_reply(message):
+            findings = (BounceFinding(BounceKind.AUTO_REPLY),)
+        elif not findings:
+            loose = message if len(raw) <= MAX_MAIL_TEXT else message_from_bytes(raw[:MAX_MAIL_TEXT])
+            findings = failures(loose)
     except Unreadable:
         raise
     except Exception as error:  # the mail parser and flufl.bounce were written for friendlier input
@@ -67,9 +85,11 @@ def read(raw: bytes) -> BounceReport:
     return BounceReport(kind, findings, tokens(raw), marks(raw), words)
 
 
-def digest(raw: bytes, about: int | None = None) -> str:
-    """The same for the same report about the same delivery, by whichever way it came: without what mail
-    hosts add on top."""
+def report_digest(raw: bytes, about: int | None = None) -> str:
+    """The same for the same report about the same delivery, whichever way it came.
+
+    It leaves out what mail hosts add on top.
+    """
     head, _, body = raw[:MAX_BYTES].replace(b"\r\n", b"\n").partition(b"\n\n")
     identity = re.search(rb"^message-id:[ \t]*(.{1,900})", head, re.IGNORECASE | re.MULTILINE)
     known = hashlib.sha256(identity[1].strip() if identity else b"")
@@ -83,62 +103,38 @@ def marks(raw: bytes) -> tuple[Mark, ...]:
     return tuple(dict.fromkeys(Mark(int(number), mark.decode("ascii")) for mark, number in found))[:10]
 
 
-def _parsed(raw: bytes) -> Message:
-    # The parser asks every open part about every line, and looks for parameters again and again.
-    types = re.findall(rb"^content-type[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*", raw, re.IGNORECASE | re.MULTILINE)
-    if len(types) > MAX_PARTS:
-        raise Unreadable(f"It has more than {MAX_PARTS} parts.")
-    if any(len(one) > MAX_TYPE for one in types):
-        raise Unreadable(f"It has a Content-Type of more than {MAX_TYPE:,} characters.")
-    if len(re.findall(rb"^--", raw, re.MULTILINE)) > MAX_BOUNDARIES:
-        raise Unreadable(f"It has more than {MAX_BOUNDARIES:,} lines that may divide parts.")
-    message = message_from_bytes(raw)
-    if not message.keys():
-        raise Unreadable("It has no header: it is no mail.")
-    return message
-
-
-def _understood(message: Message, raw: bytes) -> tuple[tuple[Finding, ...], str]:
-    text = text_of(message)
-    words = clean(f"{words_of(message, 'subject')} — {text}")
-    if found := _statuses(message, text) or complaints(message) or told_by_sns(message, text):
-        return found, words
-    if is_auto_reply(message):
-        return (Finding(BounceKind.AUTO_REPLY),), words
-    return failures(message if len(raw) <= MAX_TEXT else message_from_bytes(raw[:MAX_TEXT])), words
-
-
 # --- delivery status notifications
 
 
-def _statuses(message: Message, text: str) -> tuple[Finding, ...]:
-    said = Said(before_copy(text))
+def _statuses(message: Message, text: str) -> tuple[BounceFinding, ...]:
+    said = ReportText(before_copy(text))
     kinds = ("message/delivery-status", "message/global-delivery-status")
-    groups = [group for part in parts(message, *kinds) for group in blocks(part) if _names_recipient(group)]
+    groups = [
+        group for part in parts_of_type(message, *kinds) for group in blocks(part) if _names_recipient(group)
+    ]
     if not groups and is_daemon(message):
         groups = [group for group in blocks_in_text(said.text) if _names_recipient(group)]
-    found = tuple(_status(group, said) for group in groups[:MAX_FINDINGS])
-    if len(found) != 1:
-        return found
-    # Aliases and pipes may be all that the fields name.
-    ours = addresses(message, "to", "from")
-    named = [address for address in said.addresses if address.lower() not in ours][:MOST_NAMED]
-    return (replace(found[0], addresses=tuple(dict.fromkeys((*found[0].addresses, *named)))),)
+    found = []
+    for group in groups[:MAX_FINDINGS]:
+        diagnostic = typed(group.first("diagnostic-code"))
+        status = group.first("status")
+        named = [address_in(group.first(name)) for name in ("original-recipient", "final-recipient")]
+        # RFC 3464 §2.3.3: required. A report without it is understood by its status, if that is one.
+        action = group.first("action").strip()
+        one = finding_in_words(named, diagnostic, action=action, status=status)
+        if one.kind is BounceKind.SOFT and meaning(diagnostic, status=status) is Meaning.UNCLEAR:
+            # Some hosts put the server's words only into the text for people.
+            words = said.about(one.addresses[0] if one.addresses else "")
+            told = finding_in_words(named, words, action=action)
+            one = told if meaning(told.diagnostic) is not Meaning.UNCLEAR else one
+        found.append(one)
+    if len(found) == 1:
+        # The fields may name nobody but an alias or a pipe.
+        ours = addresses(message, "to", "from")
+        own = [address for address in said.addresses if address.lower() not in ours][:MOST_NAMED]
+        found = [replace(found[0], addresses=tuple(dict.fromkeys((*found[0].addresses, *own))))]
+    return tuple(found)
 
 
 def _names_recipient(block: Block) -> bool:
     return bool(block.all("final-recipient") or block.all("original-recipient"))
-
-
-def _status(block: Block, said: Said) -> Finding:
-    diagnostic = typed(block.first("diagnostic-code"))
-    status = block.first("status")
-    named = [address_in(block.first(name)) for name in ("original-recipient", "final-recipient")]
-    # RFC 3464 §2.3.3: required. A report without it is understood by its status, if that is one.
-    action = block.first("action").strip()
-    found = finding(named, diagnostic, action=action, status=status)
-    if found.kind is BounceKind.SOFT and meaning(diagnostic, status=status) is Meaning.UNCLEAR:
-        # Some put the server's words into the text for people only.
-        told = finding(named, said.about(found.addresses[0] if found.addresses else ""), action=action)
-        return told if meaning(told.diagnostic) is not Meaning.UNCLEAR else found
-    return found

@@ -1,8 +1,8 @@
 """Taking reports: what they prove, what is done to the address, and a row that says so. Idempotent.
 
-Anyone can send a report to a return address. Only one that names a letter as nobody but its reader and the
-hosts on its way can know it has any effect: by our stamped return address, or by its Message-ID together
-with the right recipient.
+Anyone can send a report to a return address. It has an effect only if it names a letter by something that
+nobody knows but its reader and the hosts on its way: by our stamped return address, or by its Message-ID
+together with the right recipient.
 """
 
 import hmac
@@ -20,14 +20,14 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.events import Event, EventKind, emit
 from delivery.bounces.domain_refusals import on_refusals, pause_denying
-from delivery.bounces.finding import Finding
-from delivery.bounces.history import Together, history, of_the_hour
-from delivery.bounces.parsing import BounceReport, Unreadable, digest, read
+from delivery.bounces.finding import BounceFinding
+from delivery.bounces.history import KnownDomains, history, of_the_hour
+from delivery.bounces.parsing import BounceReport, Unreadable, read_report, report_digest
 from delivery.channels.email.letter_form import message_mark
 from delivery.channels.email.return_path import is_ours
 from delivery.lanes.backoff import lock_lanes
 from delivery.models import Bounce, Delivery
-from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, BounceKind, History, act, mildest
+from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, BounceKind, act, mildest
 from delivery.rules.refusals import is_refusal
 from delivery.rules.verp import tokens
 from subscriptions.models import Destination, Suppression
@@ -36,7 +36,7 @@ from subscriptions.subscribers.suppression import lift, suppress
 
 log = logging.getLogger(__name__)
 
-# What others are told of. (A delayed letter may still arrive.)
+# The kinds that other apps are told of. A delayed letter may still arrive.
 BOUNCED = (BounceKind.HARD, BounceKind.SOFT, BounceKind.POLICY, BounceKind.COMPLAINT)
 IGNORED = (BounceKind.AUTO_REPLY, BounceKind.ARRIVED)
 UNPROVEN = "Ignored: it does not prove which letter it is about."
@@ -57,25 +57,36 @@ class Taken:
 def take_report(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
     """Takes one mail that came back. `recipient` is whom the envelope named, where that is known."""
     try:
-        report = read(raw)
+        report = read_report(raw)
     except Unreadable as error:
         report = BounceReport(BounceKind.UNKNOWN, (), (), (), str(error))
     if report.kind in IGNORED:
         return Taken(report.kind.value, "Ignored.")
     delivery, finding = _proven(report, recipient)
     if delivery is None:
-        return _record(digest(raw), _unproven(report, now))
+        finding = report.findings[0] if report.findings else BounceFinding(BounceKind.UNKNOWN)
+        return _record(
+            report_digest(raw),
+            {
+                "kind": BounceKind.UNKNOWN.value,
+                "status": finding.status[:16],
+                "diagnostic": finding.diagnostic or report.words,
+                "recipient": _named(finding),
+                "at": now,
+                "effect": UNPROVEN,
+            },
+        )
     if finding.kind in IGNORED:
         return Taken(finding.kind.value, "Ignored.")
-    known = digest(raw, delivery.pk)
+    known = report_digest(raw, delivery.pk)
     return take_finding(delivery=delivery, finding=finding, digest=known, now=now, words=report.words)
 
 
 @transaction.atomic
 def take_finding(
-    *, delivery: Delivery, finding: Finding, digest: str, now: datetime, words: str = ""
+    *, delivery: Delivery, finding: BounceFinding, digest: str, now: datetime, words: str = ""
 ) -> Taken:
-    """Records what is known to have become of a delivery, and does what follows from it.
+    """Records a finding about a delivery, and does what follows from it.
 
     `digest` is at most 64 characters, the same for the same report: the second time changes nothing.
     """
@@ -88,19 +99,19 @@ def take_finding(
 def take_down(
     *,
     delivery: Delivery,
-    finding: Finding,
+    finding: BounceFinding,
     digest: str,
     now: datetime,
     words: str = "",
     tried_at: datetime | None = None,
-    together: Together | None = None,
+    known_domains: KnownDomains | None = None,
 ) -> Taken:
     """The part of `take_finding` that is the address's, within the caller's transaction.
 
-    `tried_at` is when that letter was tried, if a server's own answer says so and not a later report.
-    `together` is the same for all that are taken down in one transaction.
+    `tried_at` is when the letter was tried, if the finding is the server's own answer and no later report.
+    `known_domains` is the same object for all findings of one transaction.
     """
-    # One report of an address at a time: each has to see the days of those before it.
+    # One report of an address at a time: each has to see the days of the reports before it.
     destination = Destination.objects.select_for_update(no_key=True).get(pk=delivery.destination_id)
     taken = _record(
         digest,
@@ -118,17 +129,23 @@ def take_down(
     if taken.bounce is None or not taken.is_new:
         return taken
     tried_at = tried_at or delivery.sent_at or delivery.created_at
-    together = together or Together()
-    known = history(bounce=taken.bounce, tried_at=tried_at, together=together)
-    acted = _acted(taken.bounce, finding.kind, known)
-    if taken.bounce.held:
-        together.counts.pop((delivery.lane_id, delivery.domain), None)
-        together.denying.add((delivery.lane_id, delivery.domain))
-    return acted
+    known_domains = known_domains or KnownDomains()
+    known = history(bounce=taken.bounce, tried_at=tried_at, known_domains=known_domains)
+    bounce, (decision, effect) = taken.bounce, act(finding.kind, known)
+    if decision is Act.SUPPRESS:
+        _suppress(bounce, destination, effect, now)
+    if finding.kind is BounceKind.COMPLAINT and delivery.subscription:
+        leave(subscription=delivery.subscription, now=now)
+    bounce.effect, bounce.held = effect, decision is Act.HOLD
+    bounce.save(update_fields=["effect", "held"])
+    if bounce.held:
+        known_domains.counts.pop((delivery.lane_id, delivery.domain), None)
+        known_domains.denying.add((delivery.lane_id, delivery.domain))
+    return Taken(bounce.kind, effect, bounce)
 
 
 def lanes_concerned(taken: Iterable[Taken]) -> set[int]:
-    """The lanes that have to be locked for `follow_up`, after all destinations: their keys."""
+    """Keys of the lanes that have to be locked for `follow_up`, after all destinations."""
     return {
         bounce.delivery.lane_id
         for bounce in _fresh(taken)
@@ -137,9 +154,10 @@ def lanes_concerned(taken: Iterable[Taken]) -> set[int]:
 
 
 def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
-    """The part that is the domain's or the newsletter's: after it, no destination or lane may be locked.
+    """The part of `take_finding` that is the domain's or the newsletter's.
 
-    Under the locks of `lanes_concerned`: each worker sees what those before it have paused and why.
+    The caller holds the locks of `lanes_concerned`, so that each worker sees what the ones before it have
+    paused and why. After it, no destination or lane may be locked.
     """
     fresh = _fresh(taken)
     emit(Event(EventKind.BOUNCED, tuple(one.pk for one in fresh if one.kind in BOUNCED), now))
@@ -147,7 +165,15 @@ def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
     for _, bounce in sorted(denials.items()):
         if pause_denying(bounce=bounce, now=now):
             log.warning("a domain denies too many addresses", extra={"domain": bounce.domain})
-        _hold_earlier(bounce)
+        # The first denials were believed, and their addresses suppressed: a person decides on these too.
+        earlier = list(of_the_hour(bounce).filter(effect=NOTHING_ARRIVES).select_related("destination"))
+        made = Suppression.objects.filter(
+            core__in=[one.destination.core for one in earlier if one.destination],
+            created_at__in=[one.at for one in earlier],
+            reason__startswith=NOTHING_ARRIVES,
+        )
+        lift(suppressions=made)
+        Bounce.objects.filter(pk__in=[one.pk for one in earlier]).update(effect=HELD, held=True)
     on_refusals(bounces=fresh, now=now)
 
 
@@ -162,30 +188,25 @@ def _is_denial(bounce: Bounce) -> bool:
 def release(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
     """Decides on held bounces: suppresses their addresses, or lets them be. Returns how many there were."""
     held = Bounce.objects.filter(pk__in=[bounce.pk for bounce in bounces], held=True)
+    effect = "Suppressed by hand." if suppressing else LET_BE
     count = 0
     for bounce in held.select_related("destination").order_by("pk"):
-        count += _released(bounce, suppressing, now)
+        with transaction.atomic():
+            decided = Bounce.objects.filter(pk=bounce.pk, held=True).update(held=False, effect=effect)
+            if decided and suppressing and bounce.destination:
+                _suppress(bounce, bounce.destination, NOTHING_ARRIVES, now)
+        count += decided
     return count
 
 
 def prune_bounces(*, now: datetime) -> int:
-    """Forgets what may be forgotten of the reports. Returns how many."""
+    """Deletes the `forgettable_bounces`. Returns how many."""
     return forgettable_bounces(now=now).delete()[0]
 
 
 def forgettable_bounces(*, now: datetime) -> "QuerySet[Bounce]":
-    """Reports that prove nothing and are 30 days old, and all others of two years."""
+    """Reports that prove nothing and are 30 days old, and all others that are two years old."""
     return Bounce.objects.filter(Q(delivery=None, at__lt=now - KEEP_UNPROVEN) | Q(at__lt=now - KEEP))
-
-
-@transaction.atomic
-def _released(bounce: Bounce, suppressing: bool, now: datetime) -> bool:
-    effect = "Suppressed by hand." if suppressing else LET_BE
-    if not Bounce.objects.filter(pk=bounce.pk, held=True).update(held=False, effect=effect):
-        return False
-    if suppressing and bounce.destination:
-        _suppress(bounce, bounce.destination, NOTHING_ARRIVES, now)
-    return True
 
 
 def _record(digest: str, facts: dict[str, Any]) -> Taken:
@@ -196,36 +217,33 @@ def _record(digest: str, facts: dict[str, Any]) -> Taken:
     return Taken(bounce.kind, effect, bounce, is_new)
 
 
-def _unproven(report: BounceReport, now: datetime) -> dict[str, Any]:
-    finding = report.findings[0] if report.findings else Finding(BounceKind.UNKNOWN)
-    return {
-        "kind": BounceKind.UNKNOWN.value,
-        "status": finding.status[:16],
-        "diagnostic": finding.diagnostic or report.words,
-        "recipient": _named(finding),
-        "at": now,
-        "effect": UNPROVEN,
-    }
-
-
-def _named(finding: Finding) -> str:
+def _named(finding: BounceFinding) -> str:
     return finding.addresses[0] if finding.addresses else ""
 
 
 # --- what is proven
 
 
-def _proven(report: BounceReport, recipient: str) -> tuple[Delivery | None, Finding]:
-    """The delivery it is about, and what it says of that one."""
+def _proven(report: BounceReport, recipient: str) -> tuple[Delivery | None, BounceFinding]:
+    """The delivery that a report proves to be about, and what it says about its recipient."""
     for token in (*tokens(recipient.encode()), *report.tokens):
         if is_ours(token) and (delivery := _delivery(token.delivery_id)):
-            return delivery, _of_delivery(report.findings, delivery)
+            named = _naming(report.findings, delivery)
+            if named or not report.findings:
+                return delivery, named or BounceFinding(BounceKind.UNKNOWN)
+            # Each letter has one recipient. Where the report names others, that one was an alias: it works
+            # as long as one of them does.
+            kind = mildest(finding.kind for finding in report.findings)
+            return delivery, next(finding for finding in report.findings if finding.kind is kind)
     for mark in report.marks:
         delivery = _delivery(mark.delivery_id)
-        named = delivery and _naming(report.findings, delivery)
-        if delivery and named and _is_mark(mark.mark, delivery):
-            return delivery, named
-    return None, Finding(BounceKind.UNKNOWN)
+        # Only an issue's token is random enough to keep a Message-ID from being guessed.
+        if delivery is not None and delivery.issue is not None:
+            known = message_mark(delivery.issue.token, delivery.pk)
+            named = _naming(report.findings, delivery)
+            if named and hmac.compare_digest(mark.mark, known):
+                return delivery, named
+    return None, BounceFinding(BounceKind.UNKNOWN)
 
 
 def _delivery(pk: int) -> Delivery | None:
@@ -233,60 +251,18 @@ def _delivery(pk: int) -> Delivery | None:
     return rows.defer("issue__html", "issue__text", "context").filter(pk=pk, lane__kind="email").first()
 
 
-def _is_mark(mark: str, delivery: Delivery) -> bool:
-    # Only an issue's token is random enough to keep a Message-ID from being guessed.
-    return delivery.issue is not None and hmac.compare_digest(
-        mark, message_mark(delivery.issue.token, delivery.pk)
-    )
-
-
-def _of_delivery(findings: Sequence[Finding], delivery: Delivery) -> Finding:
-    """Each letter has one recipient. Where the report names others, that one was an alias: it works as
-    long as one of them does."""
-    named = _naming(findings, delivery)
-    if named or not findings:
-        return named or Finding(BounceKind.UNKNOWN)
-    kind = mildest(finding.kind for finding in findings)
-    return next(finding for finding in findings if finding.kind is kind)
-
-
-def _naming(findings: Sequence[Finding], delivery: Delivery) -> Finding | None:
+def _naming(findings: Sequence[BounceFinding], delivery: Delivery) -> BounceFinding | None:
+    """The finding about the delivery's own address."""
     core = delivery.destination.core
-    return next((one for one in findings if core in map(_core, one.addresses)), None)
+    return next((one for one in findings if core in map(email_core, one.addresses)), None)
 
 
-def _core(address: str) -> str:
+def email_core(address: str) -> str:
+    """The form of a mail address by which destinations are compared; empty for what is none."""
     try:
         return channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination:
         return ""
-
-
-# --- what follows
-
-
-def _acted(bounce: Bounce, kind: BounceKind, known: History) -> Taken:
-    assert bounce.destination is not None  # noqa: S101 - for the type checker
-    decision, effect = act(kind, known)
-    if decision is Act.SUPPRESS:
-        _suppress(bounce, bounce.destination, effect, bounce.at)
-    if kind is BounceKind.COMPLAINT and bounce.delivery and bounce.delivery.subscription:
-        leave(subscription=bounce.delivery.subscription, now=bounce.at)
-    bounce.effect, bounce.held = effect, decision is Act.HOLD
-    bounce.save(update_fields=["effect", "held"])
-    return Taken(bounce.kind, effect, bounce)
-
-
-def _hold_earlier(bounce: Bounce) -> None:
-    """Those that were believed before there were so many wait for a person like the others."""
-    earlier = list(of_the_hour(bounce).filter(effect=NOTHING_ARRIVES).select_related("destination"))
-    made = Suppression.objects.filter(
-        core__in=[one.destination.core for one in earlier if one.destination],
-        created_at__in=[one.at for one in earlier],
-        reason__startswith=NOTHING_ARRIVES,
-    )
-    lift(suppressions=made)
-    Bounce.objects.filter(pk__in=[one.pk for one in earlier]).update(effect=HELD, held=True)
 
 
 def _suppress(bounce: Bounce, destination: Destination, reason: str, now: datetime) -> None:

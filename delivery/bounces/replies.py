@@ -1,12 +1,12 @@
-"""Automatic replies (RFC 3834), in the ways of many programs. Pure."""
+"""Recognises automatic replies (RFC 3834) of many programs. Pure."""
 
 import re
 from email.message import Message
 from email.utils import parseaddr
 
-from delivery.bounces.mail_parts import field, words_of
+from delivery.bounces.mail_parts import decoded_field, raw_field
 
-# Who sends delivery reports, and only these.
+# Senders of delivery reports, and of nothing else.
 _DAEMON = re.compile(r"mailer-?_?daemon|mail-?daemon|mdaemon|maildeliverysystem", re.IGNORECASE)
 _AWAY = re.compile(
     r"out of (?:the )?office|auto(?:matic|matische)?[ -]?(?:reply|response|antwort)|\bvacation\b"
@@ -28,8 +28,8 @@ def is_daemon(message: Message) -> bool:
 
 
 def sender(message: Message) -> str:
-    """The local part of who sent it, or what stands in its place."""
-    name, address = parseaddr(field(message, "from")[:1000])
+    """The local part of the sender's address, or what stands in its place."""
+    name, address = parseaddr(raw_field(message, "from")[:1000])
     local = address.rpartition("@")[0] or address or name
     return local.strip(" <>").replace(".", "")
 
@@ -38,25 +38,23 @@ def is_auto_reply(message: Message) -> bool:
     """Whether a program answered for a person."""
     if is_daemon(message) or sender(message).lower() == "postmaster":
         return False
-    submitted = field(message, "auto-submitted").split(";")[0].strip().lower()
+    submitted = raw_field(message, "auto-submitted").split(";")[0].strip().lower()
     answers = submitted.startswith(("auto-replied", "auto-notified"))  # RFC 3834 §5, RFC 5436 §2.7.1
     named = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-auto-reply-from")
     if answers or any(name in message for name in named):
         return True
-    return bool(_AWAY.search(words_of(message, "subject"))) and _is_automatic(message, submitted)
-
-
-def is_unanswerable(message: Message) -> bool:
-    """Whether no answer to it goes anywhere: it has the empty return path of reports and replies."""
-    return field(message, "return-path").strip() == "<>"
-
-
-def _is_automatic(message: Message, submitted: str) -> bool:
-    """Whether anything besides its subject says that no person wrote it."""
-    precedence = field(message, "precedence").strip().lower()
+    if not _AWAY.search(decoded_field(message, "subject")):
+        return False
+    # Something besides its subject has to say that no person wrote it.
+    precedence = raw_field(message, "precedence").strip().lower()
     return (
         submitted not in ("", "no")
         or precedence in ("bulk", "junk", "list", "auto_reply")
         or "x-auto-response-suppress" in message
         or is_unanswerable(message)
     )
+
+
+def is_unanswerable(message: Message) -> bool:
+    """Whether no answer to it goes anywhere: it has the empty return path of reports and replies."""
+    return raw_field(message, "return-path").strip() == "<>"

@@ -1,4 +1,4 @@
-"""What follows from a mail server's refusals, beyond the delivery itself: as if a report had come back."""
+"""Treats a mail server's refusal like a report that came back, beyond what it means for the delivery."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -7,8 +7,8 @@ from datetime import datetime
 from uuid import UUID
 
 from delivery.bounces.domain_refusals import on_refused_sender
-from delivery.bounces.finding import Finding
-from delivery.bounces.history import Together
+from delivery.bounces.finding import BounceFinding
+from delivery.bounces.history import KnownDomains
 from delivery.bounces.record import Taken, follow_up, take_down
 from delivery.channels.base import Holdup, Permanent, Temporary
 from delivery.models import Delivery
@@ -46,13 +46,26 @@ class SmtpRefusal:
 
 
 def take_answers(answers: Iterable[SmtpRefusal]) -> list[Taken]:
-    """Records those that are about the address or about us, within the caller's transaction.
+    """Records the refusals that are about the address or about us, within the caller's transaction.
 
     Locks destinations, in order.
     """
-    together = Together()
+    known_domains = KnownDomains()
     ordered = sorted(answers, key=lambda answer: answer.delivery.destination_id)
-    return [_take(answer, answer.kind, together) for answer in ordered if answer.kind]
+    return [
+        take_down(
+            delivery=answer.delivery,
+            finding=BounceFinding(
+                answer.kind, (answer.delivery.destination.core,), answer.outcome.status, answer.outcome.text
+            ),
+            digest=answer.digest,
+            now=answer.at,
+            tried_at=answer.at,
+            known_domains=known_domains,
+        )
+        for answer in ordered
+        if answer.kind
+    ]
 
 
 def follow_answers(answers: Sequence[SmtpRefusal], taken: Sequence[Taken]) -> None:
@@ -61,19 +74,7 @@ def follow_answers(answers: Sequence[SmtpRefusal], taken: Sequence[Taken]) -> No
         follow_up(taken=taken, now=max(answer.at for answer in answers))
     for answer in answers:
         outcome = answer.outcome
-        # (Of one domain's doubts it takes more.)
+        # One domain's doubts are not enough.
         is_servers = isinstance(outcome, Temporary) and outcome.holdup is not Holdup.DOMAIN
         if is_servers and is_about_identity(outcome.status):
             on_refused_sender(delivery=answer.delivery, said=answer.outcome.text, now=answer.at)
-
-
-def _take(answer: SmtpRefusal, kind: BounceKind, together: Together) -> Taken:
-    address = answer.delivery.destination.core
-    return take_down(
-        delivery=answer.delivery,
-        finding=Finding(kind, (address,), answer.outcome.status, answer.outcome.text),
-        digest=answer.digest,
-        now=answer.at,
-        tried_at=answer.at,
-        together=together,
-    )

@@ -1,7 +1,7 @@
 """Reads mail that came back from a Maildir, by IMAP4 (RFC 3501) or by POP3 (RFC 1939).
 
-A mail is marked as read, or deleted where that is all there is (POP3), only after it was taken. A process
-that dies in between reads it again, and the service knows it already.
+A mail is marked as read only after it was taken; in POP3, which has no marks, it is deleted then. A process
+that dies in between reads it again, and `take_mail` knows it already.
 """
 
 import imaplib
@@ -29,7 +29,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A mail, its first MAX_BYTES, and what names it in its source."""
+    """A mail: its first MAX_BYTES, and its name in the source."""
 
     raw: bytes = field(repr=False)
     key: str
@@ -39,7 +39,7 @@ class Source(Protocol):
     """An open mailbox."""
 
     def mails(self) -> Iterator[Incoming]:
-        """Those not read before, the oldest first, at most MOST_MAILS. Raises SourceError."""
+        """Mails that were not read before, the oldest first, at most MOST_MAILS. Raises SourceError."""
         ...
 
     def done(self, mail: Incoming) -> None:
@@ -48,7 +48,7 @@ class Source(Protocol):
 
 
 @contextmanager
-def opened(where: MailAccount | Path, *, context: ssl.SSLContext | None = None) -> Iterator[Source]:
+def open_mailbox(where: MailAccount | Path, *, context: ssl.SSLContext | None = None) -> Iterator[Source]:
     """The mailbox, for the time of the block. Raises SourceError, whatever goes wrong with it."""
     if isinstance(where, Path):
         yield Maildir(where)
@@ -73,21 +73,19 @@ def _in_words(account: MailAccount) -> Iterator[None]:
     except SourceError:
         raise
     except (OSError, EOFError, ValueError, imaplib.IMAP4.error, poplib.error_proto) as error:
-        raise SourceError(f"{account.name} cannot be read: {_reason(error, account)}.") from error
-
-
-def _reason(error: Exception, account: MailAccount) -> str:
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate was refused ({error.verify_message})"
-    said = error.args[0] if error.args and isinstance(error.args[0], bytes) else str(error).encode()
-    text = "".join(c if c.isprintable() else " " for c in said[:300].decode("utf-8", "replace"))
-    return text.replace(account.password, "…").strip().rstrip(".") or type(error).__name__
+        if isinstance(error, TimeoutError):
+            reason = "it did not answer in time"
+        elif isinstance(error, ssl.SSLCertVerificationError):
+            reason = f"its certificate was refused ({error.verify_message})"
+        else:
+            said = error.args[0] if error.args and isinstance(error.args[0], bytes) else str(error).encode()
+            text = "".join(c if c.isprintable() else " " for c in said[:300].decode("utf-8", "replace"))
+            reason = text.replace(account.password, "…").strip().rstrip(".") or type(error).__name__
+        raise SourceError(f"{account.name} cannot be read: {reason}.") from error
 
 
 class Maildir:
-    """What is in new/ moves to cur/, marked as seen. Whoever looks at cur/ still has it all."""
+    """Moves mails from new/ to cur/, marked as seen. Whoever looks at cur/ still has them all."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,7 +98,14 @@ class Maildir:
         for name in names:
             file = self.path / "new" / name
             if file.is_file() and not file.is_symlink():
-                yield Incoming(_beginning(file), name)
+                try:
+                    with file.open("rb") as opened_file:
+                        raw = opened_file.read(MAX_BYTES)
+                except FileNotFoundError:
+                    raw = b""  # another reader was faster
+                except OSError as error:
+                    raise SourceError(f"{file} cannot be read: {error.strerror}.") from error
+                yield Incoming(raw, name)
 
     def done(self, mail: Incoming) -> None:
         target = self.path / "cur" / f"{mail.key.partition(':')[0]}:2,S"
@@ -111,16 +116,6 @@ class Maildir:
             return  # another reader was faster
         except OSError as error:
             raise SourceError(f"{self.path} cannot be written to: {error.strerror}.") from error
-
-
-def _beginning(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened_file:
-            return opened_file.read(MAX_BYTES)
-    except FileNotFoundError:
-        return b""  # another reader was faster
-    except OSError as error:
-        raise SourceError(f"{file} cannot be read: {error.strerror}.") from error
 
 
 class Imap:
@@ -135,7 +130,7 @@ class Imap:
             else imaplib.IMAP4(host, port, timeout=TIMEOUT)
         )
         try:
-            # (imaplib puts quotes around the password only.)
+            # imaplib puts quotes around the password only.
             self.client.login(_quoted(account.user), account.password)
             self._ok(self.client.select(_quoted(account.folder)), f"the folder {account.folder}")
         except BaseException:
@@ -146,17 +141,13 @@ class Imap:
         with _in_words(self.account):
             found = self._ok(self.client.uid("SEARCH", "UNSEEN"), "its search")
         uids = (found[0] or b"").split() if found else []
-        for uid in uids[:MOST_MAILS]:
-            raw = self._mail(uid.decode("ascii", "replace"))
-            if raw is not None:
-                yield Incoming(raw, uid.decode("ascii", "replace"))
-
-    def _mail(self, uid: str) -> bytes | None:
-        with _in_words(self.account):
-            answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_BYTES}>)")
-            parts = self._ok(answer, "a mail")
-        # None: somebody deleted it meanwhile.
-        return next((part[1] for part in parts if isinstance(part, tuple)), None)
+        for uid in (octets.decode("ascii", "replace") for octets in uids[:MOST_MAILS]):
+            with _in_words(self.account):
+                answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_BYTES}>)")
+                parts = self._ok(answer, "a mail")
+            raw = next((part[1] for part in parts if isinstance(part, tuple)), None)
+            if raw is not None:  # somebody may have deleted it meanwhile
+                yield Incoming(raw, uid)
 
     def done(self, mail: Incoming) -> None:
         with _in_words(self.account):
@@ -183,7 +174,7 @@ def _quoted(folder: str) -> str:
 
 
 class _Patient:
-    """For poplib, which gives a connection up at a line of more than 2,048 octets: the rest is left out."""
+    """Leaves out the rest of too long a line: poplib alone gives up at one of more than 2,048 octets."""
 
     file: Any
 
@@ -208,7 +199,7 @@ class _Pop3s(_Patient, poplib.POP3_SSL):
 
 
 class Pop3:
-    """Every mail; each is deleted when it was taken, for POP3 has no other mark (at QUIT, RFC 1939 §6)."""
+    """Every mail; each is deleted when it was taken, since POP3 has no marks (at QUIT, RFC 1939 §6)."""
 
     def __init__(self, account: MailAccount, context: ssl.SSLContext) -> None:
         self.account = account
@@ -230,7 +221,7 @@ class Pop3:
             listed = self.client.list()[1]
         for line in listed[:MOST_MAILS]:
             match = re.match(rb"(\d{1,9}) (\d{1,12})", line)
-            # One that is too large stays where it is: TOP is optional, and RETR has no limit.
+            # Too large a mail stays where it is: TOP is optional, and RETR has no limit.
             if match and int(match[2]) <= 4 * MAX_BYTES:
                 with _in_words(self.account):
                     lines = self.client.retr(int(match[1]))[1]

@@ -1,4 +1,4 @@
-"""What the DNS answers. Pure: who asks it is somebody else."""
+"""Answers of the DNS. Pure: asking is done elsewhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import Enum
 
 class DnsStatus(Enum):
     FOUND = "found"
-    # The name is there, but has no record of that type; or it is not there at all.
+    # NONE: the name is there, but has no record of that type. NO_NAME: it is not there at all.
     NONE = "none"
     NO_NAME = "no such name"
     FAILED = "no answer"

@@ -1,8 +1,8 @@
-"""The looks at one thing each: a From domain, the domain for bounces, a way out. Network, no database."""
+"""Looks at one thing each: a From domain, the domain for bounces, a way out. Network, no database."""
 
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +20,7 @@ from delivery.doctor.findings import Finding, Verdict
 from delivery.doctor.hosts import NULL, PTR, judge_mx, judge_ptr
 from delivery.doctor.server import SERVER, judge_server, look_at
 from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, proposal
-from delivery.doctor.spf_tree import Node, Tree
+from delivery.doctor.spf_tree import Tree
 
 MOST_HOSTS = 10
 LOGIN = "Login"
@@ -29,7 +29,7 @@ SOMEWHERE = ("192.0.2.1", 9)
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class DomainKey:
     """A DKIM key of ours, without its private part."""
 
     domain: str
@@ -39,13 +39,13 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class FromDomain:
     """A From domain: the accounts it is sent through, its return addresses' domain, its keys."""
 
     domain: str
     accounts: tuple[str, ...]
     envelope: str
-    keys: tuple[Key, ...] = ()
+    keys: tuple[DomainKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,28 @@ class Way:
         return self.server is not None and is_private(self.server.host)
 
 
-def check_domain(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
+def check_domain(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
     """SPF, DKIM, DMARC and MX of a From domain."""
-    findings = [*_spf(sender, ways, lookup), *_dkim(sender, ways, lookup)]
+    findings = _spf(sender, ways, lookup)
+    by_us = any(way.server for way in ways)
+    if by_us:
+        findings += [
+            judge_key(
+                key.record,
+                domain=sender.domain,
+                algorithm=key.algorithm,
+                is_active=key.is_active,
+                answer=lookup(key.record.name, "TXT"),
+            )
+            for key in sender.keys
+        ]
+    signers = sorted({key.domain for key in sender.keys if key.is_active})
+    if not by_us or not signers:
+        findings.append(
+            judge_no_key(sender.domain, signer=", ".join(dict.fromkeys(way.name for way in ways)))
+        )
     place = find_place(sender.domain, lookup)
     findings += [*judge_policy(place), *judge_report_address(place, lookup)]
-    signers = sorted({key.domain for key in sender.keys if key.is_active})
     if all(way.server for way in ways):
         findings += judge_alignment(
             place, envelope=sender.envelope, signers=signers, others_may_sign=not signers
@@ -111,41 +127,32 @@ def check_way(
     """The server of an account: encryption, login, and the names of the addresses that letters leave from."""
     if way.trouble:
         return [Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, way.trouble, (), "Mend that.")]
+    if way.server is None and way.is_service:
+        says = f"Letters go to {way.name} over its API: its servers are its own business."
+        return [Finding(SERVER, way.name, "EMAIL_URL", Verdict.GOOD, says)]
     if way.server is None:
-        return [_elsewhere(way)]
+        says = "Letters are kept here, not sent."
+        return [Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, says, (), "Set EMAIL_URL.")]
     found = judge_server(way.server, look_at(way.server, context=context), is_here=way.is_here, now=now)
     if way.server.user and all(finding.verdict is not Verdict.WRONG for finding in found):
-        found.append(_login(way.server, context))
+        looked = f"AUTH at {way.server.name}"
+        try:
+            said = log_in(way.server, context=context)
+        except CannotLogIn as error:
+            change = "Check user and password in EMAIL_URL."
+            found.append(Finding(LOGIN, way.server.name, looked, Verdict.WRONG, str(error), (), change))
+        else:
+            found.append(Finding(LOGIN, way.server.name, looked, Verdict.GOOD, said))
     return [*found, *_ptr(way, lookup)]
 
 
-def _elsewhere(way: Way) -> Finding:
-    if way.is_service:
-        says = f"Letters go to {way.name} over its API: its servers are its own business."
-        return Finding(SERVER, way.name, "EMAIL_URL", Verdict.GOOD, says)
-    says = "Letters are kept here, not sent."
-    return Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, says, (), "Set EMAIL_URL.")
-
-
-def _login(server: SmtpSettings, context: ssl.SSLContext | None) -> Finding:
-    looked = f"AUTH at {server.name}"
-    try:
-        said = log_in(server, context=context)
-    except CannotLogIn as error:
-        change = "Check user and password in EMAIL_URL."
-        return Finding(LOGIN, server.name, looked, Verdict.WRONG, str(error), (), change)
-    return Finding(LOGIN, server.name, looked, Verdict.GOOD, said)
-
-
-# --- SPF
-
-
-def _spf(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> Iterator[Finding]:
+def _spf(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
     servers = [way for way in ways if way.server]
-    services = [way.name for way in ways if way.is_service]
+    services = ", ".join(way.name for way in ways if way.is_service)
     if services and not servers:
-        yield _spf_of_service(sender, ", ".join(services))
-        return
+        says = f"Return addresses belong to {services}: its SPF record counts, not yours."
+        change = f"Let {services} verify {sender.domain}: it signs then (DKIM), and letters pass DMARC."
+        return [Finding(SPF, sender.domain, "EMAIL_URL", Verdict.GOOD, says, (), change)]
     node = Tree(lookup).node(sender.envelope)
     leaving = {way.account: addresses_of(way, lookup) for way in servers}
     mechanisms = [each for way in servers for each in _mechanisms(way, leaving[way.account])]
@@ -153,40 +160,25 @@ def _spf(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> Iterator[Findin
     found = judge_record(node, suggestion=suggestion)
     lacking: list[str] = []
     for way in servers:
-        judged = _may_send(node, way, leaving[way.account])
-        if judged is None:
+        addresses, about = leaving[way.account], node.domain
+        if way.is_here and not addresses:
+            says = (
+                "From which public address letters leave cannot be told here, so not whether it is allowed."
+            )
+            change = "Name it: manage.py check_mail --sending-address 192.0.2.1"
+            found.append(Finding(SPF, about, f"TXT {about}", Verdict.BETTER, says, node.found, change))
             continue
-        found.append(judged)
-        if judged.verdict is Verdict.WRONG:
-            lacking += _mechanisms(way, leaving[way.account])
-    yield from _with_proposal(node, found, lacking)
-
-
-def _may_send(node: Node, way: Way, addresses: Sequence[str]) -> Finding | None:
-    if way.is_here and not addresses:
-        says = "From which public address letters leave cannot be told here, so not whether it is allowed."
-        change = "Name it: manage.py check_mail --sending-address 192.0.2.1"
-        about = node.domain
-        return Finding(SPF, about, f"TXT {about}", Verdict.BETTER, says, node.found, change)
-    return judge_sender(
-        node, addresses=addresses, server=way.name, is_own=way.is_direct, provider=_include(way)
-    )
-
-
-def _with_proposal(node: Node, found: list[Finding], lacking: Sequence[str]) -> list[Finding]:
-    """One record to publish, at the last finding that asks for another one."""
-    asking = [
-        at for at, finding in enumerate(found) if finding.change.startswith((INSTEAD, "Remove include:"))
-    ]
+        judged = judge_sender(
+            node, addresses=addresses, server=way.name, is_own=way.is_direct, provider=_include(way)
+        )
+        if judged is not None:
+            found.append(judged)
+            lacking += _mechanisms(way, addresses) if judged.verdict is Verdict.WRONG else ()
+    # One record to publish, at the last finding that asks for another one.
+    asking = [at for at, each in enumerate(found) if each.change.startswith((INSTEAD, "Remove include:"))]
     if asking and len(node.found) == 1:
         found[asking[-1]] = replace(found[asking[-1]], publish=proposal(node, lacking))
     return found
-
-
-def _spf_of_service(sender: Sender, name: str) -> Finding:
-    says = f"Return addresses belong to {name}: its SPF record counts, not yours."
-    change = f"Let {name} verify {sender.domain}: it signs then (DKIM), and letters pass DMARC."
-    return Finding(SPF, sender.domain, "EMAIL_URL", Verdict.GOOD, says, (), change)
 
 
 def _mechanisms(way: Way, addresses: Sequence[str]) -> list[str]:
@@ -229,24 +221,6 @@ def is_private(host: str) -> bool:
         return not ip_address(host).is_global
     except ValueError:
         return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan"))
-
-
-# --- DKIM, MX, PTR
-
-
-def _dkim(sender: Sender, ways: Sequence[Way], lookup: Lookup) -> Iterator[Finding]:
-    by_us = any(way.server for way in ways)
-    if by_us:
-        for key in sender.keys:
-            yield judge_key(
-                key.record,
-                domain=sender.domain,
-                algorithm=key.algorithm,
-                is_active=key.is_active,
-                answer=lookup(key.record.name, "TXT"),
-            )
-    if not by_us or not any(key.is_active for key in sender.keys):
-        yield judge_no_key(sender.domain, signer=", ".join(dict.fromkeys(way.name for way in ways)))
 
 
 def _mx(domain: str, lookup: Lookup, purpose: str) -> Finding:

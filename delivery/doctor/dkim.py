@@ -34,7 +34,7 @@ class Publication:
 
 
 def read_key(text: str) -> PublicKey:
-    """Raises nothing: what is wrong is among the problems."""
+    """Raises nothing: mistakes are listed in `problems`."""
     tags, wrong = read_tags(text)
     problems = list(wrong)
     if "v" in tags and tags["v"] != "DKIM1":
@@ -54,7 +54,7 @@ def read_key(text: str) -> PublicKey:
 
 
 def publication(ours: Record, algorithm: str, answer: DnsAnswer) -> Publication:
-    """What stands in the DNS where our record should, judged. `answer` is of its TXT records."""
+    """Judges what the DNS has at our record's name. `answer` holds the TXT records there."""
     if answer.failed:
         return Publication(Verdict.BETTER, "No name server answered: whether it is published is not known.")
     there = [text for text in answer.records if "p=" in text.replace(" ", "")]
@@ -66,16 +66,12 @@ def publication(ours: Record, algorithm: str, answer: DnsAnswer) -> Publication:
         return Publication(
             Verdict.WRONG, f"There are {len(there)} records at its name.", "Leave only this one."
         )
-    return _compared(read_key(there[0]), read_key(ours.value).key, algorithm)
-
-
-def _compared(found: PublicKey, key: str, algorithm: str) -> Publication:
-    instead = "Publish this record in its place."
+    found, instead = read_key(there[0]), "Publish this record in its place."
     if found.problems:
         return Publication(Verdict.WRONG, f"Its record cannot be used: {'; '.join(found.problems)}.", instead)
     if not found.key:
         return Publication(Verdict.WRONG, "The DNS says that it was revoked (p= is empty).", instead)
-    if found.key != key or found.algorithm != algorithm:
+    if found.key != read_key(ours.value).key or found.algorithm != algorithm:
         said = "The DNS has another key under this name: no signature of ours counts."
         return Publication(Verdict.WRONG, said, instead)
     if found.is_test:
@@ -85,7 +81,7 @@ def _compared(found: PublicKey, key: str, algorithm: str) -> Publication:
 
 
 def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, answer: DnsAnswer) -> Finding:
-    """The finding about one key of a domain; one that waits has to do nothing yet."""
+    """The finding about one key of a domain. A key that waits to be used need not be published yet."""
     selector = ours.name.partition("._domainkey.")[0]
     judged = publication(ours, algorithm, answer)
     verdict, says = judged.verdict, judged.says

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delivery.doctor.answers import DnsAnswer, Lookup
+from delivery.doctor.answers import Lookup
 from delivery.doctor.domains import aligned, organisation
 from delivery.doctor.findings import Finding, Publish, Verdict
 from delivery.doctor.tags import read_tags
 
 DMARC = "DMARC"
-VERSION = "v=DMARC1"
+DMARC_VERSION = "v=DMARC1"
 POLICIES = ("none", "quarantine", "reject")
 
 
@@ -41,12 +41,12 @@ class Place:
 
 
 def dmarc_records(texts: Sequence[str]) -> tuple[str, ...]:
-    """Those of a name's TXT records that are DMARC records (§6.6.3)."""
-    return tuple(text for text in texts if text.partition(";")[0].replace(" ", "") == VERSION)
+    """The DMARC records among a name's TXT records (§6.6.3)."""
+    return tuple(text for text in texts if text.partition(";")[0].replace(" ", "") == DMARC_VERSION)
 
 
 def read_dmarc(text: str) -> Dmarc:
-    """Raises nothing: what is wrong is among the problems."""
+    """Raises nothing: mistakes are listed in `problems`."""
     tags, wrong = read_tags(text)
     problems = list(wrong)
     reports = tuple(uri.strip() for uri in tags.get("rua", "").split(",") if uri.strip())
@@ -83,7 +83,7 @@ def judge_policy(place: Place) -> list[Finding]:
         return [_said(place, Verdict.BETTER, "No name server answered: its DMARC record is not known.")]
     if not place.records:
         said = "It has no DMARC record: large providers refuse newsletters from such domains."
-        value = f"{VERSION}; p=none; rua=mailto:dmarc-reports@{place.at}"
+        value = f"{DMARC_VERSION}; p=none; rua=mailto:dmarc-reports@{place.at}"
         change = "Publish this record, with an address that you read."
         return [_said(place, Verdict.WRONG, said, change, Publish(place.name, value))]
     if len(place.records) > 1:
@@ -93,13 +93,27 @@ def judge_policy(place: Place) -> list[Finding]:
     if dmarc.problems:
         said = f"Its DMARC record cannot be read: {'; '.join(dmarc.problems)}."
         return [_said(place, Verdict.WRONG, said, "Mend that in the record.")]
-    return [*_policy(place, dmarc), *_reports(place, dmarc)]
+    policy = dmarc.policy
+    if place.at != place.domain and dmarc.subdomain_policy in POLICIES:
+        policy = dmarc.subdomain_policy
+    asks = {
+        "none": "asks receivers only to report",
+        "quarantine": "sends what fails to the spam folder",
+        "reject": "has what fails refused",
+    }[policy]
+    found = [_said(place, Verdict.GOOD, f"There is a DMARC record; it {asks} (p={policy}).")]
+    if not dmarc.reports:
+        value = f"{place.records[0].rstrip().rstrip(';')}; rua=mailto:dmarc-reports@{place.at}"
+        said = "It asks for no reports (rua): nobody tells you of letters that fail."
+        change = "Publish this in its place, with an address that you read."
+        found.append(_said(place, Verdict.BETTER, said, change, Publish(place.name, value)))
+    return found
 
 
 def judge_alignment(
     place: Place, *, envelope: str, signers: Sequence[str], others_may_sign: bool
 ) -> list[Finding]:
-    """Whether our letters pass DMARC: by the domain that SPF looks at, or by that of a signature of ours.
+    """Whether our letters pass DMARC: by the return address's domain (SPF), or by that of our signature.
 
     `signers` are the domains of our active keys, `others_may_sign` a server or provider after us.
     """
@@ -125,7 +139,7 @@ def judge_alignment(
 
 
 def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
-    """Reports to another organisation are sent only if that agrees (§7.1)."""
+    """Reports to another organisation are sent only if that organisation agrees (§7.1)."""
     if len(place.records) != 1:
         return []
     found = []
@@ -135,36 +149,11 @@ def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
             continue
         name = f"{place.at}._report._dmarc.{domain}"
         answer = lookup(name, "TXT")
-        if not answer.failed and not dmarc_records(_versions(answer)):
+        if not answer.failed and not dmarc_records([text.strip() for text in answer.records]):
             said = f"Reports go to {domain}, which does not say that it wants them: nobody sends them."
             change = f"{domain} has to publish this record, or use an address of {place.at}."
-            found.append(_said(place, Verdict.BETTER, said, change, Publish(name, VERSION)))
+            found.append(_said(place, Verdict.BETTER, said, change, Publish(name, DMARC_VERSION)))
     return found
-
-
-def _versions(answer: DnsAnswer) -> tuple[str, ...]:
-    return tuple(text.strip() for text in answer.records)
-
-
-def _policy(place: Place, dmarc: Dmarc) -> list[Finding]:
-    policy = dmarc.policy
-    if place.at != place.domain and dmarc.subdomain_policy in POLICIES:
-        policy = dmarc.subdomain_policy
-    asks = {
-        "none": "asks receivers only to report",
-        "quarantine": "sends what fails to the spam folder",
-        "reject": "has what fails refused",
-    }[policy]
-    return [_said(place, Verdict.GOOD, f"There is a DMARC record; it {asks} (p={policy}).")]
-
-
-def _reports(place: Place, dmarc: Dmarc) -> list[Finding]:
-    if dmarc.reports:
-        return []
-    value = f"{place.records[0].rstrip().rstrip(';')}; rua=mailto:dmarc-reports@{place.at}"
-    said = "It asks for no reports (rua): nobody tells you of letters that fail."
-    change = "Publish this in its place, with an address that you read."
-    return [_said(place, Verdict.BETTER, said, change, Publish(place.name, value))]
 
 
 def _said(

@@ -1,7 +1,6 @@
-"""Asking the DNS: bounded in time, and never inside a transaction."""
+"""Asks the DNS: bounded in time, and never inside a transaction."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import dns.exception
 import dns.nameserver
@@ -13,7 +12,7 @@ from common.transactions import forbid_open_transaction
 from delivery.doctor.answers import DnsAnswer, DnsStatus
 
 # For one question, whatever the number of servers.
-SECONDS = 4.0
+DNS_SECONDS = 4.0
 
 
 class NoResolver(OSError):
@@ -23,7 +22,7 @@ class NoResolver(OSError):
 class Dns:
     """A resolver: the system's, or `servers` (address and port). Usable by many threads."""
 
-    def __init__(self, servers: Sequence[tuple[str, int]] = (), *, seconds: float = SECONDS) -> None:
+    def __init__(self, servers: Sequence[tuple[str, int]] = (), *, seconds: float = DNS_SECONDS) -> None:
         """Raises NoResolver when the system has none."""
         try:
             self._resolver = dns.resolver.Resolver(configure=not servers)
@@ -42,10 +41,17 @@ class Dns:
         except dns.resolver.NXDOMAIN:
             return DnsAnswer(DnsStatus.NO_NAME)
         except (dns.exception.DNSException, OSError, ValueError):
-            # (UnicodeError, of names that are none, is a ValueError.)
+            # Names that are none raise UnicodeError, which is a ValueError.
             return DnsAnswer(DnsStatus.FAILED)
-        records = tuple(sorted(_text(record) for record in answer.rrset or ()))
-        return DnsAnswer(DnsStatus.FOUND, records) if records else DnsAnswer(DnsStatus.NONE)
+        records = []
+        for record in answer.rrset or ():
+            if record.rdtype == dns.rdatatype.TXT:
+                records.append(b"".join(record.strings).decode("utf-8", "replace"))
+            elif record.rdtype == dns.rdatatype.MX:
+                records.append(f"{record.preference} {str(record.exchange).rstrip('.') or '.'}")
+            else:
+                records.append(str(record).rstrip("."))
+        return DnsAnswer(DnsStatus.FOUND, tuple(sorted(records))) if records else DnsAnswer(DnsStatus.NONE)
 
     def be_reachable(self) -> None:
         """Raises NoResolver when no server answers anything."""
@@ -75,11 +81,3 @@ def _no_resolver(why: str) -> str:
         f"No name server answers here ({why}), so nothing about the DNS can be checked. Run this on the "
         "machine that sends, or name a server in DNS_SERVERS, such as 9.9.9.9."
     )
-
-
-def _text(record: Any) -> str:
-    if record.rdtype == dns.rdatatype.TXT:
-        return b"".join(record.strings).decode("utf-8", "replace")
-    if record.rdtype == dns.rdatatype.MX:
-        return f"{record.preference} {str(record.exchange).rstrip('.') or '.'}"
-    return str(record).rstrip(".")

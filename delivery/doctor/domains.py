@@ -1,12 +1,10 @@
-"""Which domains belong to one organisation (RFC 7489 §3.2), and what well-known providers want in
-SPF. Pure.
-"""
+"""Which domains belong to one organisation (RFC 7489 §3.2), and the include: of providers for SPF. Pure."""
 
 from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-# The end of a server's name → what its documentation has senders include.
+# The end of a server's name → the include: that its documentation asks for.
 INCLUDES = {
     "smtp.gmail.com": "_spf.google.com",
     "smtp-relay.gmail.com": "_spf.google.com",
@@ -29,16 +27,15 @@ INCLUDES = {
 }
 
 
-@lru_cache(maxsize=1)
-def _list() -> PublicSuffixList:
-    return PublicSuffixList()
+# Read from its file at the first question.
+_public_suffixes = lru_cache(maxsize=1)(PublicSuffixList)
 
 
 def organisation(domain: str) -> str:
     """The domain that somebody registered: example.co.uk of news.example.co.uk. Itself, if it is a suffix."""
     domain = domain.lower().rstrip(".")
     try:
-        return str(_list().privatesuffix(domain) or domain)
+        return str(_public_suffixes().privatesuffix(domain) or domain)
     except ValueError:
         return domain
 
@@ -50,7 +47,7 @@ def aligned(one: str, other: str, *, strict: bool = False) -> bool:
 
 
 def include_of(host: str) -> str:
-    """What to include for a server; empty when it is none we know."""
+    """The include: for a server; empty when it is none we know."""
     host = host.lower().rstrip(".")
     ends = (end for end in INCLUDES if host == end or host.endswith(f".{end}"))
     return next((INCLUDES[end] for end in ends), "")

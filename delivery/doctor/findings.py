@@ -1,4 +1,4 @@
-"""What the doctor says. Pure."""
+"""What the doctor finds, and what to change. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Finding:
     publish: Publish | None = None
 
 
-def worst(findings: Iterable[Finding]) -> Verdict:
+def worst_verdict(findings: Iterable[Finding]) -> Verdict:
     """The worst of all; good when there are none."""
     order = list(Verdict)
     return max((finding.verdict for finding in findings), key=order.index, default=Verdict.GOOD)

@@ -1,4 +1,4 @@
-"""A look at the mail server: does it answer, and how it encrypts."""
+"""Looks at the mail server: whether it answers, and how it encrypts."""
 
 import smtplib
 import ssl
@@ -12,11 +12,11 @@ from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, Smt
 from delivery.doctor.findings import Finding, Verdict
 
 SERVER, TLS = "Mail server", "TLS"
-SECONDS = 10.0
-# Time to renew by hand.
+SERVER_SECONDS = 10.0
+# A certificate that ends within this time has to be renewed by hand.
 SOON = timedelta(days=14)
 OLD = ("TLSv1", "TLSv1.1", "SSLv3", "SSLv2")
-LONGEST = 300
+LONGEST_SERVER_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,30 @@ def look_at(target: SmtpSettings, *, context: ssl.SSLContext | None = None) -> S
     forbid_open_transaction()
     context = context or ssl.create_default_context()
     try:
-        with _connected(target, context) as smtp:
-            return _talk(smtp, target, context)
+        smtp = (
+            smtplib.SMTP_SSL(target.host, target.port, timeout=SERVER_SECONDS, context=context)
+            if target.security == IMPLICIT
+            else smtplib.SMTP(target.host, target.port, timeout=SERVER_SECONDS)
+        )
+        with smtp:
+            smtp.ehlo_or_helo_if_needed()
+            greeting = (smtp.ehlo_resp or smtp.helo_resp or b"").decode("utf-8", "replace")
+            name = _words(greeting.partition("\n")[0])
+            offers = smtp.has_extn("starttls")
+            if target.security == PLAIN:
+                return Server(name, offers)
+            if target.security == STARTTLS and not offers:
+                return Server(name, tls_trouble="it does not offer STARTTLS")
+            if target.security == STARTTLS:
+                smtp.starttls(context=context)
+            sock: Any = smtp.sock
+            certificate = sock.getpeercert() or {}
+            alternatives = certificate.get("subjectAltName", ())
+            names = tuple(value for kind, value in alternatives if kind in ("DNS", "IP Address"))
+            ends = certificate.get("notAfter")
+            moment = datetime.fromtimestamp(ssl.cert_time_to_seconds(ends), UTC) if ends else None
+            tls = Tls(sock.version() or "", (sock.cipher() or ("",))[0], names, moment)
+            return Server(name, offers, tls)
     except ssl.SSLError as error:
         return Server(tls_trouble=_words(getattr(error, "verify_message", "") or error.reason or error))
     except (OSError, smtplib.SMTPException, UnicodeError) as error:
@@ -57,7 +79,7 @@ def look_at(target: SmtpSettings, *, context: ssl.SSLContext | None = None) -> S
 
 
 def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: datetime) -> list[Finding]:
-    """What is to be said of it. `is_here`: on this machine or in a private network."""
+    """Judges what `look_at` saw. `is_here`: the server is on this machine or in a private network."""
     about, looked = target.name, f"SMTP {target.name} ({target.security})"
 
     def said(topic: str, verdict: Verdict, says: str, change: str = "", found: str = "") -> Finding:
@@ -74,20 +96,19 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
         )
         return [said(TLS, Verdict.WRONG, text, change)]
     if server.tls is not None:
-        return [answers, *(said(TLS, *judged) for judged in _judge_tls(server.tls, now))]
+        tls = server.tls
+        found = f"{tls.version}, {tls.cipher}; certificate of {', '.join(tls.names)}"
+        if tls.ends is not None and tls.ends - now < SOON:
+            text = f"Its certificate ends on {tls.ends:%Y-%m-%d}: then no letter goes out."
+            return [answers, said(TLS, Verdict.BETTER, text, "Have it renewed.", found)]
+        if tls.version in OLD:
+            text = f"It speaks {tls.version}, which is out of date."
+            change = "Let the server speak TLS 1.2 or 1.3."
+            return [answers, said(TLS, Verdict.BETTER, text, change, found)]
+        ends = f", valid until {tls.ends:%Y-%m-%d}" if tls.ends else ""
+        text = f"{tls.version}, with a certificate that is trusted{ends}."
+        return [answers, said(TLS, Verdict.GOOD, text, "", found)]
     return [answers, said(TLS, *_judge_open(target, server, is_here))]
-
-
-def _judge_tls(tls: Tls, now: datetime) -> list[tuple[Verdict, str, str, str]]:
-    found = f"{tls.version}, {tls.cipher}; certificate of {', '.join(tls.names)}"
-    if tls.ends is not None and tls.ends - now < SOON:
-        text = f"Its certificate ends on {tls.ends:%Y-%m-%d}: then no letter goes out."
-        return [(Verdict.BETTER, text, "Have it renewed.", found)]
-    if tls.version in OLD:
-        text = f"It speaks {tls.version}, which is out of date."
-        return [(Verdict.BETTER, text, "Let the server speak TLS 1.2 or 1.3.", found)]
-    ends = f", valid until {tls.ends:%Y-%m-%d}" if tls.ends else ""
-    return [(Verdict.GOOD, f"{tls.version}, with a certificate that is trusted{ends}.", "", found)]
 
 
 def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[Verdict, str, str]:
@@ -106,34 +127,5 @@ def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[Ve
     return Verdict.BETTER, "Letters go to it unencrypted, and it offers nothing else.", "Use another port."
 
 
-def _connected(target: SmtpSettings, context: ssl.SSLContext) -> smtplib.SMTP:
-    if target.security == IMPLICIT:
-        return smtplib.SMTP_SSL(target.host, target.port, timeout=SECONDS, context=context)
-    return smtplib.SMTP(target.host, target.port, timeout=SECONDS)
-
-
-def _talk(smtp: smtplib.SMTP, target: SmtpSettings, context: ssl.SSLContext) -> Server:
-    smtp.ehlo_or_helo_if_needed()
-    name = _words((smtp.ehlo_resp or smtp.helo_resp or b"").decode("utf-8", "replace").partition("\n")[0])
-    offers = smtp.has_extn("starttls")
-    if target.security == PLAIN:
-        return Server(name, offers)
-    if target.security == STARTTLS:
-        if not offers:
-            return Server(name, tls_trouble="it does not offer STARTTLS")
-        smtp.starttls(context=context)
-    return Server(name, offers, _tls(smtp.sock))
-
-
-def _tls(sock: Any) -> Tls:
-    certificate = sock.getpeercert() or {}
-    names = tuple(
-        value for kind, value in certificate.get("subjectAltName", ()) if kind in ("DNS", "IP Address")
-    )
-    ends = certificate.get("notAfter")
-    moment = datetime.fromtimestamp(ssl.cert_time_to_seconds(ends), UTC) if ends else None
-    return Tls(sock.version() or "", (sock.cipher() or ("",))[0], names, moment)
-
-
 def _words(said: object) -> str:
-    return one_line(str(said))[:LONGEST].rstrip(".") or type(said).__name__
+    return one_line(str(said))[:LONGEST_SERVER_WORDS].rstrip(".") or type(said).__name__

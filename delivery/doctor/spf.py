@@ -1,10 +1,10 @@
 """What an SPF record means for letters, and what to change in it. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from delivery.doctor.answers import DnsStatus
 from delivery.doctor.findings import Finding, Publish, Verdict
-from delivery.doctor.spf_tree import MOST_LOOKUPS, MOST_VOID, Node, check
+from delivery.doctor.spf_tree import MOST_LOOKUPS, MOST_VOID, Node, check_host
 
 SPF = "SPF"
 INSTEAD = "Publish the record below in its place."
@@ -12,7 +12,7 @@ MERGE = "Make one record of them: receivers that find two count neither."
 
 
 def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
-    """What is to be said of a domain's own record. `suggestion` is what to publish if there is none."""
+    """Judges a domain's own record. `suggestion` is what to publish if there is none."""
     if node.status is DnsStatus.FAILED:
         return [
             _said(node, Verdict.BETTER, "No name server answered: its SPF record is not known. Try again.")
@@ -29,7 +29,10 @@ def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
         ]
     if len(node.found) > 1:
         return [_said(node, Verdict.WRONG, f"It has {len(node.found)} SPF records.", MERGE)]
-    found = [*_syntax(node), *_costs(node), *_below(node), *_ends(node)]
+    found = [*_judge_lookups(node), *_judge_end(node)]
+    if node.spf.problems:
+        said = f"It cannot be read: {'; '.join(node.spf.problems)}."
+        found.insert(0, _said(node, Verdict.WRONG, said, "Mend that in the record."))
     if found:
         return found
     said = f"One record, read without error, {node.lookups} of {MOST_LOOKUPS} questions to the DNS."
@@ -46,8 +49,8 @@ def judge_sender(
 ) -> Finding | None:
     """Whether the record lets the server send; None where that cannot be told.
 
-    `is_own`: letters leave from these addresses themselves, not from a provider's others. `provider` is the
-    include: that its provider asks for, where that is known.
+    `is_own`: letters leave from these addresses themselves, not from others of a provider. `provider` is the
+    include: that the server's provider asks for, where that is known.
     """
     if not node.found or len(node.found) > 1 or node.spf.problems or node.failed:
         return None
@@ -56,7 +59,7 @@ def judge_sender(
     if provider:
         said = f"It does not include {provider}, from which {server} sends."
         return _said(node, Verdict.WRONG, said, INSTEAD)
-    results = {address: check(node, address, lenient=True) for address in addresses}
+    results = {address: check_host(node, address, lenient=True) for address in addresses}
     refused = [address for address, result in results.items() if result != "pass"]
     if not addresses:
         return None
@@ -70,33 +73,26 @@ def judge_sender(
 
 
 def proposal(node: Node, mechanisms: Sequence[str] = ()) -> Publish:
-    """The domain's record, mended: with these mechanisms, without what it includes in vain, with an end."""
+    """The domain's record mended: with these mechanisms and an end, without includes that lead nowhere."""
     broken = {child.domain for child in node.below.values() if len(child.found) != 1}
     words = node.found[0].split()
     end = [word for word in words if word.lower().startswith("redirect=")]
     if node.spf.catch_all or not end:
         strict = node.spf.catch_all is not None and node.spf.catch_all.qualifier == "-"
         end = ["-all" if strict else "~all"]
-    kept = [word for word in words[1:] if not _goes(word, broken)]
+    kept = []
+    for word in words[1:]:
+        bare = word.lower().lstrip("+-~?")
+        is_end = bare.startswith("redirect=") or bare == "all"
+        is_vain = bare.startswith("include:") and bare.removeprefix("include:").rstrip(".") in broken
+        if not is_end and not is_vain:
+            kept.append(word)
     added = [each for each in mechanisms if each.lower() not in map(str.lower, kept)]
     return Publish(node.domain, " ".join([words[0], *kept, *added, *end]))
 
 
-def _goes(word: str, broken: Collection[str]) -> bool:
-    bare = word.lower().lstrip("+-~?")
-    if bare.startswith("redirect=") or bare == "all":
-        return True
-    return bare.startswith("include:") and bare.removeprefix("include:").rstrip(".") in broken
-
-
-def _syntax(node: Node) -> list[Finding]:
-    wrong = node.spf.problems
-    if not wrong:
-        return []
-    return [_said(node, Verdict.WRONG, f"It cannot be read: {'; '.join(wrong)}.", "Mend that in the record.")]
-
-
-def _costs(node: Node) -> list[Finding]:
+def _judge_lookups(node: Node) -> list[Finding]:
+    """How many questions the record costs, and whether all that it includes can be read."""
     found = []
     if node.lookups > MOST_LOOKUPS:
         said = (
@@ -111,11 +107,6 @@ def _costs(node: Node) -> list[Finding]:
     if len(void) > MOST_VOID:
         said = f"It names hosts that have no address: {', '.join(sorted(set(void))[:5])}."
         found.append(_said(node, Verdict.BETTER, said, "Remove them: receivers may give up after two."))
-    return found
-
-
-def _below(node: Node) -> list[Finding]:
-    found = []
     for each in list(node.nodes())[1:]:
         if each.status is DnsStatus.FAILED:
             said = f"No name server answered about {each.domain}, which it includes."
@@ -132,7 +123,7 @@ def _below(node: Node) -> list[Finding]:
     return found
 
 
-def _ends(node: Node) -> list[Finding]:
+def _judge_end(node: Node) -> list[Finding]:
     everybody = node.spf.catch_all
     found = []
     if everybody is None and not node.spf.redirect:

@@ -1,27 +1,27 @@
-"""SPF records (RFC 7208): read (§4.5, §4.6, §12), and followed to all that they lead to.
+"""Reads SPF records (RFC 7208 §4.5, §4.6, §12), and follows them to all that they lead to.
 
-It says how many questions a record costs, and whom it lets send. The DNS is asked through a function, so that
-this is pure where the function is.
+It finds how many questions a record costs, and whom it lets send. The DNS is asked through a function: with
+a pure one, all of this is pure.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from delivery.doctor.answers import DnsAnswer, DnsStatus, Lookup
 
-VERSION = "v=spf1"
+SPF_VERSION = "v=spf1"
 ASKING = ("include", "a", "mx", "ptr", "exists")
 MECHANISMS = ("all", *ASKING, "ip4", "ip6")
-LONGEST = 4_000
+LONGEST_SPF_RECORD = 4_000
 _MECHANISM = re.compile(r"([+?~-])?([a-z0-9]+)(?:[:](.*?))?(?:/(\d{1,2}))?(?://(\d{1,3}))?", re.IGNORECASE)
 _MODIFIER = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.*)")
 # RFC 7208 §4.6.4.
 MOST_LOOKUPS = 10
 MOST_VOID = 2
-# What is asked at most for one domain, however its record is made.
-PATIENCE = 60
+# The most questions that are asked for one domain, however its record is made.
+MOST_QUESTIONS = 60
 DEEPEST = 12
 RESULTS = {"+": "pass", "-": "fail", "~": "softfail", "?": "neutral"}
 
@@ -56,16 +56,18 @@ class Spf:
 
 
 def spf_records(texts: Sequence[str]) -> list[str]:
-    """Those of a name's TXT records that are SPF records (§4.5)."""
-    return [text for text in texts if text.lower() == VERSION or text.lower().startswith(f"{VERSION} ")]
+    """The SPF records among a name's TXT records (§4.5)."""
+    return [
+        text for text in texts if text.lower() == SPF_VERSION or text.lower().startswith(f"{SPF_VERSION} ")
+    ]
 
 
 def read_spf(text: str) -> Spf:
-    """Raises nothing: what is wrong is among the problems."""
+    """Raises nothing: mistakes are listed in `problems`."""
     terms: list[Term] = []
     redirects: list[str] = []
     wrong: list[str] = []
-    for word in text[:LONGEST].split()[1:]:
+    for word in text[:LONGEST_SPF_RECORD].split()[1:]:
         modifier = _MODIFIER.fullmatch(word)
         if modifier:
             if modifier[1].lower() == "redirect":
@@ -87,7 +89,15 @@ def _term(word: str) -> Term | str:
     """The mechanism, or what is wrong with it."""
     shown = f"“{word[:80]}”"
     if word.lstrip("+-~?").lower().startswith(("ip4:", "ip6:")):
-        return _network(word, shown)
+        qualifier = word[0] if word[0] in "+-~?" else "+"
+        name, _, value = word.lstrip("+-~?").partition(":")
+        try:
+            network = ip_network(value, strict=False)
+        except ValueError:
+            return f"{shown} holds no IP address"
+        if network.version != int(name[2]):
+            return f"{shown} holds an address of the other kind"
+        return Term(qualifier, name.lower(), value, network=network)
     match = _MECHANISM.fullmatch(word)
     name = match[2].lower() if match else ""
     if match is None or name not in MECHANISMS:
@@ -102,21 +112,6 @@ def _term(word: str) -> Term | str:
     return Term(match[1] or "+", name, value.rstrip(".").lower(), prefix4, prefix6)
 
 
-def _network(word: str, shown: str) -> Term | str:
-    qualifier = word[0] if word[0] in "+-~?" else "+"
-    name, _, value = word.lstrip("+-~?").partition(":")
-    try:
-        network = ip_network(value, strict=False)
-    except ValueError:
-        return f"{shown} holds no IP address"
-    if network.version != int(name[2]):
-        return f"{shown} holds an address of the other kind"
-    return Term(qualifier, name.lower(), value, network=network)
-
-
-Address = IPv4Address | IPv6Address
-
-
 @dataclass(slots=True)
 class Node:
     """A domain's record. `found` are its SPF records as they stand; `below` what its terms lead to."""
@@ -128,7 +123,7 @@ class Node:
     below: dict[int, "Node"] = field(default_factory=dict)
     addresses: dict[int, tuple[str, ...]] = field(default_factory=dict)
     redirect: "Node | None" = None
-    # Names that were asked for and had nothing (§4.6.4: at most two).
+    # Names that were asked for and had no address (§4.6.4: at most two).
     void: list[str] = field(default_factory=list)
     # It names a domain that it was reached by.
     loops: bool = False
@@ -156,7 +151,7 @@ class Tree:
     """Builds the nodes of one domain."""
 
     def __init__(self, lookup: Lookup) -> None:
-        self._lookup, self._left = lookup, PATIENCE
+        self._lookup, self._left = lookup, MOST_QUESTIONS
 
     def node(self, domain: str, above: tuple[str, ...] = ()) -> Node:
         """The record of a domain and what it leads to. Raises nothing."""
@@ -169,34 +164,26 @@ class Tree:
         node.spf = read_spf(node.found[0])
         path = (*above, domain)
         for number, term in enumerate(node.spf.terms):
-            self._follow(node, number, term, path)
+            name = term.value or node.domain
+            if term.has_macro:
+                continue
+            if term.name == "include":
+                node.below[number] = self.node(name, path)
+            elif term.name == "a":
+                node.addresses[number] = self._both(name)
+                if not node.addresses[number]:
+                    node.void.append(name)
+            elif term.name == "mx":
+                mx = self._ask(name, "MX")
+                if mx.status in (DnsStatus.NONE, DnsStatus.NO_NAME):
+                    node.void.append(name)
+                hosts = [record.partition(" ")[2] for record in mx.records[:MOST_LOOKUPS]]
+                node.addresses[number] = tuple(
+                    address for host in hosts if host != "." for address in self._both(host)
+                )
         if node.spf.redirect and node.spf.catch_all is None and "%" not in node.spf.redirect:
             node.redirect = self.node(node.spf.redirect.rstrip(".").lower(), path)
         return node
-
-    def _follow(self, node: Node, number: int, term: Term, path: tuple[str, ...]) -> None:
-        if term.has_macro:
-            return
-        name = term.value or node.domain
-        if term.name == "include":
-            node.below[number] = self.node(name, path)
-        elif term.name == "a":
-            node.addresses[number] = self._addresses(node, name)
-        elif term.name == "mx":
-            node.addresses[number] = self._of_mx(node, name)
-
-    def _of_mx(self, node: Node, name: str) -> tuple[str, ...]:
-        answer = self._ask(name, "MX")
-        if answer.status in (DnsStatus.NONE, DnsStatus.NO_NAME):
-            node.void.append(name)
-        hosts = [record.partition(" ")[2] for record in answer.records[:MOST_LOOKUPS]]
-        return tuple(address for host in hosts if host != "." for address in self._both(host))
-
-    def _addresses(self, node: Node, name: str) -> tuple[str, ...]:
-        found = self._both(name)
-        if not found:
-            node.void.append(name)
-        return found
 
     def _both(self, name: str) -> tuple[str, ...]:
         return (*self._ask(name, "A").records, *self._ask(name, "AAAA").records)
@@ -206,10 +193,10 @@ class Tree:
         return self._lookup(name, kind) if self._left >= 0 else DnsAnswer(DnsStatus.FAILED)
 
 
-def check(node: Node, address: str, *, lenient: bool = False) -> str:
+def check_host(node: Node, address: str, *, lenient: bool = False) -> str:
     """What the record says of an address: pass, fail, softfail, neutral, none or permerror (§2.6).
 
-    `lenient`: as if what it includes in vain, and an “all” that lets everybody send, were not in it.
+    `lenient` passes over includes that lead nowhere, and over an “all” that lets everybody send.
     """
     if not node.found:
         return "permerror" if node.loops else "none"
@@ -218,28 +205,20 @@ def check(node: Node, address: str, *, lenient: bool = False) -> str:
     sender = ip_address(address)
     for number, term in enumerate(node.spf.terms):
         if term.name == "include" and number in node.below:
-            inside = check(node.below[number], address, lenient=lenient)
+            inside = check_host(node.below[number], address, lenient=lenient)
             if inside in ("none", "permerror") and not lenient:
                 return "permerror"
             matches = inside == "pass"
+        elif term.name == "all":
+            matches = True
+        elif term.network is not None:
+            matches = sender in term.network
         else:
-            matches = _matches(term, node.addresses.get(number, ()), sender)
+            prefix = term.prefix4 if sender.version == 4 else term.prefix6
+            alike = [
+                each for each in node.addresses.get(number, ()) if (":" in each) == (sender.version == 6)
+            ]
+            matches = any(sender in ip_network(f"{each}/{prefix}", strict=False) for each in alike)
         if matches and not (lenient and term.name == "all" and term.qualifier == "+"):
             return RESULTS[term.qualifier]
-    return check(node.redirect, address, lenient=lenient) if node.redirect else "neutral"
-
-
-def _matches(term: Term, addresses: tuple[str, ...], sender: Address) -> bool:
-    if term.name == "all":
-        return True
-    if term.network is not None:
-        return sender in term.network
-    prefix = term.prefix4 if sender.version == 4 else term.prefix6
-    networks = (
-        ip_network(f"{each}/{prefix}", strict=False) for each in addresses if _kind(each) == sender.version
-    )
-    return any(sender in network for network in networks)
-
-
-def _kind(address: str) -> int:
-    return 6 if ":" in address else 4
+    return check_host(node.redirect, address, lenient=lenient) if node.redirect else "neutral"

@@ -1,6 +1,7 @@
-"""What this app holds about an address, for `common.ports.personal_data`: told, and erased.
+"""Shows and erases what this app holds about an address, for `common.ports.personal_data`.
 
-The ledger's rows stay, narrow and nobody's. An address that the ledger still needs stays, too.
+The rows of deliveries and bounces stay, without words and without a person. An address that they still need
+stays, too.
 """
 
 from collections.abc import Sequence
@@ -18,19 +19,28 @@ from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import ERASED
 
 QUEUED_OR_HELD = ("queued", "deferred", "held")
-# A worker has it in its hands: what it says of it in the end is swept later.
+# A worker is sending it. What the worker writes down in the end is erased later.
 SENDING = Delivery.State.SENDING
 WORDLESS = {"last_error": "", "remote_id": "", "language": "", "domain": ""}
 
 
 def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
-    """That an issue was sent to somebody stays; to whom, and in which words, does not.
+    """Keeps that an issue was sent to somebody, and erases to whom and in which words.
 
-    What waits is cancelled.
+    Letters that wait are cancelled.
     """
-    _let_publishing_end(destinations)
+    # Issues that are being published to these people queue their letters first, or do not see them any more:
+    # letters of a subscription that is gone at the commit would let the issue fail for everybody.
+    theirs = Subscribable.objects.filter(
+        subscriptions__in=Subscription.objects.confirmed().filter(destination__in=destinations)
+    )
+    newsletters = [one.pk for one in lock_for_membership(Subscribable.objects.filter(pk__in=theirs))]
+    drafts = Issue.objects.filter(subscribable__in=newsletters, published_at=None, cancelled_at=None)
+    list(drafts.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    words = ~Q(last_error__in=("", ERASED)) | ~Q(remote_id="") | ~Q(language="") | ~Q(domain="")
+    is_telling = words | (Q(issue=None) & ~Q(context=FORGOTTEN))
     every = Delivery.objects.filter(destination__in=destinations)
-    telling = every.exclude(state=SENDING).filter(_is_telling() | Q(state__in=QUEUED_OR_HELD))
+    telling = every.exclude(state=SENDING).filter(is_telling | Q(state__in=QUEUED_OR_HELD))
     # In the order in which outcomes are recorded.
     pks = list(telling.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
     rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).exclude(state=SENDING)
@@ -42,35 +52,21 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     return len(pks)
 
 
-def _let_publishing_end(destinations: Sequence[Destination]) -> None:
-    """What is being published to these people is queued before they go, or does not see them: letters of a
-    subscription that is gone at the commit would let the issue fail for everybody."""
-    theirs = Subscribable.objects.filter(
-        subscriptions__in=Subscription.objects.confirmed().filter(destination__in=destinations)
-    )
-    pks = [one.pk for one in lock_for_membership(Subscribable.objects.filter(pk__in=theirs))]
-    drafts = Issue.objects.filter(subscribable__in=pks, published_at=None, cancelled_at=None)
-    list(drafts.order_by("pk").select_for_update(no_key=True).values_list("pk"))
-
-
-def _is_telling() -> Q:
-    words = ~Q(last_error__in=("", ERASED)) | ~Q(remote_id="") | ~Q(language="") | ~Q(domain="")
-    return words | (Q(issue=None) & ~Q(context=FORGOTTEN))
-
-
 def erase_attempts(destinations: Sequence[Destination], now: datetime) -> int:
-    """They are nothing but words."""
+    """Deletes attempts whole, since they hold nothing but words."""
     return Attempt.objects.filter(delivery__destination__in=destinations).delete()[0]
 
 
 def erase_kept(destinations: Sequence[Destination], now: datetime) -> int:
-    """Letters that were kept here because there was no mail server."""
+    """Deletes the letters that were kept here because there was no mail server."""
     return MailboxMessage.objects.filter(delivery__destination__in=destinations).delete()[0]
 
 
 def erase_bounces(destinations: Sequence[Destination], now: datetime) -> int:
-    """That something came back stays for what is judged by how much did; also of those that named an address
-    and proved nothing, the words go."""
+    """Keeps that something came back, for the rules that count it, and erases the words.
+
+    They go also from reports that named an address and proved nothing.
+    """
     named = Q(destination__in=destinations)
     for one in destinations:
         named |= Q(destination=None, recipient__iexact=one.core) | Q(
@@ -83,22 +79,22 @@ def erase_bounces(destinations: Sequence[Destination], now: datetime) -> int:
 
 
 def erase_calls(destinations: Sequence[Destination], now: datetime) -> int:
-    """What other programs were told, or were to be told."""
+    """Deletes what other programs were told, or were to be told."""
     return WebhookCall.objects.filter(destination__in=destinations).delete()[0]
 
 
-# A QuerySet of mappings.
+# A QuerySet of dicts.
 Query = Any
 
 
 def install() -> None:
     """Called once, when the app is ready."""
-    for holding in (MAILS, ATTEMPTS, BOUNCES, KEPT, CALLS):
+    for holding in (MAIL_SOURCE, ATTEMPT_SOURCE, BOUNCE_SOURCE, KEPT_LETTER_SOURCE, CALL_SOURCE):
         add_holding(holding)
 
 
-def mails(destination: Destination) -> Query:
-    """Every one; an issue with its title. (In its subject the reader's own words are holes.)"""
+def mail_rows(destination: Destination) -> Query:
+    """All mails, an issue with its title: in its stored subject the reader's own words are placeholders."""
     own = ("kind", "state", "created_at", "sent_at", "last_error")
     title, newsletter = F("issue__title"), F("issue__subscribable__title")
     return (
@@ -108,7 +104,7 @@ def mails(destination: Destination) -> Query:
     )
 
 
-def attempts(destination: Destination) -> Query:
+def attempt_rows(destination: Destination) -> Query:
     return (
         Attempt.objects.filter(delivery__destination=destination)
         .order_by("-pk")
@@ -116,12 +112,12 @@ def attempts(destination: Destination) -> Query:
     )
 
 
-def bounces(destination: Destination) -> Query:
+def bounce_rows(destination: Destination) -> Query:
     rows = Bounce.objects.filter(destination=destination).order_by("-pk")
     return rows.values("at", "kind", "status", "diagnostic", "recipient", "effect")
 
 
-def kept(destination: Destination) -> Query:
+def kept_letter_rows(destination: Destination) -> Query:
     return (
         MailboxMessage.objects.filter(delivery__destination=destination)
         .order_by("-pk")
@@ -129,12 +125,12 @@ def kept(destination: Destination) -> Query:
     )
 
 
-def calls(destination: Destination) -> Query:
+def call_rows(destination: Destination) -> Query:
     rows = WebhookCall.objects.filter(destination=destination).order_by("-pk")
     return rows.values("created_at", "kind", "state", "body", told=F("webhook__name"))
 
 
-MAILS = PersonalDataSource(
+MAIL_SOURCE = PersonalDataSource(
     key="mails",
     title=_("Mails to you"),
     columns={
@@ -144,7 +140,7 @@ MAILS = PersonalDataSource(
         "state": _("What became of it"),
         "sent_at": _("Sent"),
     },
-    query=mails,
+    query=mail_rows,
     erase=erase_mails,
     words={
         Delivery.Kind.ISSUE: _("a letter"),
@@ -164,18 +160,18 @@ MAILS = PersonalDataSource(
         Delivery.State.CANCELLED: _("was not sent"),
     },
 )
-ATTEMPTS = PersonalDataSource(
+ATTEMPT_SOURCE = PersonalDataSource(
     key="failed_attempts",
     title=_("Attempts that failed"),
     columns={"at": _("When"), "status": _("Code"), "text": _("In the server’s words")},
-    query=attempts,
+    query=attempt_rows,
     erase=erase_attempts,
 )
-BOUNCES = PersonalDataSource(
+BOUNCE_SOURCE = PersonalDataSource(
     key="bounces",
     title=_("What came back"),
     columns={"at": _("When"), "kind": _("What"), "diagnostic": _("In the server’s words")},
-    query=bounces,
+    query=bounce_rows,
     erase=erase_bounces,
     words={
         Bounce.Kind.COMPLAINT: _("marked as spam"),
@@ -186,24 +182,24 @@ BOUNCES = PersonalDataSource(
         Bounce.Kind.UNKNOWN: _("not understood"),
     },
 )
-KEPT = PersonalDataSource(
+KEPT_LETTER_SOURCE = PersonalDataSource(
     key="kept_letters",
     title=_("Letters kept here instead of being sent"),
     columns={"stored_at": _("Since"), "subject": _("Subject")},
-    query=kept,
+    query=kept_letter_rows,
     erase=erase_kept,
 )
-CALLS = PersonalDataSource(
+CALL_SOURCE = PersonalDataSource(
     key="told_to_other_programs",
     title=_("What other programs of this site were told"),
     columns={"created_at": _("When"), "kind": _("What"), "told": _("Which program")},
-    query=calls,
+    query=call_rows,
     erase=erase_calls,
 )
 
 
 def needed(destinations: Sequence[int]) -> set[int]:
-    """Of these, the keys of those that got an issue, are being written to, or were reported about."""
+    """The keys of those destinations that got an issue, are being written to, or were reported about."""
     letters = Delivery.objects.filter(Q(issue__isnull=False) | Q(state__in=NOT_FINISHED))
     written = letters.filter(destination__in=destinations).values_list("destination_id", flat=True)
     reported = Bounce.objects.filter(destination__in=destinations).values_list("destination_id", flat=True)

@@ -16,14 +16,13 @@ from common.ports.panels import CannotAct
 from common.secrets import opened
 from delivery.models import Webhook, WebhookCall
 from delivery.rules.webhooks import GIVE_UP_AFTER, SECRET_BYTES, secret_of
-from delivery.webhooks.calls import LEASE, TEST, WebhookResponse, job_of, post
-from delivery.webhooks.dispatch import record
+from delivery.webhooks.calls import CALL_LEASE, TEST, WebhookResponse, job_of, post_call
+from delivery.webhooks.dispatch import record_response
 from delivery.webhooks.outbox import body_of, call_of, fresh_id
 from feeds.addresses import is_address
 from subscriptions.models import Subscribable
 
 MOST_WEBHOOKS = 50
-State = WebhookCall.State
 WHAT_A_TEST_SAYS = "This is a test. Nothing happened."
 
 
@@ -31,7 +30,7 @@ WHAT_A_TEST_SAYS = "This is a test. Nothing happened."
 def add_webhook(
     *, name: str, url: str, events: Sequence[str], newsletters: Iterable[Subscribable] = (), now: datetime
 ) -> tuple[Webhook, str]:
-    """The webhook, and its secret, which is not to be had later. Raises ValidationError."""
+    """The webhook, and its secret, which is shown only now. Raises ValidationError."""
     if Webhook.objects.count() >= MOST_WEBHOOKS:
         raise ValidationError(f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not needed.")
     secret = _fresh_secret()
@@ -50,7 +49,7 @@ def alter_webhook(
     events: Sequence[str],
     newsletters: Iterable[Subscribable] = (),
 ) -> None:
-    """What waits goes to the new address, at once. Raises ValidationError."""
+    """Waiting calls go to the new address, at once. Raises ValidationError."""
     locked = Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)
     if url != locked.url:
         locked.failures, locked.failing_since, locked.free_at = 0, None, None
@@ -65,19 +64,15 @@ def _change(
     if not events or set(events) - set(EventKind):
         raise ValidationError({"events": f"Choose at least one of {', '.join(EventKind)}."})
     webhook.events = [kind.value for kind in EventKind if kind in events]
-    _check_address(webhook.url)
-    webhook.full_clean()
-    webhook.save()
-    webhook.newsletters.set(newsletters)
-
-
-def _check_address(url: str) -> None:
-    if not is_address(url):
+    if not is_address(webhook.url):
         raise ValidationError({"url": "It has to be an address that begins with https:// or http://."})
-    if "@" in urlsplit(url).netloc:
+    if "@" in urlsplit(webhook.url).netloc:
         raise ValidationError(
             {"url": "Leave user and password out of the address: the signature says who is calling."}
         )
+    webhook.full_clean()
+    webhook.save()
+    webhook.newsletters.set(newsletters)
 
 
 @transaction.atomic
@@ -96,12 +91,12 @@ def rotate_secret(*, webhook: Webhook, now: datetime) -> str:
 
 
 def pause_webhooks(keys: Collection[int]) -> int:
-    """Nothing is sent, and what happens is not noted for them. What waits goes on waiting."""
+    """Nothing is sent, and events are not noted for them. Waiting calls go on waiting."""
     return Webhook.objects.filter(pk__in=keys, active=True).update(active=False)
 
 
 def resume_webhooks(keys: Collection[int]) -> int:
-    """What waits goes on, also of those that were switched off by their own answer."""
+    """Waiting calls go out, also those of webhooks that were switched off by their own answer."""
     return Webhook.objects.filter(pk__in=keys, active=False).update(
         active=True, disabled_at=None, disabled_reason="", failures=0, failing_since=None, free_at=None
     )
@@ -109,47 +104,47 @@ def resume_webhooks(keys: Collection[int]) -> int:
 
 @transaction.atomic
 def make_webhooks_due(keys: Collection[int], *, now: datetime) -> int:
-    """What waits of these is due now. Returns how many calls."""
+    """Makes their waiting calls due now. Returns how many."""
     Webhook.objects.filter(pk__in=keys).update(free_at=None)
-    return WebhookCall.objects.filter(webhook__in=keys, state=State.QUEUED).update(due_at=now)
+    return WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).update(due_at=now)
 
 
 def drop_webhooks(keys: Collection[int]) -> int:
-    """With their calls. Returns how many webhooks."""
+    """Deletes them with their calls. Returns how many webhooks."""
     return Webhook.objects.filter(pk__in=keys).delete()[1].get(Webhook._meta.label, 0)
 
 
 def send_test(*, webhook: Webhook, now: datetime) -> WebhookResponse:
     """Calls it now, once, whether or not it is paused."""
-    ours = lease(now, LEASE)
+    ours = lease(now, CALL_LEASE)
     body = body_of(TEST, now, {"message": WHAT_A_TEST_SAYS, "webhook": webhook.name})
     call = call_of(webhook.pk, fresh_id(), TEST, body, now=now)
-    call.state, call.attempts = State.SENDING, 1
+    call.state, call.attempts = WebhookCall.State.SENDING, 1
     call.lease_token, call.lease_until = ours.token, ours.until
     call.save()
     job = job_of(call, webhook, ours.token, now)
-    answer = post(job, at=now)
-    record(job=job, answer=answer, now=now)
+    answer = post_call(job, at=now)
+    record_response(job=job, answer=answer, now=now)
     return answer
 
 
 @transaction.atomic
 def retry_calls(*, keys: Collection[int], now: datetime) -> int:
-    """Sends them once more, now, each under the id that it had. Raises CannotAct. Returns how many."""
-    ready = WebhookCall.objects.filter(pk__in=keys).exclude(state=State.SENDING)
+    """Makes them once more, now, each under the id that it had. Raises CannotAct. Returns how many."""
+    ready = WebhookCall.objects.filter(pk__in=keys).exclude(state=WebhookCall.State.SENDING)
     if ready.filter(body="").exists():
         raise CannotAct("What one of these said was forgotten: its person was erased. Leave it out.")
     if ready.filter(webhook__active=False).exists():
         raise CannotAct("The webhook is paused: resume it first.")
     Webhook.objects.filter(calls__in=ready).update(free_at=None)
     return ready.update(
-        state=State.QUEUED, due_at=now, give_up_at=now + GIVE_UP_AFTER, attempts=0, sent_at=None
+        state=WebhookCall.State.QUEUED, due_at=now, give_up_at=now + GIVE_UP_AFTER, attempts=0, sent_at=None
     )
 
 
 def forgettable_calls(before: datetime) -> "QuerySet[WebhookCall]":
-    """Those that were made, or would have been, before that."""
-    return WebhookCall.objects.filter(created_at__lt=before).exclude(state=State.SENDING)
+    """Calls that were noted before that, and are not being made."""
+    return WebhookCall.objects.filter(created_at__lt=before).exclude(state=WebhookCall.State.SENDING)
 
 
 def _fresh_secret() -> str:

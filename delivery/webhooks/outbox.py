@@ -1,12 +1,12 @@
-"""Writes down for webhooks what happened, in the transaction in which it happens (docs/webhooks.md).
+"""Notes calls of webhooks, in the transaction in which the event happens (docs/webhooks.md).
 
-Ids, addresses and names are told, never a token.
+They tell ids, addresses and names, never a token.
 """
 
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -22,48 +22,42 @@ from delivery.rules.webhooks import GIVE_UP_AFTER
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
 
-VERSION = 1
-# Of what servers say.
-MAX_SAID = 500
+BODY_VERSION = 1
+# So much is kept of the words of servers.
+MAX_QUOTED = 500
 TOGETHER = 500
 ERASED = "erased"
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookBody:
-    """An event of one row, with the keys of the newsletters it concerns, and of whom it is about."""
+    """An event of one row, with the keys of its newsletters and of the destination it is about."""
 
     data: dict[str, Any]
     newsletters: frozenset[int]
     person: int | None = None
 
 
-def told(event: Event) -> Iterator[WebhookBody]:
-    """One for each of its rows that are there."""
-    return _TELLING[event.kind](event)
-
-
 def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
     """The JSON that goes out."""
-    whole = {"type": kind, "timestamp": at.isoformat(), "version": VERSION, "data": data}
+    whole = {"type": kind, "timestamp": at.isoformat(), "version": BODY_VERSION, "data": data}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def _of_subscriptions(event: Event) -> Iterator[WebhookBody]:
     rows = Subscription.objects.filter(pk__in=event.keys).select_related("subscribable", "destination")
     for row in rows.order_by("pk"):
+        subscription = _subscription(row)
+        if event.kind is EventKind.LEFT:
+            # To others it is over, although after a change of frequency letters may still be on their way.
+            subscription |= {"status": "unsubscribed", "left_at": _moment(row.left_at or event.at)}
         data = {
             **event.facts,
-            "subscription": _left(row, event.at) if event.kind is EventKind.LEFT else _subscription(row),
+            "subscription": subscription,
             "subscriber": _subscriber(row.destination),
             "newsletter": _newsletter(row.subscribable),
         }
         yield WebhookBody(data, frozenset({row.subscribable_id}), row.destination_id)
-
-
-def _left(row: Subscription, at: datetime) -> dict[str, Any]:
-    """To others it is over, although what is on its way may still arrive after a change of frequency."""
-    return {**_subscription(row), "status": "unsubscribed", "left_at": _moment(row.left_at or at)}
 
 
 def _of_bounces(event: Event) -> Iterator[WebhookBody]:
@@ -79,7 +73,7 @@ def _of_bounces(event: Event) -> Iterator[WebhookBody]:
                 "id": row.pk,
                 "kind": row.kind,
                 "status": row.status,
-                "said": row.diagnostic[:MAX_SAID],
+                "said": row.diagnostic[:MAX_QUOTED],
             },
             "delivery": {"id": delivery.pk, "kind": delivery.kind, "issue": delivery.issue_id},
             "subscription": _subscription(subscription) if subscription else None,
@@ -118,7 +112,7 @@ def _of_feeds(event: Event) -> Iterator[WebhookBody]:
                 "title": row.title,
                 "status": row.status,
                 "failing_since": _moment(row.failing_since),
-                "error": row.last_error[:MAX_SAID],
+                "error": row.last_error[:MAX_QUOTED],
             },
             "newsletters": [_newsletter(one) for one in newsletters],
         }
@@ -138,7 +132,7 @@ def _subscription(row: Subscription) -> dict[str, Any]:
 
 
 def _subscriber(row: Destination) -> dict[str, Any]:
-    """Called so as people would: its id is the API's of a destination."""
+    """People say subscriber: its id is the one that the API gives to a destination."""
     return {"id": row.pk, "kind": row.kind, "address": row.label}
 
 
@@ -150,7 +144,8 @@ def _moment(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-_TELLING: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingProxyType(
+# Each yields one body for each of the event's rows that are there.
+_BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingProxyType(
     {
         EventKind.CREATED: _of_subscriptions,
         EventKind.CONFIRMED: _of_subscriptions,
@@ -165,7 +160,7 @@ _TELLING: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = Mapping
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A webhook that wants an event; without `newsletters`, of all of them."""
+    """A webhook that wants an event. If `newsletters` is empty, it wants that of all newsletters."""
 
     webhook_id: int
     newsletters: frozenset[int]
@@ -176,20 +171,27 @@ class Wish:
 
 def enqueue(event: Event) -> None:
     """Queues a call for each webhook that wants the event. Without webhooks: one question, and no more."""
-    if _is_there_any() and (wishes := _wishes(event.kind)):
-        for start in range(0, len(event.keys), TOGETHER):
-            part = replace(event, keys=event.keys[start : start + TOGETHER])
-            WebhookCall.objects.bulk_create(list(_calls(part, wishes)))
+    # In plain SQL: every sign-up asks, and most installations have no webhook.
+    active = f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1"  # noqa: S608
+    if not rows_of(connection, active, ()) or not (wishes := _wishes(event.kind)):
+        return
+    erased = event.facts.get("how") == ERASED
+    for start in range(0, len(event.keys), TOGETHER):
+        part = replace(event, keys=event.keys[start : start + TOGETHER])
+        calls = []
+        for one in _BODIES[event.kind](part):
+            event_id, body = fresh_id(), body_of(event.kind, event.at, one.data)
+            for wish in [wish for wish in wishes if wish.fits(one)]:
+                call = call_of(wish.webhook_id, event_id, event.kind, body, now=event.at)
+                # Bound to the erased person, the row would go with them, and nobody would hear of it.
+                call.destination_id, call.forget = (None, True) if erased else (one.person, False)
+                calls.append(call)
+        WebhookCall.objects.bulk_create(calls)
 
 
 def is_anybody_listening(kind: str) -> bool:
     """Whether a webhook wants such events."""
     return bool(_wishes(kind))
-
-
-def _is_there_any() -> bool:
-    """In plain SQL: every sign-up asks, and most installations have no webhook."""
-    return bool(rows_of(connection, f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1", ()))  # noqa: S608
 
 
 def _wishes(kind: str) -> list[Wish]:
@@ -199,18 +201,6 @@ def _wishes(kind: str) -> list[Wish]:
         if kind in events:
             chosen[pk] |= {newsletter} - {None}
     return [Wish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
-
-
-def _calls(event: Event, wishes: Iterable[Wish]) -> Iterator[WebhookCall]:
-    erased = event.facts.get("how") == ERASED
-    for one in told(event):
-        event_id, body = fresh_id(), body_of(event.kind, event.at, one.data)
-        for wish in wishes:
-            if wish.fits(one):
-                call = call_of(wish.webhook_id, event_id, event.kind, body, now=event.at)
-                # The row would go with the person, and nobody would hear of it.
-                call.destination_id, call.forget = (None, True) if erased else (one.person, False)
-                yield call
 
 
 def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:
@@ -227,5 +217,5 @@ def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: dateti
 
 
 def fresh_id() -> str:
-    """What receivers know an event by: "evt_" and 32 characters."""
+    """By this receivers know an event: "evt_" and 32 characters."""
     return f"evt_{uuid.uuid4().hex}"

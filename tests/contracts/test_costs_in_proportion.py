@@ -10,8 +10,7 @@ import pytest
 
 from common.html.balance import balance
 from common.html.clean import bounded, clean, plain, to_text
-from delivery.bounces.parsing import Unreadable
-from delivery.bounces.parsing import read as read_report
+from delivery.bounces.parsing import Unreadable, read_report
 from delivery.channels.mastodon.links import holds
 from delivery.rendering.posts import for_letter
 from feeds.parsing.discovery import decoded, read_page

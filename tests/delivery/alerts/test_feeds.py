@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 
 from delivery.alerts.feeds import tell_admins
-from delivery.alerts.mails import recipients
+from delivery.alerts.mails import alert_recipients
 from delivery.engine.send_pass import send_due
 from delivery.letters.build import mail_letter
 from delivery.models import Delivery
@@ -220,7 +220,7 @@ def test_the_same_trouble_has_the_same_key_and_is_queued_once() -> None:
 @pytest.mark.usefixtures("admin")
 def test_two_workers_tell_once_and_do_not_wait_for_each_other() -> None:
     failing()
-    recipients(NOW)  # made before the transaction, of which `beside` makes one for everything
+    alert_recipients(NOW)  # made before the transaction, of which `beside` makes one for everything
     told: Sequence[int] = beside(lambda: tell_admins(now=NOW), lambda: tell_admins(now=NOW), blocks=False)
     assert tuple(told) == (1, 0)
 

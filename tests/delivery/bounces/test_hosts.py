@@ -2,7 +2,7 @@
 
 import pytest
 
-from delivery.bounces.parsing import read
+from delivery.bounces.parsing import read_report
 from tests.delivery.bounces.hosts import ADA, FILES, KINDS, LETTERS, report
 
 SOMEBODY_ELSE = {"bo@example.net", "help@host.test", LETTERS}
@@ -14,7 +14,9 @@ def test_each_file_has_its_kind() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_report_of_any_host_says_who_and_what(name: str) -> None:
-    told = {address: found.kind for found in read(report(name)).findings for address in found.addresses}
+    told = {
+        address: found.kind for found in read_report(report(name)).findings for address in found.addresses
+    }
     assert told[ADA] is KINDS[name]
     # Two recipients were named in one report.
     assert name == "opensmtpd_the_words_in_the_text_only" or not SOMEBODY_ELSE & told.keys()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from delivery.bounces.parsing import Unreadable, read
+from delivery.bounces.parsing import Unreadable, read_report
 from delivery.rules.bounce_policy import BounceKind
 from tests.delivery.bounces.hosts import KINDS, report
 from tests.delivery.bounces.mails import dsn, failed
@@ -26,7 +26,7 @@ def test_of_pythons_own_test_mails_none_is_a_report_but_those_that_are() -> None
 
 def kind(raw: bytes) -> BounceKind:
     try:
-        return read(raw).kind
+        return read_report(raw).kind
     except Unreadable:
         return BounceKind.UNKNOWN
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, MAX_WORDS
+from delivery.bounces.finding import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
 from delivery.bounces.parsing import (
     MAX_BYTES,
     Mark,
     Unreadable,
-    digest,
-    read,
+    read_report,
+    report_digest,
 )
 from delivery.rules.bounce_policy import BounceKind
 from delivery.rules.verp import MOST_TOKENS, Token, address, tokens
@@ -25,7 +25,7 @@ STAMP = "0123456789abcdef" * 2
 
 
 def test_a_delivery_report_says_who_what_and_in_whose_words() -> None:
-    report = read(dsn(failed("Ada@example.org", said="No such user; try Bo")))
+    report = read_report(dsn(failed("Ada@example.org", said="No such user; try Bo")))
     (found,) = report.findings
     assert (report.kind, found.kind, found.status) == (BounceKind.HARD, BounceKind.HARD, "5.1.1")
     assert found.addresses == ("Ada@example.org",)
@@ -34,7 +34,7 @@ def test_a_delivery_report_says_who_what_and_in_whose_words() -> None:
 
 def test_every_recipient_is_told_and_the_worst_gives_the_kind() -> None:
     actions = {"delayed": "4.4.1", "delivered": "2.0.0", "relayed": "2.0.0", "expanded": "2.0.0"}
-    report = read(
+    report = read_report(
         dsn(
             *({**failed(f"{action}@x.org", status), "Action": action} for action, status in actions.items()),
             failed("full@x.org", "5.2.2"),
@@ -55,7 +55,7 @@ def test_every_recipient_is_told_and_the_worst_gives_the_kind() -> None:
 
 def test_the_address_as_we_wrote_it_goes_before_the_one_that_was_tried() -> None:
     fields = failed("forwarded@else.test") | {"Original-Recipient": "rfc822; <ada@example.org>"}
-    assert read(dsn(fields)).findings[0].addresses == ("ada@example.org", "forwarded@else.test")
+    assert read_report(dsn(fields)).findings[0].addresses == ("ada@example.org", "forwarded@else.test")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_addresses_with_letters_of_all_languages(encoding: str, written: str) ->
         status = (
             status.replace("=", "=3D").replace("ž", "=C5=BE").replace("ř", "=C5=99").replace("í", "=C3=AD")
         )
-    report = read(dsn(kind="message/global-delivery-status", encoding=encoding, status=status))
+    report = read_report(dsn(kind="message/global-delivery-status", encoding=encoding, status=status))
     (found,) = report.findings
     assert (found.addresses, found.kind) == (("žofie@přiklad.test",), BounceKind.HARD)
     assert found.diagnostic == "550 5.1.1 není"
@@ -81,12 +81,12 @@ def test_addresses_with_letters_of_all_languages(encoding: str, written: str) ->
 
 def test_a_status_that_says_nothing_gives_way_to_the_servers_words() -> None:
     fields = failed(status="5.0.0") | {"Diagnostic-Code": "smtp; 552 5.2.2 Mailbox full"}
-    assert read(dsn(fields)).findings[0].status == "5.2.2"
+    assert read_report(dsn(fields)).findings[0].status == "5.2.2"
 
 
 @pytest.mark.parametrize("kind", ["abuse", "fraud", "opt-out"])
 def test_a_complaint_names_its_reader(kind: str) -> None:
-    report = read(complaint(kind, whom="ada@example.org"))
+    report = read_report(complaint(kind, whom="ada@example.org"))
     assert report.kind is BounceKind.COMPLAINT
     assert report.findings[0].addresses == ("ada@example.org",)
 
@@ -95,7 +95,7 @@ def test_a_complaint_of_several_readers_names_each() -> None:
     raw = complaint(whom="ada@example.org").replace(
         b"Original-Rcpt-To: ", b"Original-Rcpt-To: bo@example.org\nOriginal-Rcpt-To: "
     )
-    named = [found.addresses for found in read(raw).findings]
+    named = [found.addresses for found in read_report(raw).findings]
     assert named == [("bo@example.org",), ("ada@example.org",)]
 
 
@@ -103,13 +103,13 @@ def test_a_complaint_that_names_nobody_is_about_whom_the_letter_was_for() -> Non
     raw = complaint().replace(
         b"From: letters@sender.example\nMessage-ID", b"To: Ada <ada@example.org>\nMessage-ID"
     )
-    assert read(raw).findings[0].addresses == ("ada@example.org",)
+    assert read_report(raw).findings[0].addresses == ("ada@example.org",)
 
 
 def test_a_redacted_complaint_is_one_too_and_what_is_none_is_not() -> None:
-    assert read(complaint()).kind is BounceKind.COMPLAINT
-    assert read(complaint("not-spam")).kind is BounceKind.AUTO_REPLY
-    assert {read(complaint(kind)).kind for kind in ("virus", "other", "auth-failure", "x")} == {
+    assert read_report(complaint()).kind is BounceKind.COMPLAINT
+    assert read_report(complaint("not-spam")).kind is BounceKind.AUTO_REPLY
+    assert {read_report(complaint(kind)).kind for kind in ("virus", "other", "auth-failure", "x")} == {
         BounceKind.UNKNOWN
     }
 
@@ -132,7 +132,7 @@ def test_a_redacted_complaint_is_one_too_and_what_is_none_is_not() -> None:
     ],
 )
 def test_automatic_replies_are_no_bounces(mail: bytes) -> None:
-    assert read(mail).kind is BounceKind.AUTO_REPLY
+    assert read_report(mail).kind is BounceKind.AUTO_REPLY
 
 
 @pytest.mark.parametrize(
@@ -154,16 +154,16 @@ def test_automatic_replies_are_no_bounces(mail: bytes) -> None:
     ],
 )
 def test_what_a_person_wrote_is_neither(mail: bytes) -> None:
-    assert read(mail).kind is BounceKind.UNKNOWN
+    assert read_report(mail).kind is BounceKind.UNKNOWN
 
 
 def test_a_bounce_of_no_standard_form_is_understood_by_its_words() -> None:
-    (found,) = read(QMAIL).findings
+    (found,) = read_report(QMAIL).findings
     assert (found.kind, found.addresses, found.status) == (BounceKind.HARD, ("ada@example.org",), "5.1.1")
     full = QMAIL.replace(b"Sorry, no mailbox here by that name. (#5.1.1)", b"Mailbox quota exceeded.")
-    assert read(full).kind is BounceKind.SOFT
+    assert read_report(full).kind is BounceKind.SOFT
     vague = QMAIL.replace(b"Sorry, no mailbox here by that name. (#5.1.1)", b"I could not.")
-    assert read(vague).kind is BounceKind.SOFT
+    assert read_report(vague).kind is BounceKind.SOFT
 
 
 # --- what names our letters
@@ -173,7 +173,7 @@ def test_return_addresses_and_message_ids_are_found_wherever_they_stand() -> Non
     one, two = Token(7, STAMP), Token(0xFFF, STAMP[::-1])
     mark = "f" * 32
     raw = dsn(failed(), to=address(one, "b.example").upper(), about=f"<{mark}.12@sender.example>")
-    report = read(raw + b"\nReturn-Path: <" + address(two, "b.example").encode() + b">\n")
+    report = read_report(raw + b"\nReturn-Path: <" + address(two, "b.example").encode() + b">\n")
     assert report.tokens == (one, two)
     assert report.marks == (Mark(12, mark),)
 
@@ -196,8 +196,13 @@ def test_tokens_of_anything_are_few_and_whole(raw: bytes) -> None:
 
 def test_the_digest_is_the_reports_own() -> None:
     raw = dsn(failed())
-    assert digest(raw) == digest(b"Received: x\r\n" + raw.replace(b"\n", b"\r\n") + b"\r\n")
-    others = {digest(dsn(failed(), id="other")), digest(dsn(failed("b@c.de"))), digest(raw, 7), digest(raw)}
+    assert report_digest(raw) == report_digest(b"Received: x\r\n" + raw.replace(b"\n", b"\r\n") + b"\r\n")
+    others = {
+        report_digest(dsn(failed(), id="other")),
+        report_digest(dsn(failed("b@c.de"))),
+        report_digest(raw, 7),
+        report_digest(raw),
+    }
     assert len(others) == 4
 
 
@@ -245,25 +250,25 @@ def nested(depth: int) -> bytes:
 def test_large_and_twisted_mails_are_read_quickly_and_bounded(raw: bytes) -> None:
     began = time.process_time()
     with contextlib.suppress(Unreadable):
-        report = read(raw)
+        report = read_report(raw)
         assert len(report.findings) <= MAX_FINDINGS
-        assert all(len(found.diagnostic) <= MAX_WORDS for found in report.findings)
+        assert all(len(found.diagnostic) <= MAX_DIAGNOSTIC for found in report.findings)
         assert all(len(who) <= MAX_ADDRESS for found in report.findings for who in found.addresses)
     assert time.process_time() - began < 4
 
 
 def test_too_many_parts_are_refused() -> None:
     with pytest.raises(Unreadable, match="more than 100 parts"):
-        read(nested(101))
+        read_report(nested(101))
     with pytest.raises(Unreadable, match="may divide parts"):
-        read(b"From: a@b.org\n\n" + b"--x\n" * 2001)
+        read_report(b"From: a@b.org\n\n" + b"--x\n" * 2001)
     with pytest.raises(Unreadable, match="no header"):
-        read(b"")
+        read_report(b"")
 
 
 def test_only_the_beginning_is_read() -> None:
     raw = b"From: a@b.org\n\n".ljust(MAX_BYTES, b"x")
-    assert read(raw + b" bounces+7-" + STAMP.encode()).tokens == ()
+    assert read_report(raw + b" bounces+7-" + STAMP.encode()).tokens == ()
 
 
 SEEDS = [dsn(failed(), failed("b@c.de", "4.2.2")), complaint(whom="a@b.de"), QMAIL, reply("Out of office")]
@@ -297,14 +302,14 @@ def mangled(draw: st.DrawFn) -> bytes:
 @settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
 @given(mangled() | st.binary(max_size=400))
 def test_nothing_but_unreadable_is_ever_raised(raw: bytes) -> None:
-    assert len(digest(raw)) == 64
+    assert len(report_digest(raw)) == 64
     with contextlib.suppress(Unreadable):
-        report = read(raw)
+        report = read_report(raw)
         said = [report.words, *(found.diagnostic for found in report.findings)]
         said += [who for found in report.findings for who in found.addresses]
         for text in said:
             text.encode()
             assert "\0" not in text
             assert "\n" not in text
-            assert len(text) <= MAX_WORDS
+            assert len(text) <= MAX_DIAGNOSTIC
         assert all(len(found.status) <= 16 for found in report.findings)

@@ -12,7 +12,7 @@ from delivery.bounces import collect, record, sources
 from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.bounces.collect import collect_bounces, read_bounces
 from delivery.bounces.parsing import MAX_BYTES
-from delivery.bounces.sources import SourceError, opened
+from delivery.bounces.sources import SourceError, open_mailbox
 from delivery.channels.email.return_path import return_path
 from delivery.models import Bounce
 from subscriptions.models import Suppression
@@ -31,7 +31,7 @@ def waiting(url: str, context: ssl.SSLContext | None = None) -> list[bytes]:
     """What waits there, with nothing marked."""
     where = parse_bounce_url(url)
     assert where is not None
-    with opened(where, context=context) as source:
+    with open_mailbox(where, context=context) as source:
         return [mail.raw for mail in source.mails()]
 
 
@@ -58,7 +58,7 @@ def test_what_was_taken_does_not_come_again(kind: type[MailServer]) -> None:
     with kind(MAILS) as server:
         where = parse_bounce_url(server.url)
         assert where
-        with opened(where) as source:
+        with open_mailbox(where) as source:
             for mail in source.mails():
                 if mail.raw.startswith(b"Return-Path"):
                     source.done(mail)
@@ -115,7 +115,7 @@ def test_of_a_very_large_mail_only_the_beginning_is_read(tmp_path: Path) -> None
 def test_a_maildir_moves_what_was_taken_to_cur(tmp_path: Path) -> None:
     box = a_maildir(tmp_path / "box", *MAILS)
     os.symlink("/etc/passwd", box / "new" / "link")
-    with opened(box) as source:
+    with open_mailbox(box) as source:
         mails = list(source.mails())
         assert [mail.raw for mail in mails] == MAILS
         source.done(mails[0])

@@ -14,7 +14,7 @@ from delivery.doctor.dmarc import (
     read_dmarc,
 )
 from delivery.doctor.domains import aligned, organisation
-from delivery.doctor.findings import Verdict, worst
+from delivery.doctor.findings import Verdict, worst_verdict
 from delivery.doctor.tags import read_tags
 from tests.delivery.doctor.zones import zone
 
@@ -61,12 +61,12 @@ def test_a_missing_record_is_given_to_copy_for_the_organisation() -> None:
     assert finding.verdict is Verdict.WRONG
     assert finding.publish is not None
     assert finding.publish.name == "_dmarc.example.org"
-    assert worst(judge_policy(place(finding.publish.value))) is Verdict.GOOD
+    assert worst_verdict(judge_policy(place(finding.publish.value))) is Verdict.GOOD
 
 
 def test_no_answer_is_no_missing_record() -> None:
     found = find_place("example.org", zone({}, failing=["_dmarc.example.org"]))
-    assert worst(judge_policy(found)) is Verdict.BETTER
+    assert worst_verdict(judge_policy(found)) is Verdict.BETTER
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_no_answer_is_no_missing_record() -> None:
 )
 def test_what_a_record_says(records: tuple[str, ...], verdict: str, words: str) -> None:
     findings = judge_policy(place(*records))
-    assert worst(findings) == verdict
+    assert worst_verdict(findings) == verdict
     assert words in " ".join(finding.says for finding in findings)
 
 
@@ -111,7 +111,7 @@ def test_letters_pass_by_return_address_or_signature(
     record: str, envelope: str, signers: list[str], others: bool, verdict: str
 ) -> None:
     findings = judge_alignment(place(record), envelope=envelope, signers=signers, others_may_sign=others)
-    assert worst(findings) == verdict
+    assert worst_verdict(findings) == verdict
 
 
 def test_reports_to_others_need_their_consent() -> None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.doctor.findings import Finding, Verdict, worst
+from delivery.doctor.findings import Finding, Verdict, worst_verdict
 from delivery.doctor.spf import judge_record, judge_sender, proposal
-from delivery.doctor.spf_tree import Node, Tree, check, read_spf, spf_records
+from delivery.doctor.spf_tree import Node, Tree, check_host, read_spf, spf_records
 from tests.delivery.doctor.zones import Zone, zone
 
 HERE = "192.0.2.7"
@@ -69,12 +69,12 @@ def test_what_a_record_says_of_an_address(record: str, result: str) -> None:
         ("good.example", "TXT"): ["v=spf1 ip4:192.0.2.7 ?all"],
         ("bad.example", "TXT"): ["v=spf1 -all"],
     }
-    assert check(node(record, more=more), HERE) == result
+    assert check_host(node(record, more=more), HERE) == result
 
 
 def test_ipv6_addresses_match_their_networks() -> None:
     found = node("v=spf1 ip6:2001:db8::/32 a//64 -all", more={("example.org", "AAAA"): ["2001:db9::1"]})
-    assert [check(found, each) for each in ("2001:db8::5", "2001:db9::99", "2001:dba::1")] == [
+    assert [check_host(found, each) for each in ("2001:db8::5", "2001:db9::99", "2001:dba::1")] == [
         "pass",
         "pass",
         "fail",
@@ -100,7 +100,7 @@ def test_questions_are_counted_through_all_that_is_included() -> None:
 def test_more_than_ten_questions_are_too_many(count: int, verdict: str) -> None:
     names = [f"h{number}.example" for number in range(count)]
     record = " ".join(["v=spf1", *(f"a:{name}" for name in names), "-all"])
-    assert worst(judged(record, more={(name, "A"): [HERE] for name in names})) == verdict
+    assert worst_verdict(judged(record, more={(name, "A"): [HERE] for name in names})) == verdict
 
 
 def test_a_good_record_is_good() -> None:
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said(records: tuple[str, ...], verdict: str, words: st
         ("good.example", "TXT"): ["v=spf1 ip4:192.0.2.7 -all"],
     }
     findings = judged(*records, more=more, failing=("slow.example",))
-    assert worst(findings) == verdict
+    assert worst_verdict(findings) == verdict
     assert words in said(findings)
 
 
@@ -157,8 +157,8 @@ def test_a_record_that_names_itself_a_thousand_times_is_given_up() -> None:
         for number in range(40)
     }
     found = node("v=spf1 include:d1.example -all", more=more)
-    assert worst(judge_record(found, suggestion="v=spf1 -all")) is Verdict.WRONG
-    check(found, HERE)
+    assert worst_verdict(judge_record(found, suggestion="v=spf1 -all")) is Verdict.WRONG
+    check_host(found, HERE)
 
 
 def sender(record: str, *, is_own: bool, provider: str = "") -> Finding | None:
@@ -211,7 +211,7 @@ def test_the_record_to_publish_has_all_that_is_asked_for_and_nothing_that_is_bro
     more: Zone = {("good.example", "TXT"): ["v=spf1 -all"], ("x", "A"): [HERE]}
     assert proposal(node(record, more=more), ["a:x"]).value == wanted
     again = judged(proposal(node(record, more=more), ["a:x"]).value, more=more)
-    assert worst(again) is Verdict.GOOD
+    assert worst_verdict(again) is Verdict.GOOD
 
 
 def test_what_is_included_in_vain_hides_nothing_else() -> None:
@@ -238,6 +238,6 @@ def test_reading_and_judging_never_raise(text: str) -> None:
     found = node(f"v=spf1 {text}", more={("example.org", "A"): [HERE], ("example.org", "MX"): ["1 ."]})
     judge_record(found, suggestion="v=spf1 -all")
     for address in (HERE, "2001:db8::1"):
-        assert check(found, address) in ("pass", "fail", "softfail", "neutral", "none", "permerror")
+        assert check_host(found, address) in ("pass", "fail", "softfail", "neutral", "none", "permerror")
     judge_sender(found, addresses=[HERE], server="s", is_own=True)
     proposal(found, ["a:x"])

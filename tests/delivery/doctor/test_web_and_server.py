@@ -9,7 +9,7 @@ import pytest
 
 from common.net.client import SafeClient
 from delivery.channels.email.account_url import parse_email_url
-from delivery.doctor.findings import Finding, Verdict, worst
+from delivery.doctor.findings import Finding, Verdict, worst_verdict
 from delivery.doctor.server import SERVER, TLS, judge_server, look_at
 from delivery.doctor.web import PATH, check_links
 from tests.common.certificates import self_signed, server_context
@@ -131,7 +131,7 @@ def test_a_certificate_that_is_not_trusted_is_wrong(tmp_path: Path) -> None:
 def test_starttls_that_is_not_offered_is_wrong() -> None:
     with SmtpServer() as server:
         found = judged(f"smtp+starttls://127.0.0.1:{server.port}")
-    assert worst(found) is Verdict.WRONG
+    assert worst_verdict(found) is Verdict.WRONG
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_reports_that_prove_nothing_go_after_a_month() -> None:
 
 
 def test_batches_and_a_budget_bound_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("delivery.privacy.retention.BATCH", 2)
+    monkeypatch.setattr("delivery.privacy.retention.ROWS_A_BATCH", 2)
     issue = IssueFactory(pruned_at=NOW)
     for _ in range(5):
         AttemptFactory(delivery=DeliveryFactory(issue=issue, **OVER))

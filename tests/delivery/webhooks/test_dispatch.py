@@ -13,8 +13,8 @@ from common.ports.events import Event, EventKind, emit
 from delivery.models import Webhook, WebhookCall
 from delivery.privacy.retention import prune
 from delivery.webhooks import calls
-from delivery.webhooks.calls import WebhookResponse, claim, post
-from delivery.webhooks.dispatch import call_due, record
+from delivery.webhooks.calls import WebhookResponse, claim_calls, post_call
+from delivery.webhooks.dispatch import call_due, record_response
 from delivery.webhooks.manage import pause_webhooks, resume_webhooks, rotate_secret
 from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import SubscriptionFactory
@@ -95,7 +95,7 @@ def test_an_address_that_took_nothing_for_three_days_lets_no_heap_grow(receiver:
 def test_a_receiver_that_does_not_answer_in_time_is_called_again(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "SECONDS", 0.2)
+    monkeypatch.setattr(calls, "CALL_SECONDS", 0.2)
     a_webhook(receiver)
     receiver.seconds = 5
     happen()
@@ -109,7 +109,7 @@ def test_a_receiver_that_does_not_answer_in_time_is_called_again(
 def test_an_answer_that_never_ends_is_taken_all_the_same(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "SECONDS", 0.5)
+    monkeypatch.setattr(calls, "CALL_SECONDS", 0.5)
     a_webhook(receiver)
     receiver.replies = [Reply(b"x" * 1000, 200, drip=0.2), Reply(b"x" * 9_000_000, 200)]
     happen(2)
@@ -155,8 +155,8 @@ def test_a_private_address_is_refused(receiver: Receiver, settings: Any) -> None
 def test_what_was_sent_and_not_recorded_is_sent_again_under_the_same_id(receiver: Receiver) -> None:
     a_webhook(receiver)
     happen()
-    (job,) = claim(now=utcnow(), busy={})
-    post(job, at=utcnow())  # and the worker is killed
+    (job,) = claim_calls(now=utcnow(), busy={})
+    post_call(job, at=utcnow())  # and the worker is killed
     assert call_due() == 0
     assert later(2 * MINUTE) == 1
     assert len(receiver.ids) == 2
@@ -167,20 +167,20 @@ def test_what_was_sent_and_not_recorded_is_sent_again_under_the_same_id(receiver
 def test_that_it_was_taken_counts_however_late_and_a_late_failure_does_not(receiver: Receiver) -> None:
     a_webhook(receiver)
     happen()
-    (slow,) = claim(now=utcnow(), busy={})
-    (other,) = claim(now=utcnow() + 2 * MINUTE, busy={})
-    record(job=slow, answer=WebhookResponse(500, "HTTP 500."), now=utcnow())
+    (slow,) = claim_calls(now=utcnow(), busy={})
+    (other,) = claim_calls(now=utcnow() + 2 * MINUTE, busy={})
+    record_response(job=slow, answer=WebhookResponse(500, "HTTP 500."), now=utcnow())
     assert the_call().lease_token == other.token
-    record(job=slow, answer=WebhookResponse(200), now=utcnow())
+    record_response(job=slow, answer=WebhookResponse(200), now=utcnow())
     assert states() == ["sent"]
-    record(job=other, answer=WebhookResponse(500, "HTTP 500."), now=utcnow())
+    record_response(job=other, answer=WebhookResponse(500, "HTTP 500."), now=utcnow())
     assert states() == ["sent"]
 
 
 def test_a_dead_receiver_is_asked_by_one_call_and_keeps_no_other_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(calls, "SECONDS", 1.0)
+    monkeypatch.setattr(calls, "CALL_SECONDS", 1.0)
     with receivers(2) as (dead, alive):
         a_webhook(dead)
         a_webhook(alive)
@@ -246,7 +246,7 @@ def test_the_log_is_forgotten_after_a_while_but_not_what_is_being_sent(receiver:
     happen(3)
     call_due()
     happen()
-    claim(now=utcnow(), busy={})
+    claim_calls(now=utcnow(), busy={})
     assert prune(now=utcnow() + 89 * DAY)["calls"] == 0
     assert prune(now=utcnow() + 91 * DAY)["calls"] == 3
     assert states() == ["sending"]

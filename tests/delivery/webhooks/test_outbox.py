@@ -11,13 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from common.clock import utcnow
 from common.ports.events import Event, EventKind, NoTransaction, emit
 from delivery.alerts.feeds import tell_admins
-from delivery.bounces.finding import Finding
+from delivery.bounces.finding import BounceFinding
 from delivery.bounces.record import take_finding
 from delivery.issues.approve import approve_issue
 from delivery.models import Issue, WebhookCall
 from delivery.rules.bounce_policy import BounceKind
-from delivery.webhooks.calls import WebhookResponse, claim
-from delivery.webhooks.dispatch import record
+from delivery.webhooks.calls import WebhookResponse, claim_calls
+from delivery.webhooks.dispatch import record_response
 from delivery.webhooks.manage import add_webhook, pause_webhooks
 from feeds.models import Feed
 from subscriptions.models import Subscription
@@ -129,7 +129,7 @@ def test_an_issue_is_told_of_once_when_it_is_published_with_how_many_get_it() ->
 )
 def test_a_bounce_is_told_of_once_and_a_delay_is_none(kind: BounceKind, expected: list[str]) -> None:
     delivery = DeliveryFactory(state="sent", sent_at=NOW)
-    finding = Finding(kind, (delivery.destination.core,), "5.1.1", "550 5.1.1 No such user")
+    finding = BounceFinding(kind, (delivery.destination.core,), "5.1.1", "550 5.1.1 No such user")
     for _ in range(2):
         take_finding(delivery=delivery, finding=finding, digest="one", now=NOW)
     assert types() == expected
@@ -227,9 +227,9 @@ def test_of_who_is_erased_others_hear_that_they_left_and_then_nothing_stays() ->
     row.destination.delete()
     call = WebhookCall.objects.get()
     assert "erased" in call.body
-    (job,) = claim(now=NOW, busy={})
-    record(job=job, answer=WebhookResponse(500, "HTTP 500."), now=NOW)
+    (job,) = claim_calls(now=NOW, busy={})
+    record_response(job=job, answer=WebhookResponse(500, "HTTP 500."), now=NOW)
     assert WebhookCall.objects.get().body == call.body
-    (job,) = claim(now=NOW + DAY, busy={})
-    record(job=job, answer=WebhookResponse(204), now=NOW + DAY)
+    (job,) = claim_calls(now=NOW + DAY, busy={})
+    record_response(job=job, answer=WebhookResponse(204), now=NOW + DAY)
     assert (WebhookCall.objects.get().state, WebhookCall.objects.get().body) == ("sent", "")
