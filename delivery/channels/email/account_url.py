@@ -6,11 +6,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from delivery.channels.email.esp.settings import PREFIX, EspSettings, parse_esp_url
+from delivery.channels.email.esp.settings import ANYMAIL_PREFIX, EspSettings, parse_esp_url
 from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.rules.accounts import DEFAULT as DEFAULT_ACCOUNT
 
-EXPECTED = (
+EXPECTED_ACCOUNT_URLS = (
     "smtp://user:password@host:25, smtps://user:password@host:465, smtp+starttls://user:password@host:587 "
     "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
     "service), or mailbox: to keep letters here"
@@ -42,11 +42,11 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
 def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspSettings | Mailbox:
     """Raises ImproperlyConfigured with the setting's `name` and without the value: it may hold a password."""
     if not url:
-        raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED}.")
+        raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED_ACCOUNT_URLS}.")
     if url == "mailbox:":
         return Mailbox()
     scheme = url.partition(":")[0].lower()
-    if scheme.startswith(PREFIX):
+    if scheme.startswith(ANYMAIL_PREFIX):
         return parse_esp_url(url, name=name)
     if scheme not in _SECURITY:
         raise _wrong(name, "its beginning is none of these")
@@ -80,4 +80,4 @@ def _smtp(parts: SplitResult, security: str, name: str) -> SmtpSettings:
 
 
 def _wrong(name: str, why: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"{name} is wrong, {why}: expected {EXPECTED}.")
+    return ImproperlyConfigured(f"{name} is wrong, {why}: expected {EXPECTED_ACCOUNT_URLS}.")

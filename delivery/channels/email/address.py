@@ -10,7 +10,7 @@ from email_validator import EmailNotValidError, ValidatedEmail, validate_email
 from common.ports.channels import InvalidDestination
 from common.text import one_line
 
-MAX_TEXT = 512
+MAX_ADDRESS_TEXT = 512
 MAX_NAME = 100
 
 # Cc, Cs, and the two line breaks of Unicode: nothing of them belongs into a header.
@@ -99,8 +99,8 @@ def _split(text: str) -> tuple[str, str]:
     text = text.strip()
     if not text:
         raise InvalidDestination("The e-mail address is missing.")
-    if len(text) > MAX_TEXT:
-        raise InvalidDestination(f"The e-mail address is too long: at most {MAX_TEXT} characters.")
+    if len(text) > MAX_ADDRESS_TEXT:
+        raise InvalidDestination(f"The e-mail address is too long: at most {MAX_ADDRESS_TEXT} characters.")
     if CONTROLS.search(text):
         raise InvalidDestination("The e-mail address contains a line break or another control character.")
     if text.count("@") > 1 and re.search(r"@[^\"]*[,;]", text):

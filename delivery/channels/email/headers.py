@@ -9,7 +9,7 @@ from common import text as common_text
 from delivery.channels.email.address import CONTROLS, Address, clean_name
 
 CRLF = "\r\n"
-MAX_TEXT = 300
+MAX_FIELD_TEXT = 300
 _LINE = 76
 _LONGEST_LINK = 950
 # RFC 2047 §2: a line with an encoded word has at most 76 characters. 39 octets make 52 of base64, 12 are
@@ -23,7 +23,7 @@ _PLAIN_LINK = re.compile(r"[A-Za-z0-9:/?#@=&.%+_~-]{1,900}")
 _IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
 
 
-def one_line(text: str, limit: int = MAX_TEXT) -> str:
+def one_line(text: str, limit: int = MAX_FIELD_TEXT) -> str:
     """The text without control characters and line breaks, with single spaces, cut to `limit` characters."""
     line = common_text.one_line(CONTROLS.sub(" ", text[: 8 * limit]))
     return common_text.shortened(line, limit)

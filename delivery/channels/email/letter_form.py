@@ -18,7 +18,7 @@ from delivery.rendering.placeholders import PERSONAL, values_for
 BULK_KINDS = frozenset({"issue", "test"})
 # Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
 SENDER_ID = "feedletter"
-NOBODY = Recipient(delivery_id=0, core="", label="")
+NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
 
 
 class WireLetter:
@@ -74,7 +74,7 @@ class WireLetter:
     def _prefilled(self) -> tuple[str, str, str]:
         letter = self.letter
         holes = {name: token for name, token in letter.holes.items() if name not in self._holes}
-        values = values_for(letter, NOBODY, holes)
+        values = values_for(letter, NO_RECIPIENT, holes)
         subject = fill_header(letter.subject, holes, values) if holes else letter.subject
         return fill_text(letter.text, holes, values), fill_html(letter.html, holes, values), subject
 
@@ -100,7 +100,7 @@ class WireLetter:
         return headers.url_field("List-Unsubscribe", recipient.unsubscribe_url, by_mail) + one_click
 
 
-def compose(
+def compose_mail(
     letter: Letter,
     recipient: Recipient,
     *,

@@ -11,7 +11,7 @@ from delivery.channels.base import Outcome, Sent, Temporary
 from delivery.channels.email.helo import helo_name
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_connection import Reply, Timeouts
-from delivery.channels.email.smtp_replies import CannotConnect, words
+from delivery.channels.email.smtp_replies import CannotConnect, reply_words
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
 
@@ -73,7 +73,7 @@ def log_in(target: object, *, context: ssl.SSLContext | None = None) -> str:
         raise CannotLogIn(str(error)) from None
     if reply is None:
         return f"{target.name} answers; it was not asked for a login, because the URL has no user."
-    return f"{target.name} took the login: {words(reply.code, reply.text)}"
+    return f"{target.name} took the login: {reply_words(reply.code, reply.text)}"
 
 
 async def _reply_to_login(target: SmtpSettings, context: ssl.SSLContext | None) -> Reply | None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import itemgetter, ne
 from typing import NamedTuple, cast
 
-from delivery.channels.email.smtp_replies import CannotConnect, Lost, reason, words
+from delivery.channels.email.smtp_replies import CannotConnect, Lost, reason, reply_words
 from delivery.channels.email.smtp_settings import IMPLICIT, STARTTLS, SmtpSettings
 
 MAX_REPLY = 65_536
@@ -291,7 +291,7 @@ class _Opening:
         if reply.code != 235:
             raise CannotConnect(
                 f"{self.target.name} refused the login; check user and password in EMAIL_URL: "
-                f"{words(reply.code, reply.text)}"
+                f"{reply_words(reply.code, reply.text)}"
             )
         return reply
 
@@ -301,7 +301,7 @@ class _Opening:
 
     def _expect(self, reply: Reply, code: int) -> None:
         if reply.code != code:
-            said = words(reply.code, reply.text)
+            said = reply_words(reply.code, reply.text)
             raise CannotConnect(f"The mail server {self.target.name} is not ready: {said}")
 
 

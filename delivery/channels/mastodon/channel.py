@@ -5,7 +5,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from delivery.channels.base import CrashPolicy, LaneFacts
-from delivery.channels.mastodon.compose import Message, compose
+from delivery.channels.mastodon.compose import Message, compose_status
 from delivery.channels.mastodon.session import MastodonSession
 from delivery.letter import Letter, Recipient
 
@@ -28,7 +28,7 @@ class MastodonChannel:
         return urlsplit(f"//{core}").hostname or ""
 
     def compose(self, letter: Letter, recipient: Recipient) -> Message:
-        return compose(letter, recipient)
+        return compose_status(letter, recipient)
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Message]:
         return partial(self.compose, letter)

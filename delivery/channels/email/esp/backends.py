@@ -22,26 +22,22 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
         client: Any = made(**_ses(target, seconds), ignore_recipient_status=True)
         client.open()
         return client
-    client = made(**_settings(target), timeout=seconds, ignore_recipient_status=True)
-    client.session = EspHttp(seconds=seconds)
-    return client
-
-
-def _settings(target: EspSettings) -> dict[str, Any]:
-    service, options = target.service, target.options
-    found = {service.options[name]: value for name, value in options.items() if name in service.options}
-    found[service.key] = target.key
+    options = target.options
+    anymails = {service.options[name]: value for name, value in options.items() if name in service.options}
+    anymails[service.key] = target.key
     if service.secret:
-        found[service.secret] = target.secret
+        anymails[service.secret] = target.secret
     if service.domain and target.domain:
-        found[service.domain] = target.domain
+        anymails[service.domain] = target.domain
     api_url = options.get("api_url") or service.regions.get(options.get("region", "us"), "")
     if api_url:
-        found["api_url"] = api_url
+        anymails["api_url"] = api_url
     if service.backend == "sendgrid":
         # Fields are named as they stand in the letter.
-        found["merge_field_format"] = "{}"
-    return found
+        anymails["merge_field_format"] = "{}"
+    client = made(**anymails, timeout=seconds, ignore_recipient_status=True)
+    client.session = EspHttp(seconds=seconds)
+    return client
 
 
 def _ses(target: EspSettings, seconds: float) -> dict[str, Any]:
