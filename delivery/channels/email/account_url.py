@@ -1,7 +1,7 @@
 """Reads EMAIL_URL and the URLs of other accounts: where letters go."""
 
 from dataclasses import dataclass
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -50,30 +50,23 @@ def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspS
         return parse_esp_url(url, name=name)
     if scheme not in _SECURITY:
         raise _wrong(name, "its beginning is none of these")
-    return _smtp(_split(url, name), _SECURITY[scheme], name)
-
-
-def _split(url: str, name: str) -> SplitResult:
     if any(character.isspace() or not character.isprintable() for character in url):
         raise _wrong(name, "it contains a space or a control character")
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError when it is no port
+        port = parts.port  # raises ValueError when it is no port
     except ValueError:
         # `from None`: the ValueError shows part of the URL.
         raise _wrong(name, "its host or port cannot be read") from None
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise _wrong(name, "something follows the port; write / as %2F, ? as %3F and # as %23 in a password")
-    return parts
-
-
-def _smtp(parts: SplitResult, security: str, name: str) -> SmtpSettings:
     if not parts.hostname:
         raise _wrong(name, "the host is missing")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if bool(user) != bool(password):
         raise _wrong(name, "user and password go together")
-    port = _PORTS[security] if parts.port is None else parts.port
+    security = _SECURITY[scheme]
+    port = _PORTS[security] if port is None else port
     if not port:
         raise _wrong(name, "the port is 0")
     return SmtpSettings(parts.hostname, port, user, password, security)

@@ -24,8 +24,8 @@ NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
 class WireLetter:
     """A letter as octets with holes. Raises InvalidDestination when its sender is no address.
 
-    `bounce_domain` takes mails of those who leave by mail; `return_path` gives the envelope's sender of a
-    delivery (RFC 5321 §4.4), by its id: an empty one means From.
+    Readers who leave by mail write to `bounce_domain`. `return_path` gives the envelope's sender of a
+    delivery (RFC 5321 §4.4) by its id: an empty one means From.
     """
 
     def __init__(
@@ -40,13 +40,27 @@ class WireLetter:
         self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
         self._sender = parse_sender(letter.from_email)
         self._is_bulk = letter.kind in BULK_KINDS
-        self._head = "".join(self._fields(site_host)).encode()
-        # Fields that are the same for everybody are filled here, once.
+        # The header fields that are the same for everybody.
+        head = [
+            headers.address_field("From", self._sender),
+            headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
+            "MIME-Version: 1.0\r\n",
+            # RFC 3834 §5: keeps vacation notices away.
+            "Auto-Submitted: auto-generated\r\n",
+            # The same as the letter's html says.
+            f"Content-Language: {language_tag(letter.language) or DEFAULT}\r\n",
+            *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
+        ]
+        self._head = "".join(head).encode()
+        # Holes whose value is the same for everybody are filled here, once.
         self._holes = {
             name: token for name, token in letter.holes.items() if letter.has_own_code or name in PERSONAL
         }
-        text, html, self._subject = self._prefilled()
-        # (Nearly always the same for a whole issue.)
+        common = {name: token for name, token in letter.holes.items() if name not in self._holes}
+        values = values_for(letter, NO_RECIPIENT, common)
+        text, html = fill_text(letter.text, common, values), fill_html(letter.html, common, values)
+        self._subject = fill_header(letter.subject, common, values) if common else letter.subject
+        # Nearly always the subject is the same for a whole issue.
         is_fixed = not any(token in self._subject for token in self._holes.values())
         self._fixed = headers.one_line(self._subject) if is_fixed else None
         self._body = body(text, html, self._holes, written_text=written_text, written_html=written_html)
@@ -64,40 +78,17 @@ class WireLetter:
             f"{message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n"
         )
         if self._is_bulk and recipient.unsubscribe_url:
-            own += self._leaving(recipient)
+            link = recipient.unsubscribe_url
+            by_mail = self._by_mail and self._by_mail + link.rstrip("/").rpartition("/")[2]
+            # RFC 2369 §3.2: the one to be preferred comes first.
+            own += headers.url_field("List-Unsubscribe", link, by_mail)
+            # RFC 8058 §3.1, word for word.
+            own += "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
         filled, has_dots = self._body.filled(values)
         pieces = (self._head, own.encode(), *filled)
         envelope = self._return_path(recipient.delivery_id)
         sender = headers.checked(envelope) if envelope else self._sender.email
         return MailMessage(sender, address, subject, pieces, letter.signing_keys, has_dots)
-
-    def _prefilled(self) -> tuple[str, str, str]:
-        letter = self.letter
-        holes = {name: token for name, token in letter.holes.items() if name not in self._holes}
-        values = values_for(letter, NO_RECIPIENT, holes)
-        subject = fill_header(letter.subject, holes, values) if holes else letter.subject
-        return fill_text(letter.text, holes, values), fill_html(letter.html, holes, values), subject
-
-    def _fields(self, site_host: str) -> list[str]:
-        """Those that are the same for everybody."""
-        letter = self.letter
-        return [
-            headers.address_field("From", self._sender),
-            headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
-            "MIME-Version: 1.0\r\n",
-            # RFC 3834 §5: keeps vacation notices away.
-            "Auto-Submitted: auto-generated\r\n",
-            _language(letter.language),
-            *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
-        ]
-
-    def _leaving(self, recipient: Recipient) -> str:
-        """RFC 2369 §3.2: the one to be preferred first."""
-        token = recipient.unsubscribe_url.rstrip("/").rpartition("/")[2]
-        by_mail = self._by_mail and self._by_mail + token
-        # RFC 8058 §3.1, word for word.
-        one_click = "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
-        return headers.url_field("List-Unsubscribe", recipient.unsubscribe_url, by_mail) + one_click
 
 
 def compose_mail(
@@ -153,8 +144,3 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=64)
 def _subject(text: str) -> str:
     return headers.text_field("Subject", text)
-
-
-def _language(language: str) -> str:
-    """The same as the letter's html says."""
-    return f"Content-Language: {language_tag(language) or DEFAULT}\r\n"

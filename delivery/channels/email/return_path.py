@@ -11,9 +11,9 @@ RETURN_PATH_PURPOSE = "bounce"
 def return_path(delivery_id: int) -> str:
     """Where the bounces of that delivery go; empty without BOUNCE_DOMAIN."""
     domain = settings.BOUNCE_DOMAIN
-    return (
-        address(Token(delivery_id, stamp(RETURN_PATH_PURPOSE, f"{delivery_id:x}")), domain) if domain else ""
-    )
+    if not domain:
+        return ""
+    return address(Token(delivery_id, stamp(RETURN_PATH_PURPOSE, f"{delivery_id:x}")), domain)
 
 
 def is_ours(token: Token) -> bool:

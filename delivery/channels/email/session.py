@@ -1,4 +1,4 @@
-"""Sessions for one thread at a time: with an SMTP server, with what stands for one, and to try a login."""
+"""Sessions for one thread at a time: with an SMTP server, with its stand-ins, and to try a login."""
 
 import asyncio
 import ssl
@@ -19,7 +19,7 @@ IMPATIENT = Timeouts(connect=10, reply=10)
 
 
 class BlockingSmtpSession:
-    """A pipeline for callers that wait: its loop runs while a message is sent. Used by one thread."""
+    """An SMTP session for callers that wait: its loop runs while a message is sent. Used by one thread."""
 
     def __init__(self, target: SmtpSettings, **options: Any) -> None:
         self._loop = uvloop.new_event_loop()
@@ -47,7 +47,7 @@ class MailboxSession:
 
 
 class UnusableSession:
-    """Stands for a server that the settings do not name rightly: everything waits, and says why."""
+    """Stands in where the settings name no usable server: every message waits, and says why."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

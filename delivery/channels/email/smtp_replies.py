@@ -63,7 +63,9 @@ def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
     said = reply_words(code, text)
     if stage is Stage.MESSAGE and 200 <= code < 300:
         return Sent(remote_id=said[:255])
-    status = _status(text)
+    # The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one.
+    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?![\d.])", text.lstrip())
+    status = match[1].decode("ascii") if match else ""
     if 400 <= code < 500:
         crowded = bool(_CROWDED.search(said))
         slows = crowded or _is_about_us(code, status, said)
@@ -119,12 +121,6 @@ def _held_up(holdup: Holdup, said: str, status: str, meant: Meaning) -> Temporar
     return Temporary(f"{holdup}: {said}", status=status, holdup=holdup, meaning=meant)
 
 
-def _status(text: bytes) -> str:
-    """The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one."""
-    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?![\d.])", text.lstrip())
-    return match[1].decode("ascii") if match else ""
-
-
 def _strange(stage: Stage, said: str) -> str:
     return reply_words(0, f"The mail server answered {stage} with something else than SMTP: {said}")
 
@@ -149,7 +145,7 @@ def reason(error: Exception) -> str:
         return f"its certificate was refused ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed ({error.reason or error})"
-    # (asyncio's own words name the address once more.)
+    # asyncio's own words name the address once more.
     number = getattr(error, "errno", None)
     said = os.strerror(number) if number and number > 0 else getattr(error, "strerror", None)
     return reply_words(0, said or str(error) or type(error).__name__)
