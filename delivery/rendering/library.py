@@ -77,8 +77,8 @@ class FieldNode(Node):
         return ""
 
 
-@register.tag
-def field(_parser: Parser, token: Token) -> FieldNode:
+@register.tag("field")
+def compile_field(_parser: Parser, token: Token) -> FieldNode:
     match token.split_contents():
         case [_, name]:
             return FieldNode(name)

@@ -73,7 +73,9 @@ def _address(recipient: Recipient) -> str:
 
 def _full(letter: Letter, recipient: Recipient) -> str:
     name, address = one_line(recipient.name), _address(recipient)
-    return f"{_phrase(name)} <{address}>" if name else address
+    if _SPECIALS.search(name):
+        name = '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
+    return f"{name} <{address}>" if name else address
 
 
 def _web_link(letter: Letter, recipient: Recipient) -> str:
@@ -95,12 +97,6 @@ BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
     "archivelink": lambda letter, _: letter.archive_url,
     "weblink": _web_link,
 }
-
-
-def _phrase(name: str) -> str:
-    if not _SPECIALS.search(name):
-        return name
-    return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
 
 
 class Placeholders:

@@ -11,7 +11,7 @@ from delivery.channels.email.body import body
 from delivery.channels.email.mail_message import MailMessage
 from delivery.letter import Letter, Recipient
 from delivery.rendering.fill import fill_header, fill_html, fill_text, written_html, written_text
-from delivery.rendering.languages import DEFAULT, language_tag
+from delivery.rendering.languages import DEFAULT_LANGUAGE, language_tag
 from delivery.rendering.placeholders import PERSONAL, values_for
 
 # A test shows the letter as subscribers get it.
@@ -48,7 +48,7 @@ class WireLetter:
             # RFC 3834 §5: keeps vacation notices away.
             "Auto-Submitted: auto-generated\r\n",
             # The same as the letter's html says.
-            f"Content-Language: {language_tag(letter.language) or DEFAULT}\r\n",
+            f"Content-Language: {language_tag(letter.language) or DEFAULT_LANGUAGE}\r\n",
             *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
         ]
         self._head = "".join(head).encode()
