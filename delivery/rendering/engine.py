@@ -24,7 +24,7 @@ from django.template import (
     TemplateSyntaxError,
     VariableDoesNotExist,
 )
-from django.template.base import FilterExpression, Lexer, Node, NodeList, Parser, Variable, tag_re
+from django.template.base import FilterExpression, Lexer, NodeList, Parser, Variable, tag_re
 from django.template.context import BaseContext
 from django.template.loader_tags import BlockNode, ExtendsNode, IncludeNode
 from django.template.loaders import cached
@@ -105,20 +105,17 @@ def _step(current: Any, name: str) -> Any:
         raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__)) from None
     if isinstance(current, BlockNode) and name == "super":
         return current.super()
-    if name in _open_names(type(current)):
-        return getattr(current, name)
-    raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__))
-
-
-def _open_names(sort: type) -> frozenset[str]:
-    """The fields and properties of a dataclass; nothing of any other class."""
+    # Of a dataclass, its fields and properties are open; nothing of any other class.
+    sort = type(current)
     if sort not in _OPEN:
         names = set()
         if is_dataclass(sort):
-            properties = {name for name in dir(sort) if isinstance(getattr(sort, name, None), property)}
+            properties = {each for each in dir(sort) if isinstance(getattr(sort, each, None), property)}
             names = {field.name for field in fields(sort)} | properties
-        _OPEN[sort] = frozenset(name for name in names if not name.startswith("_"))
-    return _OPEN[sort]
+        _OPEN[sort] = frozenset(each for each in names if not each.startswith("_"))
+    if name in _OPEN[sort]:
+        return getattr(current, name)
+    raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__))
 
 
 class LetterLoader(Loader):
@@ -131,7 +128,7 @@ class LetterLoader(Loader):
 
 
 class _StrictLoader(BaseLoader):
-    """As Django's, but what it makes is strict."""
+    """As Django's, but its templates are strict."""
 
     def get_template(self, template_name: str, skip: Iterable[Origin] | None = None) -> Template:
         for origin in self.get_template_sources(template_name):
@@ -172,14 +169,14 @@ class LetterEngine(Engine):
 
 
 def letter_templates() -> list[str]:
-    """The names a newsletter may choose from: what has an html and a text in templates/letters/issues/."""
+    """The names a newsletter may choose from: each has an html and a text in templates/letters/issues/."""
     return _names(ISSUE_FOLDER)
 
 
 def check_template(name: str, params: Mapping[str, str]) -> None:
     """Raises LetterError if a newsletter with these extra parameters cannot use that template.
 
-    UnknownTemplate: there is none of that name. UnknownField: it has a field that there is not.
+    UnknownTemplate: no template has that name. UnknownField: the template has a field that does not exist.
     """
     known(ISSUE_FOLDER, name)
     fields = field_names(params)
@@ -277,21 +274,14 @@ def fields_of(template: Template) -> Iterator[FieldNode]:
     while waiting and len(seen) <= _MOST_TEMPLATES:
         nodes = waiting.pop().nodelist
         yield from (node for node in nodes.get_nodes_by_type(FieldNode) if isinstance(node, FieldNode))
-        others = {
-            _literal(node) for kind in (ExtendsNode, IncludeNode) for node in nodes.get_nodes_by_type(kind)
-        }
+        others = set()
+        for node in (*nodes.get_nodes_by_type(ExtendsNode), *nodes.get_nodes_by_type(IncludeNode)):
+            name = node.parent_name if isinstance(node, ExtendsNode) else getattr(node, "template", None)
+            if not isinstance(name, FilterExpression) or not isinstance(name.var, str) or name.filters:
+                said = "A letter template can only extend and include templates named in quotes."
+                error = LetterError(said)
+                error.token = node.token  # type: ignore[attr-defined]
+                raise error
+            others.add(str(name.var))
         waiting.extend(_template(name) for name in others - seen)
         seen |= others
-
-
-def _literal(node: Node) -> str:
-    expression = node.parent_name if isinstance(node, ExtendsNode) else getattr(node, "template", None)
-    if (
-        isinstance(expression, FilterExpression)
-        and isinstance(expression.var, str)
-        and not expression.filters
-    ):
-        return str(expression.var)
-    error = LetterError("A letter template can only extend and include templates named in quotes.")
-    error.token = node.token  # type: ignore[attr-defined]
-    raise error

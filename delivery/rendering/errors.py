@@ -1,4 +1,4 @@
-"""What rendering makes, and what it says when it cannot: a sentence, the template, and the line."""
+"""The rendered letter, and the errors of rendering: each a sentence with the template and the line."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.template import TemplateDoesNotExist, TemplateSyntaxError, VariableDoesNotExist
 from django.template.base import Node
 
-LONGEST_REASON = 400
+LONGEST_TEMPLATE_FAULT = 400
 # Where Django's own words help nobody who writes a letter.
 _NO_TAG = re.compile(r"Invalid block tag on line \d+: '([^']*)'(, expected (.*?)\.)?.*", re.DOTALL)
 _NO_FILTER = re.compile(r"Invalid filter: '([^']*)'")
@@ -25,11 +25,11 @@ class Rendered:
 
 
 class LetterError(ValueError):
-    """A letter cannot be rendered. The message is one sentence: which template, what is wrong with it."""
+    """A letter cannot be rendered. The message is one sentence that names the template and its fault."""
 
 
 class UnknownTemplate(LetterError):
-    """There is no such template. The message names the ones there are."""
+    """The template does not exist. The message names the existing ones."""
 
 
 class TooLong(BaseException):
@@ -56,7 +56,7 @@ def broken(error: BaseException, name: str, part: str) -> BrokenTemplate:
     """The sentence for an exception that reading or rendering this part of a template raised."""
     if isinstance(error, BrokenTemplate):
         return error
-    return BrokenTemplate(name, _reason(error)[:LONGEST_REASON], part=part, line=_line(error))
+    return BrokenTemplate(name, _reason(error)[:LONGEST_TEMPLATE_FAULT], part=part, line=_line(error))
 
 
 def _reason(error: BaseException) -> str:
@@ -81,7 +81,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _line(error: BaseException) -> int:
-    """The line in the template itself: of what could not be read, or of what was being rendered."""
+    """The line in the template itself that could not be read, or that was being rendered."""
     line = int(getattr(getattr(error, "token", None), "lineno", None) or 0)
     if line:
         return line

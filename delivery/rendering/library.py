@@ -1,6 +1,6 @@
-"""The tags and filters of letter templates: only what is listed here exists in them.
+"""The tags and filters of letter templates: no others exist in them.
 
-Left out are those that reach the file system, turn escaping off, or make much out of little
+Left out are tags and filters that reach the file system, turn escaping off, or make much out of little
 (one `ljust` took 609 MB).
 """
 

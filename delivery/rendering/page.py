@@ -22,7 +22,7 @@ FORM = "<!-- the form to subscribe -->"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where to, and what it is called."""
+    """An address of the web and its title."""
 
     url: str
     title: str

@@ -26,7 +26,7 @@ from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH
 from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
-from feeds.parsing.entry import Entry, Media
+from feeds.parsing.entry import Entry
 
 SMALL = 120
 # The class of a picture alone in its line whose size is not said. An icon among words has no width either,
@@ -222,6 +222,13 @@ def letter_post(
     top, others = _images(entry, whole)
     files = [medium for medium in entry.media if not medium.is_image and web_address(medium.url)]
     files = files[:MOST_LETTER_MEDIA]
+    attachments = []
+    for medium in files[:most_media]:
+        parts = urlsplit(medium.url)
+        name = one_line(unquote(parts.path.rpartition("/")[2])) or parts.netloc
+        size = filesizeformat(medium.length) if medium.length else ""
+        detail = ", ".join(filter(None, (one_line(medium.type), size)))
+        attachments.append(Attachment(medium.url, shortened(name, 100), shortened(detail, 100)))
     title = shortened(one_line(entry.title), LONGEST_POST_TITLE)
     # A space between two elements, so that the end of a paragraph and the beginning of the next stay apart.
     excerpt = shortened(plain(content[:5000].replace("><", "> <")), 180)
@@ -236,7 +243,7 @@ def letter_post(
         excerpt=excerpt,
         top_image=top,
         images=others[:most_media],
-        attachments=tuple(_attachment(medium) for medium in files[:most_media]),
+        attachments=tuple(attachments),
         language=language,
         direction=direction_of(f"{title} {excerpt}", direction(language or newsletter_language)),
         is_cut=content != whole or max(len(others), len(files)) > most_media,
@@ -257,11 +264,3 @@ def _images(entry: Entry, content: str) -> tuple[Image | None, tuple[Image, ...]
 def _is_picture(url: str) -> bool:
     """Whether it shows something of the post: no beacon, and no picture of its author."""
     return bool(web_address(url)) and not is_beacon(url) and "gravatar.com/avatar/" not in url
-
-
-def _attachment(medium: Media) -> Attachment:
-    parts = urlsplit(medium.url)
-    name = one_line(unquote(parts.path.rpartition("/")[2])) or parts.netloc
-    size = filesizeformat(medium.length) if medium.length else ""
-    detail = ", ".join(filter(None, (one_line(medium.type), size)))
-    return Attachment(medium.url, shortened(name, 100), shortened(detail, 100))

@@ -105,23 +105,20 @@ class _Walk:
             position = tag.end()
             if position > size:
                 return
-            self._tag(tag)
+            name = tag["name"]
+            if tag["end"]:
+                if self._open and self._open[-1] == name:
+                    self._open.pop()
+                if name in _BLOCKS and tag.end() + self._closings() <= self._size:
+                    self.after_block = self._cut(tag.end())
+            elif name not in VOID:
+                self._open.append(name)
+            elif name == "br" and tag.start() + self._closings() <= self._size:
+                self.after_block = self._cut(tag.start())
         self._text(position, len(html))
 
     def _closings(self) -> int:
         return sum(len(name) + len("</>") for name in self._open)
-
-    def _tag(self, tag: re.Match[str]) -> None:
-        name = tag["name"]
-        if tag["end"]:
-            if self._open and self._open[-1] == name:
-                self._open.pop()
-            if name in _BLOCKS and tag.end() + self._closings() <= self._size:
-                self.after_block = self._cut(tag.end())
-        elif name not in VOID:
-            self._open.append(name)
-        elif name == "br" and tag.start() + self._closings() <= self._size:
-            self.after_block = self._cut(tag.start())
 
     def _text(self, start: int, end: int) -> None:
         """Text that does not fit whole ends after its last sentence, else its last word, else anywhere."""

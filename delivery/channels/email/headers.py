@@ -61,7 +61,7 @@ def to_field(address: str, name: str) -> str:
 
 
 def named_field(name: str, display: str, rest: str) -> str:
-    """A field of a phrase and what it names in angle brackets, on one line where they fit."""
+    """A field of a phrase and the address or id in angle brackets (`rest`), on one line where they fit."""
     line = f"{name}: {display}"
     fits = CRLF not in line and len(line) + 1 + len(rest) <= _LINE
     return f"{line} {rest}{CRLF}" if fits else f"{line}{CRLF} {rest}{CRLF}"

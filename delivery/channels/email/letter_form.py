@@ -80,10 +80,10 @@ class WireLetter:
         if self._is_bulk and recipient.unsubscribe_url:
             link = recipient.unsubscribe_url
             by_mail = self._by_mail and self._by_mail + link.rstrip("/").rpartition("/")[2]
-            # RFC 2369 §3.2: the one to be preferred comes first.
-            own += headers.url_field("List-Unsubscribe", link, by_mail)
-            # RFC 8058 §3.1, word for word.
-            own += "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
+            # RFC 2369 §3.2: the link to be preferred comes first. The second field is word for word that of
+            # RFC 8058 §3.1.
+            leaving = headers.url_field("List-Unsubscribe", link, by_mail)
+            own = f"{own}{leaving}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
         filled, has_dots = self._body.filled(values)
         pieces = (self._head, own.encode(), *filled)
         envelope = self._return_path(recipient.delivery_id)
@@ -115,15 +115,11 @@ def message_mark(token: str, delivery_id: int) -> str:
     return mac(token, f"message-id:{delivery_id}")
 
 
-def list_id(name: str, host: str) -> str:
-    """The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title."""
-    labels = [label for label in f"{name}.{host}".split(".") if label]
-    return "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
-
-
 def _list_fields(letter: Letter, sender: Address, site_host: str) -> list[str]:
     title = headers.phrase(letter.newsletter_title)
-    identity = list_id(letter.newsletter, site_host)
+    # The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title.
+    labels = [label for label in f"{letter.newsletter}.{site_host}".split(".") if label]
+    identity = "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
     owner = f"mailto:{parse_sender(letter.reply_to).email if letter.reply_to else sender.email}"
     return [
         headers.named_field("List-Id", title, identity) if title else f"List-Id: {identity}\r\n",

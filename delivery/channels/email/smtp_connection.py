@@ -1,4 +1,4 @@
-"""One SMTP connection that blocks nobody: what is said goes out at once, replies come back in order."""
+"""One SMTP connection that blocks nobody: commands go out at once, replies come back in order."""
 
 import asyncio
 import base64

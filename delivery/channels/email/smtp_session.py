@@ -1,6 +1,7 @@
 """Sends messages over one SMTP connection at a time, pipelined where the server offers it (RFC 2920)."""
 
 import ssl
+from contextlib import suppress
 from datetime import datetime
 
 from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
@@ -42,7 +43,7 @@ class SmtpSession:
         return connection.messages < self.messages_per_connection
 
     async def open(self) -> Temporary | None:
-        """Connects for the next message; what stands in the way, if something does."""
+        """Connects for the next message. Returns the obstacle, if there is one."""
         try:
             await self.ready()
         except CannotConnect as error:
@@ -64,8 +65,13 @@ class SmtpSession:
                     outcome, _ = await self._transaction(await self.ready(), message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
-        if not isinstance(outcome, Sent):
-            await self._recover()
+        if not isinstance(outcome, Sent) and self.connection is not None and self.connection.wire.is_open:
+            # RSET makes the connection fit for the next message; if it does not, the connection is given up.
+            self.connection.wire.say(b"RSET\r\n")
+            with suppress(Lost):
+                reply = await self.connection.wire.reply(self.timeouts.reply)
+                if reply.code != 250:
+                    await self.close()
         return outcome
 
     async def close(self) -> None:
@@ -142,7 +148,7 @@ class SmtpSession:
         return None, Stage.DATA
 
     async def _rest(self, connection: Connection, refused: Stage) -> None:
-        """Reads the replies to what was said after a command that was refused."""
+        """Reads the replies to the commands that went out after the refused one."""
         after = list(Stage)[list(Stage).index(refused) + 1 : list(Stage).index(Stage.MESSAGE)]
         try:
             for stage in after:
@@ -159,19 +165,6 @@ class SmtpSession:
             return await connection.wire.reply(self.timeouts.reply)
         except Lost as error:
             raise _LostAt(stage, error) from error
-
-    async def _recover(self) -> None:
-        """Makes the connection fit for the next message, or gives it up."""
-        connection = self.connection
-        if connection is None or not connection.wire.is_open:
-            return
-        connection.wire.say(b"RSET\r\n")
-        try:
-            reply = await connection.wire.reply(self.timeouts.reply)
-        except Lost:
-            return
-        if reply.code != 250:
-            await self.close()
 
 
 class _LostAt(Exception):

@@ -17,7 +17,7 @@ class MastodonChannel:
     crash_policy = CrashPolicy.LOOK_UP
     serial = True
     concurrency = 1
-    # Far below 300 statuses in 3 hours, and easy on those who follow.
+    # Far below 300 statuses in 3 hours, and easy on followers.
     spacing_seconds = 60.0
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:

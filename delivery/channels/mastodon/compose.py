@@ -35,8 +35,15 @@ def compose_status(letter: Letter, recipient: Recipient) -> Message:
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     link = postable(entry.link if entry else letter.web_url or letter.archive_url)
     if entry and letter.kind == "issue" and not letter.html and letter.text:
-        # An issue without html has its text from the newsletter's own code (delivery.issues.contents).
-        parts = _own_words(letter.text, link)
+        # An issue without html has its text from the newsletter's own code (delivery.issues.contents). It is
+        # posted as it was written, lines included, but it mentions nobody and has the link at least once.
+        text = _unmentioned(letter.text)
+        before, found, after = text.partition(link) if link else (text, "", "")
+        parts = [FittingPart(before, cuttable=True)]
+        if found:
+            parts += [FittingPart(link), FittingPart(after, cuttable=True)]
+        elif link:
+            parts += [FittingPart(" "), FittingPart(link)]
     elif entry:
         parts = [*_announcement(letter, entry), FittingPart(link)]
     else:
@@ -81,17 +88,6 @@ def _announcement(letter: Letter, entry: Entry) -> list[FittingPart]:
     if author:
         parts += [FittingPart(", by "), FittingPart(author, cuttable=True)]
     return [*parts, FittingPart(" " if title or author else " at ")]
-
-
-def _own_words(text: str, link: str) -> list[FittingPart]:
-    """The text as it was written, lines included, but it mentions nobody and has the link at least once."""
-    unmentioned = _unmentioned(text)
-    if not link:
-        return [FittingPart(unmentioned, cuttable=True)]
-    before, found, after = unmentioned.partition(link)
-    if not found:
-        return [FittingPart(before, cuttable=True), FittingPart(" "), FittingPart(link)]
-    return [FittingPart(before, cuttable=True), FittingPart(link), FittingPart(after, cuttable=True)]
 
 
 def _unmentioned(text: str) -> str:

@@ -11,7 +11,7 @@ from mastodon import Mastodon, MastodonNotFoundError
 
 from common.truncation import LengthLimits
 
-REMEMBERED = timedelta(days=1)
+INSTANCE_REMEMBERED = timedelta(days=1)
 MOST_INSTANCES = 1000
 MASTODON_LIMITS = LengthLimits(characters=500, per_url=23)
 # Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
@@ -36,7 +36,7 @@ class InstanceCache:
     def get(self, url: str, now: datetime) -> Instance | None:
         with self._lock:
             known = self._known.get(url)
-        return known[0] if known and now - known[1] < REMEMBERED else None
+        return known[0] if known and now - known[1] < INSTANCE_REMEMBERED else None
 
     def put(self, url: str, instance: Instance, now: datetime) -> None:
         with self._lock:

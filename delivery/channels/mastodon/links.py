@@ -5,7 +5,7 @@ from contextlib import suppress
 from html import unescape
 from urllib.parse import quote, unquote, urlsplit
 
-# RFC 3986 §2.2 and §2.3: reserved and unreserved, and the percent sign of what is escaped already.
+# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and the percent sign of existing escapes.
 SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.

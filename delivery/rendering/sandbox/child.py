@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,9 +22,9 @@ from django.utils import timezone, translation
 
 CPU_SECONDS = 2.0
 MEMORY = 256 * 1024 * 1024
-# Where a single long step never comes back to Python: the system ends the process.
+# The system ends the process after so many: a single long step may never come back to Python.
 HARD_SECONDS = 3
-# A fresh process now and then: what was fragmented or kept is given back.
+# A fresh process now and then gives back memory that was fragmented or kept.
 MOST_JOBS = 500
 SIZE = struct.Struct(">I")
 
@@ -74,19 +75,13 @@ def _answer(line: socket.socket, job: dict[str, Any], custom_template: Any, *, l
         answer = {
             "wrong": {"name": wrong.name, "reason": wrong.reason, "part": wrong.part, "line": wrong.line}
         }
-    ends = ends or _resident() > MEMORY // 2
+    with suppress(OSError):
+        # Octets in memory. Not ru_maxrss, which begins with what the parent had.
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+        ends = ends or int(pages) * resource.getpagesize() > MEMORY // 2
     octets = json.dumps({**answer, "ends": ends}, ensure_ascii=False).encode("utf-8", "surrogatepass")
     line.sendall(SIZE.pack(len(octets)) + octets)
     return ends
-
-
-def _resident() -> int:
-    """Octets in memory. Not ru_maxrss, which begins with what the parent had."""
-    try:
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    except OSError:
-        return 0
-    return int(pages) * resource.getpagesize()
 
 
 def _done(job: dict[str, Any], custom_template: Any) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class _Child:
     def end(self) -> int:
         """Ends it, leaves no zombie, and returns its status: negative for a signal, 0 if it still ran."""
         self.line.close()
-        # An end of its own is at hand when the line broke; it tells what was wrong.
+        # When the line broke, the process is about to end by itself, with a status that says why.
         try:
             return self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:

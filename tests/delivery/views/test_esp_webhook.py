@@ -144,7 +144,13 @@ def test_delays_of_a_letter_are_one_row_and_deliveries_none() -> None:
 def test_an_event_counts_only_with_what_we_sent_along() -> None:
     row, other = sent(), sent("bob@example.org")
     stamp = metadata(other.pk)[METADATA_NAME].partition("-")[2]
-    forged = [{}, {METADATA_NAME: "1"}, {METADATA_NAME: f"{row.pk:x}-{stamp}"}, {METADATA_NAME: f"{row.pk:x}-{'0' * 32}"}, {"x": "y"}]
+    forged = [
+        {},
+        {METADATA_NAME: "1"},
+        {METADATA_NAME: f"{row.pk:x}-{stamp}"},
+        {METADATA_NAME: f"{row.pk:x}-{'0' * 32}"},
+        {"x": "y"},
+    ]
     for told in forged:
         assert tell("postmark", events.postmark("HardBounce", told)).status_code == 200
     assert not Bounce.objects.exists()

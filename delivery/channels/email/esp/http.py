@@ -127,12 +127,6 @@ def message_parts(message: MailMessage) -> Parts:
     )
 
 
-def newsletter_of_list_id(headers: dict[str, str], host: str) -> str:
-    """The newsletter's name as List-Id has it (RFC 2919); empty for mails that belong to none."""
-    found = re.search(r"<([^<>]+)>\s*$", headers.get("List-Id", ""))
-    return found[1].removesuffix(f".{host}") if found else ""
-
-
 def _content(mail: EmailMessage, kind: str) -> str:
     body = mail.get_body((kind,))
     return str(body.get_content()).replace("\r\n", "\n") if body else ""

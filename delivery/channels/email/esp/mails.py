@@ -1,11 +1,12 @@
 """What is handed to anymail: one message, or one that stands for as many as it has recipients."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anymail.message import AnymailMessage
 
-from delivery.channels.email.esp.http import Parts, newsletter_of_list_id
+from delivery.channels.email.esp.http import Parts
 from delivery.channels.email.esp.message_form import PLACEHOLDER, Form, disarmed
 from delivery.channels.email.esp.metadata import metadata
 from delivery.channels.email.esp.services import Service, Style
@@ -68,8 +69,10 @@ def _mail(
     )
     if html:
         mail.attach_alternative(html, "text/html")
-    if tag := newsletter_of_list_id(first.headers, host):
-        mail.tags = [tag[:MAX_TAG]]
+    # The newsletter's name as List-Id has it (RFC 2919); mails that belong to none have no List-Id.
+    found = re.search(r"<([^<>]+)>\s*$", first.headers.get("List-Id", ""))
+    if found and (name := found[1].removesuffix(f".{host}")):
+        mail.tags = [name[:MAX_TAG]]
     if service.untracked:
         mail.track_opens = mail.track_clicks = False
     if service.style is not Style.SINGLE and len(several) > 1:

@@ -26,7 +26,7 @@ from delivery.letter import Letter, Recipient
 log = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 60.0
-# So many recipients refused one by one, and none taken: the letter itself is what is refused.
+# When so many recipients were refused one by one, and none was taken, the letter itself is to blame.
 REFUSALS_BEFORE_VERDICT = 3
 
 
