@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import median
 
-from delivery.channels.email.letter_form import compose
+from delivery.channels.email.letter_form import compose_mail
 from delivery.dkim.keys import RSA, Key, generate
 from delivery.dkim.signing import sign
 from delivery.letter import Letter, Recipient
@@ -65,4 +65,4 @@ def a_letter() -> bytes:
         name="Reader",
         unsubscribe_url=f"https://letters.example.org/unsubscribe/{'u' * 43}/",
     )
-    return compose(letter, reader, site_host="letters.example.org").dated(datetime.now(UTC))
+    return compose_mail(letter, reader, site_host="letters.example.org").dated(datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""What every channel promises: compose is pure, send tells what became of it."""
+"""What every channel promises: compose is pure, and send returns the message's outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,7 +108,7 @@ class AsyncSession(Protocol):
         ...
 
     async def open(self) -> Temporary | None:
-        """Connects for the next message; what stands in the way, if something does."""
+        """Connects for the next message. Returns the obstacle, if there is one."""
         ...
 
     async def send(self, message: Any, *, now: datetime) -> Outcome:
@@ -161,5 +161,5 @@ class Channel(Protocol):
         ...
 
     def pipelines(self, lane: LaneFacts) -> Callable[[], AsyncSession] | None:
-        """What opens asynchronous sessions, each lazily; None where there are only those that block."""
+        """A maker of asynchronous sessions, which connect lazily; None where all sessions block."""
         ...

@@ -9,13 +9,13 @@ from hashlib import sha256
 from delivery.dkim.canonical import relaxed_body, relaxed_fields, split_message
 from delivery.dkim.keys import Key
 
-# What people see and programs act on. It is named once more than it is there, so that nobody can add another
-# on the way (RFC 6376 §8.15).
+# The fields that people see and programs act on. Each is named once more than it occurs, so that nobody can
+# add another on the way (RFC 6376 §8.15).
 ONLY_OURS = (
     *("From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To"),
     *("MIME-Version", "Content-Type", "Content-Transfer-Encoding"),
 )
-# The same, but a mail server that comes after us may add one where there is none: some add List-Unsubscribe.
+# The same, but a mail server that comes after us may add one where none occurs: some add List-Unsubscribe.
 ONLY_OURS_IF_THERE = (
     *("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"),
     *("List-Archive", "List-Help", "List-Owner", "List-Post"),
@@ -37,17 +37,9 @@ def sign(message: bytes, keys: Sequence[Key], now: datetime) -> bytes:
     if not keys:
         return b""
     head, body = split_message(message)
-    names, signed = _chosen(relaxed_fields(head))
-    digest = base64.b64encode(sha256(relaxed_body(body)).digest()).decode()
-    moment = int(now.timestamp())
-    return b"".join(_signature(key, names, signed, digest, moment) for key in keys)
-
-
-def _chosen(fields: Iterable[tuple[bytes, bytes]]) -> tuple[str, bytes]:
-    """h=, folded, and the octets of the fields it names."""
     lines: dict[bytes, bytes] = {}
     counts: dict[bytes, int] = {}
-    for name, value in fields:
+    for name, value in relaxed_fields(head):
         if name in _NAMES:
             # §5.4.2: of several fields of a name the last one is signed first.
             lines[name] = name + b":" + value + b"\r\n" + lines.get(name, b"")
@@ -55,11 +47,25 @@ def _chosen(fields: Iterable[tuple[bytes, bytes]]) -> tuple[str, bytes]:
     if b"from" not in lines:
         # RFC 6376 §5.4: the From field has to be signed.
         raise ValueError("The message has no From, and so cannot be signed.")
-    return _names(tuple(counts.items())), b"".join([lines[name] for name in _NAMES if name in lines])
+    names = _folded_names(tuple(counts.items()))
+    signed = b"".join([lines[name] for name in _NAMES if name in lines])
+    digest = base64.b64encode(sha256(relaxed_body(body)).digest()).decode()
+    moment = int(now.timestamp())
+    signatures = []
+    for key in keys:
+        # FWS may stand between tags, after the colons of h= and within b= (RFC 6376 §3.2, §3.5).
+        beginning = _beginning(key.domain, key.selector, key.algorithm)
+        text = f"{beginning} t={moment};{_FOLD}{names}{_FOLD}bh={digest};{_FOLD}b="
+        unsigned = "dkim-signature:" + text.replace(_FOLD, " ")
+        encoded = base64.b64encode(key.signature(signed + unsigned.encode())).decode()
+        folded = _FOLD.join(encoded[at : at + 72] for at in range(0, len(encoded), 72))
+        signatures.append(f"DKIM-Signature: {text}{folded}\r\n".encode())
+    return b"".join(signatures)
 
 
 @lru_cache(maxsize=256)
-def _names(there: tuple[tuple[bytes, int], ...]) -> str:
+def _folded_names(there: tuple[tuple[bytes, int], ...]) -> str:
+    """h=, folded, for a header that has so many fields of each name."""
     counts = dict(there)
     said: list[str] = []
     for key, name in _NAMES.items():
@@ -67,17 +73,6 @@ def _names(there: tuple[tuple[bytes, int], ...]) -> str:
         again = name in ONLY_OURS or (count and name in ONLY_OURS_IF_THERE)
         said += [name] * (count + bool(again))
     return "h=" + _folded([f"{name}:" for name in said[:-1]] + [f"{said[-1]};"], used=len("h="))
-
-
-def _signature(key: Key, names: str, signed: bytes, digest: str, moment: int) -> bytes:
-    # FWS may stand between tags, after the colons of h= and within b= (RFC 6376 §3.2, §3.5).
-    beginning = _beginning(key.domain, key.selector, key.algorithm)
-    text = f"{beginning} t={moment};{_FOLD}{names}{_FOLD}bh={digest};{_FOLD}b="
-    unsigned = "dkim-signature:" + text.replace(_FOLD, " ")
-    octets = key.signature(signed + unsigned.encode())
-    encoded = base64.b64encode(octets).decode()
-    lines = _FOLD.join(encoded[at : at + 72] for at in range(0, len(encoded), 72))
-    return f"DKIM-Signature: {text}{lines}\r\n".encode()
 
 
 @lru_cache(maxsize=1024)
@@ -91,7 +86,7 @@ def _folded(pieces: Iterable[str], used: int) -> str:
     """The pieces, on lines of at most _MARGIN characters where they allow it; `used` are taken on each."""
     lines = [""]
     for piece in pieces:
-        # (The fold's own space counts, and no line may be empty: RFC 5322 §3.2.2.)
+        # The fold's own space counts, and no line may be empty: RFC 5322 §3.2.2.
         if lines[-1] and len(lines[-1]) + len(piece) + 1 + used > _MARGIN:
             lines.append("")
         lines[-1] += piece if lines[-1] else piece.lstrip(" ")

@@ -1,5 +1,5 @@
-"""What the base of every letter needs to know: whose it is, its language, its colours, an admin's words
-around it, in which addresses become links.
+"""What the base of every letter needs to know: whose letter it is, its language, its colours, and the words
+that an admin puts around it, in which addresses become links.
 """
 
 import re
@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString, mark_safe
 from common.text import one_line, without_controls
 from delivery.rendering.addresses import web_address
 from delivery.rendering.colours import Palette, palettes
-from delivery.rendering.facts import LOGO_WIDTH, USUAL, ThemeFacts
-from delivery.rendering.languages import DEFAULT, direction, language_tag
+from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL, ThemeFacts
+from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, language_tag
 
 _LINK = re.compile(
     r"\[(?P<words>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s()<>\"]{1,1000}|mailto:[^\s()<>\"]{1,300})\)"
@@ -22,38 +22,31 @@ _LINK = re.compile(
     r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
 )
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
-WIDEST_LOGO = 552
 
 
 def as_html(text: str) -> SafeString:
     """Safe html: a paragraph for each empty line, `[words](https://…)` and bare addresses as links."""
-    paragraphs = (_escaped(part).replace("\n", "<br>") for part in _PARAGRAPHS.split(_tidy(text)) if part)
-    return mark_safe("".join(f'<p dir="auto">{part}</p>' for part in paragraphs))  # noqa: S308 (escaped)
+    paragraphs = []
+    for paragraph in filter(None, _PARAGRAPHS.split(_tidy(text))):
+        parts, position = [], 0
+        for match in _LINK.finditer(paragraph):
+            to = match["to"] or match["url"] or f"mailto:{match['mail']}"
+            anchor = f'<a href="{escape(to)}">{escape(match["words"] or match[0])}</a>'
+            parts += [escape(paragraph[position : match.start()]), anchor]
+            position = match.end()
+        html = "".join([*parts, escape(paragraph[position:])]).replace("\n", "<br>")
+        paragraphs.append(f'<p dir="auto">{html}</p>')
+    return mark_safe("".join(paragraphs))  # noqa: S308 (escaped)
 
 
 def as_text(text: str) -> str:
     """The same for the text part: `words (https://…)`."""
     return _LINK.sub(
-        lambda match: f"{match['words']} ({_bare(match['to'])})" if match["to"] else match[0], _tidy(text)
+        lambda match: (
+            f"{match['words']} ({match['to'].removeprefix('mailto:')})" if match["to"] else match[0]
+        ),
+        _tidy(text),
     )
-
-
-def _escaped(text: str) -> str:
-    parts, position = [], 0
-    for match in _LINK.finditer(text):
-        parts += [escape(text[position : match.start()]), _anchor(match)]
-        position = match.end()
-    return "".join([*parts, escape(text[position:])])
-
-
-def _anchor(match: re.Match[str]) -> str:
-    words = match["words"] or match[0]
-    to = match["to"] or match["url"] or f"mailto:{match['mail']}"
-    return f'<a href="{escape(to)}">{escape(words)}</a>'
-
-
-def _bare(address: str) -> str:
-    return address.removeprefix("mailto:")
 
 
 def _tidy(text: str) -> str:
@@ -62,7 +55,7 @@ def _tidy(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Logo:
-    """`says` is what stands on it; one that says nothing is a mark beside the name."""
+    """`says` is the text in the picture; without one the logo is a mark beside the name."""
 
     url: str
     width: int
@@ -115,7 +108,7 @@ def look(
     day, night = palettes(theme.accent or accent or params.get("accent", ""), theme.background)
     return Branding(
         name=one_line(name),
-        language=language_tag(language) or DEFAULT,
+        language=language_tag(language) or DEFAULT_LANGUAGE,
         direction=direction(language),
         day=day,
         night=night,
@@ -131,5 +124,5 @@ def look(
 
 def logo_of(theme: ThemeFacts) -> Logo | None:
     url = web_address(theme.logo_url)
-    width = min(theme.logo_width or LOGO_WIDTH, WIDEST_LOGO)
+    width = min(theme.logo_width or LOGO_WIDTH, LETTER_WIDTH)
     return Logo(url, width, one_line(theme.logo_alt)) if url else None

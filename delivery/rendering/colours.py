@@ -17,8 +17,8 @@ DARK = 0.18
 _BLACK, _WHITE = (0.0, 0.0, 0.0), (255.0, 255.0, 255.0)
 _HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _Rgb = tuple[float, float, float]
-# The grounds of subscriptions/static/feedletter/site.css, and its tints, on which text stands as well. What
-# can be read on a tint can be read on its ground: that is lighter by day and darker by night.
+# The grounds of subscriptions/static/feedletter/site.css, and its tints, on which text stands as well. A text
+# that is readable on a tint is readable on its ground, which is lighter by day and darker by night.
 GROUND, GROUND_DARK = "#fdfcfa", "#171614"
 TINT, TINT_DARK = "#f6efe8", "#25211d"
 DANGER, DANGER_DARK = "#b42318", "#ff9c91"
@@ -104,15 +104,10 @@ def _palette(accent: str, paper: str) -> Palette:
 
 def _readable(colour: _Rgb, *, on: _Rgb, towards: _Rgb, least: float) -> str:
     for step in range(21):
-        mixed = _mix(colour, towards, step / 20)
-        if _contrast(mixed, on) >= least:
-            return _hex(mixed)
+        red, green, blue = (round(a + (b - a) * step / 20) for a, b in zip(colour, towards, strict=True))
+        if _contrast((red, green, blue), on) >= least:
+            return _hex((red, green, blue))
     return _hex(towards)
-
-
-def _mix(colour: _Rgb, other: _Rgb, share: float) -> _Rgb:
-    red, green, blue = (round(a + (b - a) * share) for a, b in zip(colour, other, strict=True))
-    return red, green, blue
 
 
 def _contrast(one: _Rgb, other: _Rgb) -> float:
@@ -146,9 +141,9 @@ def accent_by_day(accent: str) -> str:
 
 
 def stylesheet(accent: str, background: str = "") -> str:
-    """Stronger than the usual colours wherever it stands; "" where nothing was chosen.
+    """Style rules that win over the usual colours wherever they stand; "" where nothing was chosen.
 
-    With a background of its own a page has no tints: one ground, on which all can be read.
+    A page with a background of its own has no tints: it has one ground, on which everything is readable.
     """
     if background:
         return _sheet(*(_all(colours) for colours in palettes(accent, background)))

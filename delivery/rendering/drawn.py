@@ -1,13 +1,13 @@
-"""What a template makes: the parts of a letter before they are one. Pure."""
+"""What a template makes: the parts of a letter before they are put together. Pure."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from common.text import shortened
+from delivery.rendering.subjects import LONGEST
 
 MOST_OUTPUT = 5_000_000
-LONGEST_SUBJECT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class RenderedParts:
 
 
 def shortened_around(subject: str, tokens: Iterable[str]) -> str:
-    """At most 200 characters besides the holes, none of which is cut: what fills them comes later."""
+    """At most 200 characters besides the holes. No hole is cut, because its value comes later."""
     holes = "|".join(map(re.escape, tokens))
     pieces = re.split(f"({holes})", subject) if holes else [subject]
-    room, kept = LONGEST_SUBJECT, []
+    room, kept = LONGEST, []
     for number, piece in enumerate(pieces):
         if number % 2:
             kept.append(piece)

@@ -24,7 +24,7 @@ from django.template import (
     TemplateSyntaxError,
     VariableDoesNotExist,
 )
-from django.template.base import FilterExpression, Lexer, Node, NodeList, Parser, Variable, tag_re
+from django.template.base import FilterExpression, Lexer, NodeList, Parser, Variable, tag_re
 from django.template.context import BaseContext
 from django.template.loader_tags import BlockNode, ExtendsNode, IncludeNode
 from django.template.loaders import cached
@@ -39,15 +39,16 @@ from delivery.rendering.library import FieldNode, LetterContext
 from delivery.rendering.placeholders import Placeholders, UnknownField, field_names
 from delivery.rendering.sandbox import client
 
-# (There are as many as kinds of values in contexts.)
+# The names that templates may look up, by class: as many as there are kinds of values in contexts.
 _OPEN: dict[type, frozenset[str]] = {}
 # Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
 _FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
 _NAME = re.compile(r"([a-z0-9_-]{1,64}/)?[a-z0-9_-]{1,64}\.(html|txt|css)", re.ASCII)
-ISSUES = "issues"
-MAILS = "mails"
-PAGES = "pages"
+ISSUE_FOLDER = "issues"
+MAIL_FOLDER = "mails"
+PAGE_FOLDER = "pages"
 _MOST_TEMPLATES = 100  # that one letter may be put together from
+_INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
 
 
 class StrictVariable(Variable):
@@ -57,7 +58,7 @@ class StrictVariable(Variable):
         current = context
         for step in self.lookups or ():
             current = _step(current, step)
-        # (`block` alone says nothing; only `block.super` does.)
+        # `block` alone says nothing; only `block.super` does.
         return "" if isinstance(current, BlockNode) else current
 
 
@@ -104,22 +105,17 @@ def _step(current: Any, name: str) -> Any:
         raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__)) from None
     if isinstance(current, BlockNode) and name == "super":
         return current.super()
-    if name in _open_names(type(current)):
+    # Of a dataclass, its fields and properties are open; nothing of any other class.
+    sort = type(current)
+    if sort not in _OPEN:
+        names = set()
+        if is_dataclass(sort):
+            properties = {each for each in dir(sort) if isinstance(getattr(sort, each, None), property)}
+            names = {field.name for field in fields(sort)} | properties
+        _OPEN[sort] = frozenset(each for each in names if not each.startswith("_"))
+    if name in _OPEN[sort]:
         return getattr(current, name)
     raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__))
-
-
-def _open_names(sort: type) -> frozenset[str]:
-    """The fields and properties of a dataclass; nothing of any other class."""
-    if sort not in _OPEN:
-        _OPEN[sort] = _names_of(sort) if is_dataclass(sort) else frozenset()
-    return _OPEN[sort]
-
-
-def _names_of(sort: type) -> frozenset[str]:
-    properties = {name for name in dir(sort) if isinstance(getattr(sort, name, None), property)}
-    names = {field.name for field in fields(sort)} | properties
-    return frozenset(name for name in names if not name.startswith("_"))
 
 
 class LetterLoader(Loader):
@@ -132,7 +128,7 @@ class LetterLoader(Loader):
 
 
 class _StrictLoader(BaseLoader):
-    """As Django's, but what it makes is strict."""
+    """As Django's, but its templates are strict."""
 
     def get_template(self, template_name: str, skip: Iterable[Origin] | None = None) -> Template:
         for origin in self.get_template_sources(template_name):
@@ -163,12 +159,7 @@ def inline(html: str) -> str:
     css-inline walks the tree recursively, and 20,000 nested elements end the whole process: what comes from
     outside has to have gone through `common.html.balance`.
     """
-    return _inliner().inline(html)
-
-
-@lru_cache(maxsize=1)
-def _inliner() -> css_inline.CSSInliner:
-    return css_inline.CSSInliner(load_remote_stylesheets=False)
+    return _INLINER.inline(html)
 
 
 class LetterEngine(Engine):
@@ -178,19 +169,19 @@ class LetterEngine(Engine):
 
 
 def letter_templates() -> list[str]:
-    """The names a newsletter may choose from: what has an html and a text in templates/letters/issues/."""
-    return _names(ISSUES)
+    """The names a newsletter may choose from: each has an html and a text in templates/letters/issues/."""
+    return _names(ISSUE_FOLDER)
 
 
 def check_template(name: str, params: Mapping[str, str]) -> None:
     """Raises LetterError if a newsletter with these extra parameters cannot use that template.
 
-    UnknownTemplate: there is none of that name. UnknownField: it has a field that there is not.
+    UnknownTemplate: no template has that name. UnknownField: the template has a field that does not exist.
     """
-    known(ISSUES, name)
+    known(ISSUE_FOLDER, name)
     fields = field_names(params)
     for kind in ("html", "txt"):
-        for node in fields_of(_template(f"{ISSUES}/{name}.{kind}")):
+        for node in fields_of(_template(f"{ISSUE_FOLDER}/{name}.{kind}")):
             if node.name.lower() not in fields:
                 raise UnknownField(node.name, fields)
 
@@ -202,7 +193,7 @@ def known(folder: str, name: str) -> None:
         raise UnknownTemplate(f"There is no letter template “{name}”. There are: {', '.join(names)}.")
 
 
-def render(
+def render_parts(
     path: str, context: Mapping[str, Any], holes: Placeholders, own: TemplateSource | None = None
 ) -> RenderedParts:
     """The html of `path`, its styles inlined, and its text; or what the admin's own source makes of it.
@@ -210,9 +201,9 @@ def render(
     The subject is empty unless the admin's own source has one. Raises LetterError.
     """
     if own is not None:
-        return client.render(path, own, context, holes)
+        return client.render_custom(path, own, context, holes)
     html = _render(f"{path}.html", context, holes, autoescape=True)
-    if path.startswith(f"{PAGES}/"):
+    if path.startswith(f"{PAGE_FOLDER}/"):
         return RenderedParts(html=html)
     return RenderedParts(html=inline(html), text=usual_text(path, context, holes))
 
@@ -220,8 +211,12 @@ def render(
 def usual_text(path: str, context: Mapping[str, Any], holes: Placeholders) -> str:
     """The text that our own file makes. Raises LetterError."""
     text = tidy(_render(f"{path}.txt", context, holes, autoescape=False))
-    # (The posts of an issue are wrapped when they become text, and some of their lines are to stay long.)
-    return _wrapped(text) if path.startswith(f"{MAILS}/") else text
+    if not path.startswith(f"{MAIL_FOLDER}/"):
+        # The posts of an issue are wrapped when they become text, and some of their lines are to stay long.
+        return text
+    # Lines as long as those of posts; those of a list are indented.
+    lines = (wrapped(line, indent="  " * line.startswith("- ")) or [""] for line in text.split("\n"))
+    return "\n".join(part for parts in lines for part in parts)
 
 
 def usual_source(path: str) -> TemplateSource:
@@ -249,15 +244,9 @@ def tidy(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n"
 
 
-def _wrapped(text: str) -> str:
-    """Lines as long as those of posts; those of a list are indented."""
-    lines = (wrapped(line, indent="  " * line.startswith("- ")) or [""] for line in text.split("\n"))
-    return "\n".join(part for parts in lines for part in parts)
-
-
 def _names(folder: str) -> list[str]:
     files = Path(settings.LETTER_TEMPLATES_DIR) / folder
-    pages = folder == PAGES
+    pages = folder == PAGE_FOLDER
     return sorted(path.stem for path in files.glob("*.html") if pages or path.with_suffix(".txt").is_file())
 
 
@@ -285,21 +274,14 @@ def fields_of(template: Template) -> Iterator[FieldNode]:
     while waiting and len(seen) <= _MOST_TEMPLATES:
         nodes = waiting.pop().nodelist
         yield from (node for node in nodes.get_nodes_by_type(FieldNode) if isinstance(node, FieldNode))
-        others = {
-            _literal(node) for kind in (ExtendsNode, IncludeNode) for node in nodes.get_nodes_by_type(kind)
-        }
+        others = set()
+        for node in (*nodes.get_nodes_by_type(ExtendsNode), *nodes.get_nodes_by_type(IncludeNode)):
+            name = node.parent_name if isinstance(node, ExtendsNode) else getattr(node, "template", None)
+            if not isinstance(name, FilterExpression) or not isinstance(name.var, str) or name.filters:
+                said = "A letter template can only extend and include templates named in quotes."
+                error = LetterError(said)
+                error.token = node.token  # type: ignore[attr-defined]
+                raise error
+            others.add(str(name.var))
         waiting.extend(_template(name) for name in others - seen)
         seen |= others
-
-
-def _literal(node: Node) -> str:
-    expression = node.parent_name if isinstance(node, ExtendsNode) else getattr(node, "template", None)
-    if (
-        isinstance(expression, FilterExpression)
-        and isinstance(expression.var, str)
-        and not expression.filters
-    ):
-        return str(expression.var)
-    error = LetterError("A letter template can only extend and include templates named in quotes.")
-    error.token = node.token  # type: ignore[attr-defined]
-    raise error

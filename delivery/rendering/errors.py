@@ -1,13 +1,12 @@
-"""What rendering makes, and what it says when it cannot: a sentence, the template, and the line."""
+"""The rendered letter, and the errors of rendering: each a sentence with the template and the line."""
 
 import re
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from django.template import TemplateDoesNotExist, TemplateSyntaxError, VariableDoesNotExist
 from django.template.base import Node
 
-LONGEST = 400
+LONGEST_TEMPLATE_FAULT = 400
 # Where Django's own words help nobody who writes a letter.
 _NO_TAG = re.compile(r"Invalid block tag on line \d+: '([^']*)'(, expected (.*?)\.)?.*", re.DOTALL)
 _NO_FILTER = re.compile(r"Invalid filter: '([^']*)'")
@@ -26,11 +25,11 @@ class Rendered:
 
 
 class LetterError(ValueError):
-    """A letter cannot be rendered. The message is one sentence: which template, what is wrong with it."""
+    """A letter cannot be rendered. The message is one sentence that names the template and its fault."""
 
 
 class UnknownTemplate(LetterError):
-    """There is no such template. The message names the ones there are."""
+    """The template does not exist. The message names the existing ones."""
 
 
 class TooLong(BaseException):
@@ -57,7 +56,7 @@ def broken(error: BaseException, name: str, part: str) -> BrokenTemplate:
     """The sentence for an exception that reading or rendering this part of a template raised."""
     if isinstance(error, BrokenTemplate):
         return error
-    return BrokenTemplate(name, _reason(error)[:LONGEST], part=part, line=_line(error))
+    return BrokenTemplate(name, _reason(error)[:LONGEST_TEMPLATE_FAULT], part=part, line=_line(error))
 
 
 def _reason(error: BaseException) -> str:
@@ -68,39 +67,29 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TemplateDoesNotExist):
         return f"there is no part “{said}” to extend or include"
     if isinstance(error, TemplateSyntaxError):
-        return _syntax(said)
+        if match := _NO_TAG.match(said):
+            here = f", where {match[3]} was expected" if match[3] else ""
+            return f"there is no tag “{match[1]}” here{here}"
+        if match := _NO_FILTER.match(said):
+            return f"there is no filter “{match[1]}”"
+        if match := _UNCLOSED.match(said):
+            return f"the tag “{match[1]}” is never closed; it needs {match[2]}"
+        return said
     if isinstance(error, LetterError | VariableDoesNotExist):
         return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def _syntax(said: str) -> str:
-    if match := _NO_TAG.match(said):
-        here = f", where {match[3]} was expected" if match[3] else ""
-        return f"there is no tag “{match[1]}” here{here}"
-    if match := _NO_FILTER.match(said):
-        return f"there is no filter “{match[1]}”"
-    if match := _UNCLOSED.match(said):
-        return f"the tag “{match[1]}” is never closed; it needs {match[2]}"
-    return said
-
-
 def _line(error: BaseException) -> int:
-    """The line in the template itself: of what could not be read, or of what was being rendered."""
-    line = getattr(getattr(error, "token", None), "lineno", None)
-    return int(line) if line else _rendered_line(error.__traceback__)
-
-
-def _rendered_line(trace: TracebackType | None) -> int:
-    """Of the innermost node of the admin's own source; the nodes of our own parts come from files."""
-    line = 0
+    """The line in the template itself that could not be read, or that was being rendered."""
+    line = int(getattr(getattr(error, "token", None), "lineno", None) or 0)
+    if line:
+        return line
+    # That of the innermost node of the admin's own source, which has no loader: our parts come from files.
+    trace = error.__traceback__
     while trace is not None:
         node = trace.tb_frame.f_locals.get("self")
-        if isinstance(node, Node) and _is_own(node):
+        if isinstance(node, Node) and getattr(getattr(node, "origin", None), "loader", None) is None:
             line = getattr(getattr(node, "token", None), "lineno", 0) or line
         trace = trace.tb_next
     return line
-
-
-def _is_own(node: Node) -> bool:
-    return getattr(getattr(node, "origin", None), "loader", None) is None

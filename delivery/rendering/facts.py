@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 from feeds.parsing.entry import Entry
 
+# In CSS pixels.
+LETTER_WIDTH = 552
 LOGO_WIDTH = 120
 MOST_SUBJECT = 500
 MOST_HTML = 200_000

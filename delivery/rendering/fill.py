@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from common.text import one_line, without_controls
 
-# (What `one_line` would leave as it is; nearly all values are so.)
+# What `one_line` would leave as it is; nearly all values are so.
 _PLAIN = re.compile("[!-~]*")
 
 

@@ -1,24 +1,24 @@
 """Renders an issue once for everybody."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.utils import timezone, translation
 
 from common.text import one_line, shortened
 from delivery.rendering import engine, subjects
+from delivery.rendering.addresses import web_address
 from delivery.rendering.branding import look
 from delivery.rendering.errors import LetterError, Rendered
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.languages import spoken
 from delivery.rendering.placeholders import Placeholders
-from delivery.rendering.posts import LetterPost, letter_html, post, web_address
-from delivery.rendering.shortening import ROOMS, WHOLE, Room, fair_share
+from delivery.rendering.posts import LetterPost, letter_html, letter_post
+from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 
 __all__ = ["IssueFacts", "Rendered", "render_issue"]
 
 # Gmail hides what comes after 102 KB. Posts that can be read elsewhere are cut until a letter fits.
-MAX_HTML = 100_000
+MAX_LETTER_HTML = 100_000
 MAX_OUTPUT = 5_000_000
 _UNCUT_BUDGET = 1_000_000  # for posts that stand nowhere else
 MOST_MENTIONED = 200
@@ -32,9 +32,14 @@ def render_issue(facts: IssueFacts) -> Rendered:
     if not facts.entries:
         raise LetterError("An issue without posts cannot be rendered.")
     template = facts.template or usual_template(facts)
-    engine.known(engine.ISSUES, template)
+    engine.known(engine.ISSUE_FOLDER, template)
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
-        rendered = _fitting(facts, template)
+        elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
+        wholes = [letter_html(entry) for entry in facts.entries[: _in_full(facts, ROOMS[0])]]
+        for room in ROOMS if elsewhere else UNCUT_ROOMS:
+            rendered = _rendered(facts, template, room, wholes)
+            if len(rendered.html.encode()) <= MAX_LETTER_HTML:
+                break
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The letter is larger than {MAX_OUTPUT:,} characters.")
     return rendered
@@ -48,22 +53,37 @@ def usual_template(facts: IssueFacts) -> str:
     return "post" if entry.html.strip() or entry.media or not web_address(entry.link) else "announcement"
 
 
-def _fitting(facts: IssueFacts, template: str) -> Rendered:
-    elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
-    wholes = [letter_html(entry) for entry in facts.entries[: _in_full(facts, ROOMS[0])]]
-    for room in ROOMS if elsewhere else WHOLE:
-        rendered = _rendered(facts, template, room, wholes)
-        if len(rendered.html.encode()) <= MAX_HTML:
-            break
-    return rendered
-
-
-def _rendered(facts: IssueFacts, template: str, room: Room, wholes: Sequence[str]) -> Rendered:
+def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequence[str]) -> Rendered:
     holes = Placeholders(facts.params)
-    title, subject = subjects.title(facts), facts.subject or subjects.subject(facts)
-    path = f"{engine.ISSUES}/{template}"
-    context = _context(facts, title, subject, room, wholes)
-    drawn = engine.render(path, context, holes, facts.own.get(path))
+    title, subject = subjects.title(facts), facts.subject or subjects.subject_line(facts)
+    posts = _posts(facts, room, wholes)
+    # Mail programs show the preheader after the subject.
+    if len(posts) == 1:
+        preheader = posts[0].excerpt
+    else:
+        preheader = shortened(" · ".join(post.title or post.excerpt for post in posts), 180)
+    mentioned = [shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :]]
+    context = {
+        "newsletter": look(
+            name=facts.readers_name,
+            language=facts.language,
+            params=facts.params,
+            accent=facts.accent,
+            theme=facts.theme,
+        ),
+        "description": one_line(facts.description),
+        "title": title,
+        "subject": subject,
+        "dateline": subjects.dateline(facts),
+        "preheader": preheader,
+        "posts": posts,
+        "count": len(facts.entries),
+        "mentioned": tuple(filter(None, mentioned))[:MOST_MENTIONED],
+        "archive_url": web_address(facts.archive_url),
+        "site_url": web_address(facts.site_url),
+    }
+    path = f"{engine.ISSUE_FOLDER}/{template}"
+    drawn = engine.render_parts(path, context, holes, facts.own.get(path))
     return Rendered(
         title=title,
         subject=facts.subject or drawn.subject or subject,
@@ -73,43 +93,18 @@ def _rendered(facts: IssueFacts, template: str, room: Room, wholes: Sequence[str
     )
 
 
-def _context(
-    facts: IssueFacts, title: str, subject: str, room: Room, wholes: Sequence[str]
-) -> dict[str, Any]:
-    posts = _posts(facts, room, wholes)
-    mentioned = tuple(
-        shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :]
-    )
-    name = facts.readers_name
-    return {
-        "newsletter": look(
-            name=name, language=facts.language, params=facts.params, accent=facts.accent, theme=facts.theme
-        ),
-        "description": one_line(facts.description),
-        "title": title,
-        "subject": subject,
-        "dateline": subjects.dateline(facts),
-        "preheader": _preheader(posts),
-        "posts": posts,
-        "count": len(facts.entries),
-        "mentioned": tuple(filter(None, mentioned))[:MOST_MENTIONED],
-        "archive_url": web_address(facts.archive_url),
-        "site_url": web_address(facts.site_url),
-    }
-
-
-def _in_full(facts: IssueFacts, room: Room) -> int:
+def _in_full(facts: IssueFacts, room: LetterRoom) -> int:
     """How many posts are shown; the others are mentioned by title."""
     return max(1, min(facts.most_posts or room.posts, room.posts))
 
 
-def _posts(facts: IssueFacts, room: Room, wholes: Sequence[str]) -> tuple[LetterPost, ...]:
+def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[LetterPost, ...]:
     entries = facts.entries[: _in_full(facts, room)]
     wholes = wholes[: len(entries)]
     share = fair_share([len(whole) for whole in wholes], room.html)
     uncut = _UNCUT_BUDGET // len(entries)
     return tuple(
-        post(
+        letter_post(
             entry,
             whole=whole,
             share=share if web_address(entry.link) or facts.archive_url else uncut,
@@ -120,10 +115,3 @@ def _posts(facts: IssueFacts, room: Room, wholes: Sequence[str]) -> tuple[Letter
         )
         for entry, whole in zip(entries, wholes, strict=True)
     )
-
-
-def _preheader(posts: tuple[LetterPost, ...]) -> str:
-    """What mail programs show after the subject."""
-    if len(posts) == 1:
-        return posts[0].excerpt
-    return shortened(" · ".join(post.title or post.excerpt for post in posts), 180)

@@ -1,11 +1,11 @@
-"""Languages: which one to write in, and which way its text runs."""
+"""Languages: which one to write in, and the direction of its text."""
 
 import re
 import unicodedata
 
 from django.utils import translation
 
-DEFAULT = "en"
+DEFAULT_LANGUAGE = "en"
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 _RTL_LANGUAGES = frozenset(("ar", "arc", "ckb", "dv", "fa", "he", "iw", "ps", "sd", "ug", "ur", "yi"))
 _RTL_SCRIPTS = frozenset(("arab", "hebr", "syrc", "thaa", "nkoo", "adlm"))
@@ -22,7 +22,7 @@ def spoken(language: str) -> str:
     try:
         return translation.get_supported_language_variant(language_tag(language).lower())
     except LookupError:
-        return DEFAULT
+        return DEFAULT_LANGUAGE
 
 
 def direction(language: str) -> str:

@@ -1,6 +1,6 @@
-"""The tags and filters of letter templates: only what is listed here exists in them.
+"""The tags and filters of letter templates: no others exist in them.
 
-Left out are those that reach the file system, turn escaping off, or make much out of little
+Left out are tags and filters that reach the file system, turn escaping off, or make much out of little
 (one `ljust` took 609 MB).
 """
 
@@ -77,8 +77,8 @@ class FieldNode(Node):
         return ""
 
 
-@register.tag
-def field(_parser: Parser, token: Token) -> FieldNode:
+@register.tag("field")
+def compile_field(_parser: Parser, token: Token) -> FieldNode:
     match token.split_contents():
         case [_, name]:
             return FieldNode(name)

@@ -65,29 +65,20 @@ def render_mail(
     `newsletter`. `own` is what the newsletter has instead of our file. Raises LetterError, also when the
     context lacks something.
     """
-    mail = _known(template)
-    values = {"newsletter": SITE, **_frozen(context)}
+    engine.known(engine.MAIL_FOLDER, template)
+    if template not in MAILS:
+        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS)}.")
+    mail, params = MAILS[template], params or {}
+    values = {"newsletter": SITE} | {name: _plain(name, value) for name, value in context.items()}
     lacking = [name for name in mail.needs if not values.get(name)]
     if lacking:
         raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
     with translation.override(spoken(language)):
-        return _rendered(template, mail, values, language, params or {}, theme, own)
-
-
-def _rendered(
-    template: str,
-    mail: Mail,
-    values: dict[str, Any],
-    language: str,
-    params: Mapping[str, str],
-    theme: ThemeFacts,
-    own: TemplateSource | None,
-) -> Rendered:
-    subject = shortened(one_line(gettext(mail.subject) % values), LONGEST)
-    holes = Placeholders(params)
-    shown = look(name=str(values["newsletter"]), language=language, params=params, theme=theme)
-    context = {**values, "newsletter": shown, "subject": subject}
-    drawn = engine.render(f"{engine.MAILS}/{template}", context, holes, own)
+        subject = shortened(one_line(gettext(mail.subject) % values), LONGEST)
+        holes = Placeholders(params)
+        branding = look(name=str(values["newsletter"]), language=language, params=params, theme=theme)
+        plain = {**values, "newsletter": branding, "subject": subject}
+        drawn = engine.render_parts(f"{engine.MAIL_FOLDER}/{template}", plain, holes, own)
     return Rendered(
         title=subject,
         subject=drawn.subject or subject,
@@ -97,19 +88,8 @@ def _rendered(
     )
 
 
-def _known(template: str) -> Mail:
-    engine.known(engine.MAILS, template)
-    if template not in MAILS:
-        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS)}.")
-    return MAILS[template]
-
-
-def _frozen(context: Mapping[str, Value]) -> dict[str, Any]:
-    """Strings, numbers and lists of strings on one line each: templates see no other objects."""
-    return {name: _plain(name, value) for name, value in context.items()}
-
-
 def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
+    """A string or a number, or a tuple of these; strings on one line each: templates see no other objects."""
     match value:
         case bool() | int():
             return value
@@ -120,9 +100,7 @@ def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
         case str():
             return one_line(value)
         case list() | tuple():
-            return tuple(_entry(name, each) for each in value)
+            return tuple(
+                _plain(name, each) if isinstance(each, list) else one_line(str(each)) for each in value
+            )
     raise LetterError(f"A mail's context holds text and numbers only, not {type(value).__name__}.")
-
-
-def _entry(name: str, value: Any) -> str | int | tuple[Any, ...]:
-    return _plain(name, value) if isinstance(value, list) else one_line(str(value))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone, translation
@@ -12,18 +11,18 @@ from django.utils.safestring import mark_safe
 from delivery.rendering import engine
 from delivery.rendering.branding import look
 from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
-from delivery.rendering.languages import DEFAULT, direction, spoken
+from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, spoken
 from delivery.rendering.page_posts import PagePost
 from delivery.rendering.placeholders import Placeholders
 
 ISSUE = "pages/issue"
-# Where the form comes to stand that a page ends with. (No post holds a comment: they are cleaned.)
+# Stands where the form belongs that a page ends with. No post holds a comment: posts are cleaned.
 FORM = "<!-- the form to subscribe -->"
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where to, and what it is called."""
+    """An address of the web and its title."""
 
     url: str
     title: str
@@ -31,7 +30,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The language that the page itself speaks, which is its reader's."""
+    """The language of the page itself, which is its reader's."""
 
     language: str
     direction: str
@@ -57,8 +56,8 @@ class PageFacts:
     description: str = ""
     summary: str = ""
     picture: str = ""
-    language: str = DEFAULT
-    reads: str = DEFAULT
+    language: str = DEFAULT_LANGUAGE
+    reads: str = DEFAULT_LANGUAGE
     time_zone: str = "UTC"
     params: Mapping[str, str] = field(default_factory=dict)
     theme: ThemeFacts = USUAL
@@ -71,20 +70,18 @@ class PageFacts:
 
 def render_page(facts: PageFacts) -> str:
     """The html, with FORM where the form belongs. Raises LetterError."""
-    with translation.override(spoken(facts.reads)), timezone.override(ZoneInfo(facts.time_zone)):
-        return engine.render(ISSUE, _context(facts), Placeholders({}), facts.own).html
-
-
-def _context(facts: PageFacts) -> dict[str, Any]:
     names = (
         "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
         "description", "summary", "picture", "earlier", "later", "is_open", "is_listed",
     )  # fmt: skip
-    newsletter = look(name=facts.newsletter, language=facts.language, params=facts.params, theme=facts.theme)
     reads = spoken(facts.reads)
-    return {
-        "newsletter": newsletter,
-        "words": Words(reads, direction(reads)),
-        "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
-        **{name: getattr(facts, name) for name in names},
-    }
+    with translation.override(reads), timezone.override(ZoneInfo(facts.time_zone)):
+        context = {
+            "newsletter": look(
+                name=facts.newsletter, language=facts.language, params=facts.params, theme=facts.theme
+            ),
+            "words": Words(reads, direction(reads)),
+            "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
+            **{name: getattr(facts, name) for name in names},
+        }
+        return engine.render_parts(ISSUE, context, Placeholders({}), facts.own).html

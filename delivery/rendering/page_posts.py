@@ -1,6 +1,6 @@
 """A post as pages show it: under its title, and within the screen.
 
-(A letter's costs more to make: it is cut to size and made text as well.)
+A letter's post costs more to make: it is cut to size, and made into text as well.
 """
 
 import re
@@ -18,28 +18,32 @@ from common.text import one_line, shortened
 from delivery.rendering.addresses import web_address
 from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
-from feeds.parsing.entry import Entry, Media
+from feeds.parsing.entry import Entry
 
 _HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
 _TABLE = re.compile(r"(<table\b|</table>)")
 # A table too wide for the screen is moved by touch, or by keys, which needs a tab stop.
 _AROUND = {"<table": '<div class="wide" tabindex="0"><table', "</table>": "</table></div>"}
-LAST = 6
-MOST_MEDIA = 10
-# Of a page's heading for a post; the post's own headings come below it.
+LOWEST_HEADING = 6
+MOST_PAGE_MEDIA = 10
+# The level of a page's heading for a post; the post's own headings come below it.
 TITLE_LEVEL = 2
-# Characters of html that say enough of a post to be read on.
-PART = 3_000
+# So many characters of html say enough of a post to make readers go on.
+PART_LENGTH = 3_000
 LONGEST_DESCRIPTION = 200
 MOST_TITLES = 20
 _PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
 
 
 def for_page(html: str, *, level: int) -> str:
-    """Its highest heading is of that level; what has no words for who cannot see it says so."""
+    """The html with its highest heading at that level, an empty `alt` for images without a description, and
+    tables that can be moved sideways."""
     if "<h" in html:
-        html = _under(html, level)
+        # Each level that is used is one step below the last: no level is left out.
+        used = sorted({int(found[2]) for found in _HEADING.finditer(html)})
+        steps = {number: min(level + place, LOWEST_HEADING) for place, number in enumerate(used)}
+        html = _HEADING.sub(lambda match: f"{match[1]}{steps[int(match[2])]}", html)
     if "<img" in html:
         html = _IMAGE.sub('<img alt=""', html)
     if "<table" in html:
@@ -47,16 +51,9 @@ def for_page(html: str, *, level: int) -> str:
     return html
 
 
-def _under(html: str, level: int) -> str:
-    # Each level that is used is one step below the last: no level is left out.
-    used = sorted({int(found[2]) for found in _HEADING.finditer(html)})
-    steps = {number: min(level + place, LAST) for place, number in enumerate(used)}
-    return _HEADING.sub(lambda match: f"{match[1]}{steps[int(match[2])]}", html)
-
-
 @dataclass(frozen=True, slots=True)
 class File:
-    """A picture, with words for who cannot see it, or something to listen to or download."""
+    """A picture with a description, or something to listen to or download with its name."""
 
     url: str
     words: str
@@ -64,9 +61,9 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class PagePost:
-    """All addresses are of the web; `link` may be empty. `html` is safe; `is_cut` says that there is more.
+    """All addresses are of the web; `link` may be empty. `html` is safe; `is_cut`: whether there is more.
 
-    `language` is empty where the feed does not say; `direction` is that of the post's words.
+    `language` is empty where the feed names none; `direction` is that of the post's words.
     """
 
     title: str
@@ -119,7 +116,7 @@ def post_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
 
 def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
     """Its beginning, to stand under a title of its issue."""
-    return _post(stood, shorten(stood.html, PART), TITLE_LEVEL + 1, newsletter_language)
+    return _post(stood, shorten(stood.html, PART_LENGTH), TITLE_LEVEL + 1, newsletter_language)
 
 
 def description_of(stood: Entry) -> str:
@@ -137,6 +134,14 @@ def picture_of(stood: Entry) -> str:
 
 def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> PagePost:
     media = [medium for medium in stood.media if web_address(medium.url)]
+    images = [File(medium.url, medium.alt) for medium in media if medium.is_image]
+    if not images and web_address(stood.image) and "<img" not in stood.html:
+        images = [File(stood.image, "")]
+    files = []
+    for medium in media:
+        if not medium.is_image:
+            parts = urlsplit(medium.url)
+            files.append(File(medium.url, unquote(parts.path.rpartition("/")[2])[:100] or parts.netloc))
     title = stood.title or stood.link or gettext("Untitled")
     language = language_tag(stood.language)
     return PagePost(
@@ -146,22 +151,10 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         published=stood.published,
         # Sanitised before it was stored (common.html.clean.clean), once for letters and pages alike.
         html=mark_safe(for_page(html, level=level + 1)),  # noqa: S308
-        images=tuple(_images(stood, media)[:MOST_MEDIA]),
-        files=tuple(File(one.url, _name(one)) for one in media if not one.is_image)[:MOST_MEDIA],
+        # Those that the text does not show already.
+        images=tuple(image for image in images if image.url not in stood.html)[:MOST_PAGE_MEDIA],
+        files=tuple(files[:MOST_PAGE_MEDIA]),
         language=language,
         direction=direction_of(title, direction(language or newsletter_language)),
         is_cut=html != stood.html,
     )
-
-
-def _images(entry: Entry, media: list[Media]) -> list[File]:
-    """Those that the text does not show already."""
-    pictures = [File(one.url, one.alt) for one in media if one.is_image]
-    if not pictures and web_address(entry.image) and "<img" not in entry.html:
-        pictures = [File(entry.image, "")]
-    return [one for one in pictures if one.url not in entry.html]
-
-
-def _name(medium: Media) -> str:
-    parts = urlsplit(medium.url)
-    return unquote(parts.path.rpartition("/")[2])[:100] or parts.netloc

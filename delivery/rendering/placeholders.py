@@ -35,7 +35,7 @@ _ALPHABET = string.ascii_letters + string.digits
 
 
 class UnknownField(LetterError):
-    """A template uses a field that there is not. The message names the ones there are."""
+    """A template uses a field that does not exist. The message names the existing ones."""
 
     def __init__(self, field: str, names: Mapping[str, str]) -> None:
         there_are = ", ".join(f"%{name}%" for name in names.values())
@@ -73,13 +73,9 @@ def _address(recipient: Recipient) -> str:
 
 def _full(letter: Letter, recipient: Recipient) -> str:
     name, address = one_line(recipient.name), _address(recipient)
-    return f"{_phrase(name)} <{address}>" if name else address
-
-
-def _web_link(letter: Letter, recipient: Recipient) -> str:
-    """Where the letter can be read on the web: its own page, else the archive, else its only post's link."""
-    only_link = letter.entries[0].link if len(letter.entries) == 1 else ""
-    return letter.web_url or letter.archive_url or only_link
+    if _SPECIALS.search(name):
+        name = '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
+    return f"{name} <{address}>" if name else address
 
 
 BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
@@ -93,14 +89,11 @@ BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
     "removelink": lambda _, recipient: recipient.unsubscribe_url,
     "managelink": lambda _, recipient: recipient.manage_url,
     "archivelink": lambda letter, _: letter.archive_url,
-    "weblink": _web_link,
+    # Where the letter can be read on the web: its own page, else the archive, else its only post's link.
+    "weblink": lambda letter, _: (
+        letter.web_url or letter.archive_url or (letter.entries[0].link if len(letter.entries) == 1 else "")
+    ),
 }
-
-
-def _phrase(name: str) -> str:
-    if not _SPECIALS.search(name):
-        return name
-    return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
 
 
 class Placeholders:

@@ -23,23 +23,24 @@ from common.html.images import is_beacon
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from delivery.rendering.addresses import web_address
+from delivery.rendering.facts import LETTER_WIDTH
 from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
-from feeds.parsing.entry import Entry, Media
+from feeds.parsing.entry import Entry
 
-WIDTH = 552
 SMALL = 120
-# A picture alone in its line that does not say its size may be any; an icon among words stays one.
+# The class of a picture alone in its line whose size is not said. An icon among words has no width either,
+# and stays as it is.
 FULL = "full"
 
 _TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)(?P<values>{VALUES})>")
 _LENGTH = re.compile(r"\s*(\d{1,5})(?:\.\d*)?\s*(px|%)?\s*")
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif|heic)\Z", re.IGNORECASE)
-# One that no other stands in.
+# A table that holds no other.
 _TABLE = re.compile(rf"<table({VALUES})>((?:(?!<table).)*?</table>)", re.DOTALL)
 _LAYOUT = re.compile(r"<(?:img|p|div|ul|ol|h[1-6]|figure|blockquote|center)\b")
 _BACK = re.compile(r"[\s↩↑^⏎\ufe0e\ufe0f]*")
-# What is on the post's page only.
+# In-page links to what only the post's page has.
 _ON_THE_WEB = re.compile(r"comment|respond|disqus|reply|more-\d", re.IGNORECASE)
 _BLOCKS = words(
     "p div figure figcaption center td th li dd blockquote br hr h1 h2 h3 h4 h5 h6 details summary"
@@ -47,16 +48,16 @@ _BLOCKS = words(
 )
 _AROUND = frozenset(("a", "span", "em", "strong", "b", "i"))
 _LOOK_AT = 10
-# What mail programs do not know, and what says the same.
+# Elements that mail programs do not know, and those that stand in for them.
 _INSTEAD = {"details": "div", "summary": "p"} | dict.fromkeys(
     ("address", "article", "aside", "footer", "header", "main", "nav", "section"), "div"
 )
-LONGEST_TITLE = 300
-MOST_MEDIA = 10
+LONGEST_POST_TITLE = 300
+MOST_LETTER_MEDIA = 10
 
 
 def for_letter(html: str, *, page: str) -> str:
-    """The html for a letter of WIDTH pixels; `page` is the address that the post stands at."""
+    """The html for a letter of LETTER_WIDTH pixels; `page` is the address that the post stands at."""
     if "<" not in html:
         return html
     return _TABLE.sub(_table, "".join(_Writer(html, page).pieces()))
@@ -95,20 +96,17 @@ class _Writer:
         if name == "img":
             return self._image(number, attributes(tag["values"]))
         if name == "a":
-            return self._link(tag)
+            if tag["end"]:
+                return "</a>" if self.is_open and self.is_open.pop() else ""
+            values = attributes(tag["values"])
+            values.pop("rel", None)
+            self.is_open.append(not self._is_in_page(values.get("href", "")) and "href" in values)
+            return f"<a{written(values)}>" if self.is_open[-1] else ""
         if name in _INSTEAD:
             inner = ("</strong>" if tag["end"] else "<strong>") if name == "summary" else ""
             outer = f"<{tag['end']}{_INSTEAD[name]}>"
             return inner + outer if tag["end"] else outer + inner
         return tag[0]
-
-    def _link(self, tag: re.Match[str]) -> str:
-        if tag["end"]:
-            return "</a>" if self.is_open and self.is_open.pop() else ""
-        values = attributes(tag["values"])
-        values.pop("rel", None)
-        self.is_open.append(not self._is_in_page(values.get("href", "")) and "href" in values)
-        return f"<a{written(values)}>" if self.is_open[-1] else ""
 
     def _is_in_page(self, href: str) -> bool:
         place, fragment = urldefrag(href)
@@ -128,22 +126,21 @@ class _Writer:
         kept = {name: values[name] for name in ("src", "title", "lang", "dir") if values.get(name)}
         kept["alt"] = values.get("alt", "").strip() or values.get("title", "")
         if width:
-            kept["width"] = str(min(width, WIDTH))
-            # (A large one of a known height would leave a large hole where images are off.)
+            kept["width"] = str(min(width, LETTER_WIDTH))
+            # A large one of a known height would leave a large hole where images are off.
             if height and height <= SMALL and "%" not in values["width"] + values["height"]:
                 kept["height"] = str(height)
         elif height and height <= SMALL and "%" not in values["height"]:
             kept |= {"height": str(height), "style": f"height:{height}px"}
-        elif self._stands_alone(number, values["src"]):
-            kept |= {"width": str(WIDTH), "class": FULL}
+        else:
+            # Photographs may stand beside each other.
+            beside = {"img"} if _PHOTO.search(urlsplit(values["src"]).path) else set()
+            if self._ends(number, -1, beside) and self._ends(number, 1, beside):
+                kept |= {"width": str(LETTER_WIDTH), "class": FULL}
         return f"<img{written(kept)}>"
 
-    def _stands_alone(self, number: int, source: str) -> bool:
-        """Whether no word is in its line. Photographs may stand beside each other."""
-        beside = {"img"} if _PHOTO.search(urlsplit(source).path) else set()
-        return self._ends(number, -1, beside) and self._ends(number, 1, beside)
-
     def _ends(self, number: int, step: int, beside: set[str]) -> bool:
+        """Whether no word stands in the image's line before it (`step` is -1) or after it (1)."""
         for at in range(number, number + step * _LOOK_AT, step):
             there = at + step
             start = self.tags[min(at, there)].end() if min(at, there) >= 0 else 0
@@ -162,10 +159,7 @@ def _length(text: str) -> int | None:
     match = _LENGTH.fullmatch(text)
     if match is None or not int(match[1]):
         return None
-    return max(1, WIDTH * min(int(match[1]), 100) // 100) if match[2] == "%" else int(match[1])
-
-
-__all__ = ["Attachment", "Image", "LetterPost", "letter_html", "post", "web_address"]
+    return max(1, LETTER_WIDTH * min(int(match[1]), 100) // 100) if match[2] == "%" else int(match[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +179,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class LetterPost:
-    """One post. `html` is safe, `text` is the same as text; `is_cut` says that there is more at `more`."""
+    """One post. `html` is safe, `text` is the same as text; `is_cut`: whether there is more, at `more`."""
 
     title: str
     link: str
@@ -209,11 +203,11 @@ class LetterPost:
 
 
 def letter_html(entry: Entry) -> str:
-    """The html of an entry, which is clean, as a letter shows it: what shares of a letter are measured on."""
+    """An entry's clean html as a letter shows it. Its length decides about the post's share of the letter."""
     return for_letter(balance(entry.html), page=entry.base or entry.link)
 
 
-def post(
+def letter_post(
     entry: Entry,
     *,
     whole: str,
@@ -221,26 +215,35 @@ def post(
     zone: tzinfo,
     archive_url: str,
     newsletter_language: str,
-    most_media: int = MOST_MEDIA,
+    most_media: int = MOST_LETTER_MEDIA,
 ) -> LetterPost:
     """The post of an entry; `whole` is its `letter_html`, which is cut beyond `share` characters."""
     content = shorten(whole, share)
     top, others = _images(entry, whole)
-    files = _files(entry)
-    title = shortened(one_line(entry.title), LONGEST_TITLE)
-    excerpt = _excerpt(content)
+    files = [medium for medium in entry.media if not medium.is_image and web_address(medium.url)]
+    files = files[:MOST_LETTER_MEDIA]
+    attachments = []
+    for medium in files[:most_media]:
+        parts = urlsplit(medium.url)
+        name = one_line(unquote(parts.path.rpartition("/")[2])) or parts.netloc
+        size = filesizeformat(medium.length) if medium.length else ""
+        detail = ", ".join(filter(None, (one_line(medium.type), size)))
+        attachments.append(Attachment(medium.url, shortened(name, 100), shortened(detail, 100)))
+    title = shortened(one_line(entry.title), LONGEST_POST_TITLE)
+    # A space between two elements, so that the end of a paragraph and the beginning of the next stay apart.
+    excerpt = shortened(plain(content[:5000].replace("><", "> <")), 180)
     language = language_tag(entry.language)
     return LetterPost(
         title=title,
         link=web_address(entry.link),
-        authors=shortened(", ".join(one_line(author) for author in entry.authors), LONGEST_TITLE),
+        authors=shortened(", ".join(one_line(author) for author in entry.authors), LONGEST_POST_TITLE),
         date=date_format(entry.published.astimezone(zone), "DATE_FORMAT") if entry.published else "",
         html=mark_safe(content),  # noqa: S308 (cleaned before it is stored)
         text=to_text(content),
         excerpt=excerpt,
         top_image=top,
         images=others[:most_media],
-        attachments=tuple(_attachment(medium) for medium in files[:most_media]),
+        attachments=tuple(attachments),
         language=language,
         direction=direction_of(f"{title} {excerpt}", direction(language or newsletter_language)),
         is_cut=content != whole or max(len(others), len(files)) > most_media,
@@ -251,7 +254,8 @@ def post(
 def _images(entry: Entry, content: str) -> tuple[Image | None, tuple[Image, ...]]:
     """A single image stands on top, several below; those in the content are there already."""
     media = [medium for medium in entry.media if medium.is_image and _is_picture(medium.url)]
-    new = [Image(m.url, one_line(m.alt)) for m in media if not _shows(content, m.url)][:MOST_MEDIA]
+    unseen = [one for one in media if one.url not in content and html.escape(one.url) not in content]
+    new = [Image(one.url, one_line(one.alt)) for one in unseen[:MOST_LETTER_MEDIA]]
     if not media and "<img" not in content and _is_picture(entry.image):
         return Image(entry.image), ()
     return (new[0], ()) if len(media) == 1 and new else (None, tuple(new))
@@ -260,24 +264,3 @@ def _images(entry: Entry, content: str) -> tuple[Image | None, tuple[Image, ...]
 def _is_picture(url: str) -> bool:
     """Whether it shows something of the post: no beacon, and no picture of its author."""
     return bool(web_address(url)) and not is_beacon(url) and "gravatar.com/avatar/" not in url
-
-
-def _shows(content: str, url: str) -> bool:
-    return url in content or html.escape(url) in content
-
-
-def _files(entry: Entry) -> Sequence[Media]:
-    return [medium for medium in entry.media if not medium.is_image and web_address(medium.url)][:MOST_MEDIA]
-
-
-def _attachment(medium: Media) -> Attachment:
-    parts = urlsplit(medium.url)
-    name = one_line(unquote(parts.path.rpartition("/")[2])) or parts.netloc
-    size = filesizeformat(medium.length) if medium.length else ""
-    detail = ", ".join(filter(None, (one_line(medium.type), size)))
-    return Attachment(medium.url, shortened(name, 100), shortened(detail, 100))
-
-
-def _excerpt(content: str) -> str:
-    # A space between two elements, so that the end of a paragraph and the beginning of the next stay apart.
-    return shortened(plain(content[:5000].replace("><", "> <")), 180)

@@ -1,10 +1,10 @@
-"""Posts that nobody wrote: to try a template on, and to show one before there are any. Pure."""
+"""Posts that nobody wrote: to try a template on, and to show a template before there are posts. Pure."""
 
 from datetime import datetime, timedelta
 
 from feeds.parsing.entry import Entry, Media
 
-MANY = 30
+SAMPLE_POSTS = 30
 _WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind. "
 _CONTENT = f"<p>{_WORDS * 3}</p><h2>And then</h2><p>{_WORDS * 2}</p><blockquote><p>{_WORDS}</p></blockquote>"
 _TITLES = ("Rain in the valley", "What the harbour master said", "Seven ways to tie a knot")
@@ -37,15 +37,12 @@ def only_a_link(*, now: datetime) -> Entry:
 def odd(*, now: datetime) -> tuple[tuple[Entry, ...], ...]:
     """Collections that templates stumble over: nothing but text, very many, very long, right to left."""
     bare = Entry(guid="bare", title="", content="<p>Only this.</p>")
-    many = tuple(a_post(number, now=now) for number in range(1, MANY + 1))
+    many = tuple(a_post(number, now=now) for number in range(1, SAMPLE_POSTS + 1))
     long = Entry(
         guid="long", title="Long " * 100, link="https://blog.example/long", content=f"<p>{_WORDS * 2000}</p>"
     )
+    sound = Media(url="https://blog.example/talk.mp3", type="audio/mpeg", length=1_000_000, alt="")
     hebrew = Entry(
-        guid="rtl", title="שלום & <b>ברוכים</b>", content="<p>שלום</p>", language="he", media=(_sound(),)
+        guid="rtl", title="שלום & <b>ברוכים</b>", content="<p>שלום</p>", language="he", media=(sound,)
     )
     return ((bare,), many, (long,), (hebrew, bare))
-
-
-def _sound() -> Media:
-    return Media(url="https://blog.example/talk.mp3", type="audio/mpeg", length=1_000_000, alt="")

@@ -2,7 +2,7 @@
 
 import re
 
-# In html, in `<style>` and in media attributes; a width stands for what is always or never so.
+# In html, in `<style>` and in media attributes. A width takes its place that matches always, or never.
 _PREFERS = re.compile(r"prefers-color-scheme\s*:\s*(dark|light)", re.IGNORECASE)
 _SCHEMES = re.compile(r"(color-scheme\s*:\s*|name=\"color-scheme\" content=\")light dark", re.IGNORECASE)
 _ALWAYS, _NEVER = "min-width: 0px", "max-width: 0px"

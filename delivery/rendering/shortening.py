@@ -13,7 +13,7 @@ from common.text import words
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class LetterRoom:
     """What a letter has room for: characters of the posts' own html, posts in full, media of each."""
 
     html: int
@@ -23,15 +23,15 @@ class Room:
 
 # Tried in this order until the letter fits. The first cuts nothing that could fit at all.
 ROOMS = (
-    Room(100_000),
-    Room(60_000),
-    Room(30_000),
-    Room(10_000, media=3),
-    Room(10_000, posts=25, media=2),
-    Room(8_000, posts=10, media=1),
+    LetterRoom(100_000),
+    LetterRoom(60_000),
+    LetterRoom(30_000),
+    LetterRoom(10_000, media=3),
+    LetterRoom(10_000, posts=25, media=2),
+    LetterRoom(8_000, posts=10, media=1),
 )
 # For a letter with posts that stand nowhere else: they are not cut.
-WHOLE = ROOMS[:1]
+UNCUT_ROOMS = ROOMS[:1]
 
 # A post that is cut ends where one of these ends: a heading would stand over nothing.
 _BLOCKS = words(
@@ -68,7 +68,10 @@ def shorten(html: str, size: int) -> str:
     block, inside = walk.after_block, walk.inside
     if inside is None or (block is not None and len(block) >= size * _LEAST):
         inside = block
-    return str(inside) if inside is not None else _only_text(html, size)
+    if inside is not None:
+        return str(inside)
+    # The html begins with more tags than fit: `size` characters of its text, before they are escaped.
+    return f"<p>{escape(Truncator(unescape(_ANY_TAG.sub(' ', html))).chars(size))}</p>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +105,23 @@ class _Walk:
             position = tag.end()
             if position > size:
                 return
-            self._tag(tag)
+            name = tag["name"]
+            if tag["end"]:
+                if self._open and self._open[-1] == name:
+                    self._open.pop()
+                if name in _BLOCKS and tag.end() + self._closings() <= self._size:
+                    self.after_block = self._cut(tag.end())
+            elif name not in VOID:
+                self._open.append(name)
+            elif name == "br" and tag.start() + self._closings() <= self._size:
+                self.after_block = self._cut(tag.start())
         self._text(position, len(html))
 
     def _closings(self) -> int:
         return sum(len(name) + len("</>") for name in self._open)
 
-    def _tag(self, tag: re.Match[str]) -> None:
-        name = tag["name"]
-        if tag["end"]:
-            if self._open and self._open[-1] == name:
-                self._open.pop()
-            if name in _BLOCKS and tag.end() + self._closings() <= self._size:
-                self.after_block = self._cut(tag.end())
-        elif name not in VOID:
-            self._open.append(name)
-        elif name == "br" and tag.start() + self._closings() <= self._size:
-            self.after_block = self._cut(tag.start())
-
     def _text(self, start: int, end: int) -> None:
-        """Of text that does not fit whole, the last sentence, else the last word, else the last character."""
+        """Text that does not fit whole ends after its last sentence, else its last word, else anywhere."""
         most = max(start, min(end, self._size - self._closings() - len(" …")))
         if not self._html[start:most].strip():
             return
@@ -138,8 +138,3 @@ class _Walk:
 
     def _cut(self, position: int, ellipsis: str = "") -> _Cut:
         return _Cut(self._html, position, tuple(self._open), ellipsis)
-
-
-def _only_text(html: str, size: int) -> str:
-    """For html that begins with more tags than fit: `size` characters before they are escaped."""
-    return f"<p>{escape(Truncator(unescape(_ANY_TAG.sub(' ', html))).chars(size))}</p>"

@@ -1,7 +1,7 @@
 """What an issue is called: in the archive, in the subject (as upstream words it), and above the posts."""
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
@@ -27,11 +27,27 @@ def title(facts: IssueFacts) -> str:
     return _several(facts)
 
 
-def subject(facts: IssueFacts) -> str:
+def subject_line(facts: IssueFacts) -> str:
     """One line of at most 200 characters: by the theme's pattern, else with the name in front."""
     name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
-    by_pattern = _by_pattern(facts, name) if facts.theme.subject else ""
-    return by_pattern or shortened(f"[{name}] {_subject(facts)}", LONGEST)
+    if facts.theme.subject:
+        values = {
+            "newsletter": name,
+            "title": title(facts),
+            "count": str(len(facts.entries)),
+            "date": dateline(facts),
+        }
+        # One pass over the pattern: what a title has in braces is never looked at.
+        filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
+        if by_pattern := shortened(one_line(filled), LONGEST):
+            return by_pattern
+    if not _is_single(facts):
+        subject = _several(facts)
+    elif post := one_line(facts.entries[0].title):
+        subject = gettext("New Post: %(title)s") % {"title": post}
+    else:
+        subject = gettext("New Untitled Post")
+    return shortened(f"[{name}] {subject}", LONGEST)
 
 
 def check_pattern(pattern: str) -> None:
@@ -55,25 +71,6 @@ def dateline(facts: IssueFacts) -> str:
         first, last = _days(facts)
     days = [date_format(day, "DATE_FORMAT") for day in (first, last)]
     return days[0] if first == last else f"{days[0]} – {days[1]}"
-
-
-def _by_pattern(facts: IssueFacts, name: str) -> str:
-    """One pass over the pattern: what a title has in braces is never looked at."""
-    values = {
-        "newsletter": name,
-        "title": title(facts),
-        "count": str(len(facts.entries)),
-        "date": dateline(facts),
-    }
-    filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
-    return shortened(one_line(filled), LONGEST)
-
-
-def _subject(facts: IssueFacts) -> str:
-    if not _is_single(facts):
-        return _several(facts)
-    post = one_line(facts.entries[0].title)
-    return gettext("New Post: %(title)s") % {"title": post} if post else gettext("New Untitled Post")
 
 
 def _is_single(facts: IssueFacts) -> bool:
@@ -106,12 +103,8 @@ def _days(facts: IssueFacts) -> tuple[date, date]:
     """The first and last day the posts are dated, never later than today; without dates, the period's."""
     dated = [min(entry.published, facts.now) for entry in facts.entries if entry.published]
     if not dated:
-        dated = _period(facts)
+        # The end is the first instant of the next period.
+        end = facts.period_end - timedelta(microseconds=1) if facts.period_end else facts.now
+        dated = [min(facts.period_start or end, end), end]
     days = [moment.astimezone(facts.zone).date() for moment in dated]
     return min(days), max(days)
-
-
-def _period(facts: IssueFacts) -> list[datetime]:
-    # The end is the first instant of the next period.
-    end = facts.period_end - timedelta(microseconds=1) if facts.period_end else facts.now
-    return [min(facts.period_start or end, end), end]

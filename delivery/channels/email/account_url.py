@@ -1,16 +1,16 @@
 """Reads EMAIL_URL and the URLs of other accounts: where letters go."""
 
 from dataclasses import dataclass
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from delivery.channels.email.esp.settings import PREFIX, EspSettings, parse_esp_url
+from delivery.channels.email.esp.settings import ANYMAIL_PREFIX, EspSettings, parse_esp_url
 from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.rules.accounts import DEFAULT as DEFAULT_ACCOUNT
 
-EXPECTED = (
+EXPECTED_ACCOUNT_URLS = (
     "smtp://user:password@host:25, smtps://user:password@host:465, smtp+starttls://user:password@host:587 "
     "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
     "service), or mailbox: to keep letters here"
@@ -42,42 +42,35 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
 def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspSettings | Mailbox:
     """Raises ImproperlyConfigured with the setting's `name` and without the value: it may hold a password."""
     if not url:
-        raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED}.")
+        raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED_ACCOUNT_URLS}.")
     if url == "mailbox:":
         return Mailbox()
     scheme = url.partition(":")[0].lower()
-    if scheme.startswith(PREFIX):
+    if scheme.startswith(ANYMAIL_PREFIX):
         return parse_esp_url(url, name=name)
     if scheme not in _SECURITY:
         raise _wrong(name, "its beginning is none of these")
-    return _smtp(_split(url, name), _SECURITY[scheme], name)
-
-
-def _split(url: str, name: str) -> SplitResult:
     if any(character.isspace() or not character.isprintable() for character in url):
         raise _wrong(name, "it contains a space or a control character")
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError when it is no port
+        port = parts.port  # raises ValueError when it is no port
     except ValueError:
         # `from None`: the ValueError shows part of the URL.
         raise _wrong(name, "its host or port cannot be read") from None
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise _wrong(name, "something follows the port; write / as %2F, ? as %3F and # as %23 in a password")
-    return parts
-
-
-def _smtp(parts: SplitResult, security: str, name: str) -> SmtpSettings:
     if not parts.hostname:
         raise _wrong(name, "the host is missing")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if bool(user) != bool(password):
         raise _wrong(name, "user and password go together")
-    port = _PORTS[security] if parts.port is None else parts.port
+    security = _SECURITY[scheme]
+    port = _PORTS[security] if port is None else port
     if not port:
         raise _wrong(name, "the port is 0")
     return SmtpSettings(parts.hostname, port, user, password, security)
 
 
 def _wrong(name: str, why: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"{name} is wrong, {why}: expected {EXPECTED}.")
+    return ImproperlyConfigured(f"{name} is wrong, {why}: expected {EXPECTED_ACCOUNT_URLS}.")

@@ -29,7 +29,7 @@ Written = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """One part: `pieces` are what stands between the holes, `fields` what fills them (one less)."""
+    """One part: `pieces` stand between the holes, which are filled by `fields`, one fewer than the pieces."""
 
     subtype: str
     encoding: str
@@ -44,12 +44,32 @@ class Body:
     def __init__(self, parts: Sequence[BodyPart]) -> None:
         self.parts = tuple(parts)
         self._octets: list[bytes] = []
-        # Where a value goes, the field it is of, and how the part has it.
+        # Where a value goes, its field, and the function that makes it fit for the part.
         self._holes: list[tuple[int, str, Written]] = []
         # Parts that are encoded as a whole, once they are filled.
         self._wholes: list[tuple[int, BodyPart]] = []
-        self._lay_out()
-        # RFC 5321 §4.5.2: such lines are changed on the way. (A hole is on a line of its own.)
+        has_several = len(self.parts) > 1
+        if has_several:
+            self._octets.append(f'Content-Type: multipart/alternative; boundary="{BOUNDARY}"\r\n'.encode())
+        for part in self.parts:
+            if has_several:
+                self._octets.append(_BETWEEN)
+            head = (
+                f"Content-Type: text/{part.subtype}; charset=utf-8\r\n"
+                f"Content-Transfer-Encoding: {part.encoding}\r\n\r\n"
+            )
+            self._octets.append(head.encode())
+            if part.encoding == "base64" and part.fields:
+                self._wholes.append((len(self._octets), part))
+                self._octets.append(b"")
+                continue
+            self._octets.append(part.pieces[0])
+            for name, piece in zip(part.fields, part.pieces[1:], strict=True):
+                self._holes.append((len(self._octets), name, part.written))
+                self._octets += (b"", _SOFT_BREAK + piece)
+        if has_several:
+            self._octets.append(_END)
+        # RFC 5321 §4.5.2: such lines are changed on the way. A hole is on a line of its own.
         self._has_dots = b"\n." in b"\n".join(self._octets)
 
     def filled(self, values: Mapping[str, str]) -> tuple[list[bytes], bool]:
@@ -66,29 +86,11 @@ class Body:
             else:
                 octets[place] = plain
         for place, part in self._wholes:
-            octets[place] = _whole(part, values)
+            whole = [part.pieces[0]]
+            for name, piece in zip(part.fields, part.pieces[1:], strict=True):
+                whole += (_with_crlf(part.written(values.get(name, ""))).encode(), piece)
+            octets[place] = _lines_of_base64(b"".join(whole))
         return octets, has_dots
-
-    def _lay_out(self) -> None:
-        if len(self.parts) > 1:
-            self._octets.append(f'Content-Type: multipart/alternative; boundary="{BOUNDARY}"\r\n'.encode())
-        for part in self.parts:
-            if len(self.parts) > 1:
-                self._octets.append(_BETWEEN)
-            self._octets.append(_head(part))
-            if part.encoding == "base64" and part.fields:
-                self._wholes.append((len(self._octets), part))
-                self._octets.append(b"")
-            else:
-                self._lay_out_part(part)
-        if len(self.parts) > 1:
-            self._octets.append(_END)
-
-    def _lay_out_part(self, part: BodyPart) -> None:
-        self._octets.append(part.pieces[0])
-        for name, piece in zip(part.fields, part.pieces[1:], strict=True):
-            self._holes.append((len(self._octets), name, part.written))
-            self._octets += (b"", _SOFT_BREAK + piece)
 
 
 def _plain(value: str) -> bytes | None:
@@ -102,13 +104,6 @@ def _plain(value: str) -> bytes | None:
         return octets
     lines = _SOFT_BREAK.join(octets[at : at + _LINE] for at in range(0, len(octets), _LINE))
     return None if b"\n." in lines else lines
-
-
-def _whole(part: BodyPart, values: Mapping[str, str]) -> bytes:
-    octets = [part.pieces[0]]
-    for name, piece in zip(part.fields, part.pieces[1:], strict=True):
-        octets += (_with_crlf(part.written(values.get(name, ""))).encode(), piece)
-    return _lines_of_base64(b"".join(octets))
 
 
 _BETWEEN = f"\r\n--{BOUNDARY}\r\n".encode()
@@ -126,12 +121,18 @@ def body(
 
 def part(content: str, subtype: str, holes: Mapping[str, str], written: Written) -> BodyPart:
     """A text, encoded around its holes."""
-    pieces, fields = _split(_with_crlf(content), holes)
+    names = {token: name for name, token in holes.items()}
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    # What stands between the tokens, and each token between it.
+    split = re.split(f"({longest_first})", _with_crlf(content)) if names else [_with_crlf(content)]
+    pieces, fields = split[::2], tuple(names[token] for token in split[1::2])
     if not pieces[-1].endswith("\r\n"):
         pieces[-1] += "\r\n"
-    if _is_mostly_ascii(pieces):
+    # Quoted-printable takes three octets for one above 127, base64 four for any three.
+    whole = "".join(pieces).encode()
+    if len(whole) - len(whole.translate(None, _ABOVE_ASCII)) <= len(whole) // 5:
         encoded = [_quoted(piece) for piece in pieces]
-        # (A piece that ends its line, or is empty, has no line to go on with.)
+        # A piece that ends its line, or is empty, has no line to go on with.
         encoded[:-1] = [one + _SOFT_BREAK if one and not one.endswith(b"\n") else one for one in encoded[:-1]]
         return BodyPart(subtype, "quoted-printable", tuple(encoded), fields, written)
     octets = [piece.encode() for piece in pieces]
@@ -140,33 +141,10 @@ def part(content: str, subtype: str, holes: Mapping[str, str], written: Written)
     return BodyPart(subtype, "base64", tuple(octets), fields, written)
 
 
-def _head(part: BodyPart) -> bytes:
-    return (
-        f"Content-Type: text/{part.subtype}; charset=utf-8\r\n"
-        f"Content-Transfer-Encoding: {part.encoding}\r\n\r\n"
-    ).encode()
-
-
-def _split(content: str, holes: Mapping[str, str]) -> tuple[list[str], tuple[str, ...]]:
-    """What stands between the tokens, and the fields of the tokens between it."""
-    if not holes:
-        return [content], ()
-    fields = {token: name for name, token in holes.items()}
-    longest_first = sorted(fields, key=len, reverse=True)
-    split = re.split(f"({'|'.join(map(re.escape, longest_first))})", content)
-    return split[::2], tuple(fields[token] for token in split[1::2])
-
-
-def _is_mostly_ascii(pieces: list[str]) -> bool:
-    # Quoted-printable takes three octets for one above 127, base64 four for any three.
-    octets = "".join(pieces).encode()
-    return len(octets) - len(octets.translate(None, _ABOVE_ASCII)) <= len(octets) // 5
-
-
 def _quoted(text: str) -> bytes:
     # b2a_qp takes its own line ends from the first one it sees, so there has to be one.
     octets = binascii.b2a_qp(f"{_with_crlf(text)}\r\n".encode(), istext=True)[:-2]
-    # (It forgets how long a line is when it writes the space at its end.)
+    # It forgets how long a line is when it writes the space at its end.
     return _LATE_SPACE.sub(rb"=\r\n\1", octets)
 
 

@@ -61,7 +61,7 @@ class EmailChannel:
         if not isinstance(target, SmtpSettings):
             return None
         helo, most = helo_name(), lane.messages_per_connection
-        # (No lambda: it is handed to another process.)
+        # No lambda: it is handed to another process.
         return partial(SmtpSession, target, helo=helo, messages_per_connection=most)
 
     def connect(self, lane: LaneFacts) -> Session:

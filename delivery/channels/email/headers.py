@@ -2,14 +2,13 @@
 
 import base64
 import re
-from collections.abc import Iterator
 from urllib.parse import quote
 
 from common import text as common_text
 from delivery.channels.email.address import CONTROLS, Address, clean_name
 
 CRLF = "\r\n"
-MAX_TEXT = 300
+MAX_FIELD_TEXT = 300
 _LINE = 76
 _LONGEST_LINK = 950
 # RFC 2047 §2: a line with an encoded word has at most 76 characters. 39 octets make 52 of base64, 12 are
@@ -23,7 +22,7 @@ _PLAIN_LINK = re.compile(r"[A-Za-z0-9:/?#@=&.%+_~-]{1,900}")
 _IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
 
 
-def one_line(text: str, limit: int = MAX_TEXT) -> str:
+def one_line(text: str, limit: int = MAX_FIELD_TEXT) -> str:
     """The text without control characters and line breaks, with single spaces, cut to `limit` characters."""
     line = common_text.one_line(CONTROLS.sub(" ", text[: 8 * limit]))
     return common_text.shortened(line, limit)
@@ -32,12 +31,17 @@ def one_line(text: str, limit: int = MAX_TEXT) -> str:
 def text_field(name: str, text: str) -> str:
     """A field of free text, such as Subject. Leaves it readable where ASCII allows it."""
     line = one_line(text)
-    words = line.split(" ")
     if not line:
         return f"{name}: {CRLF}"
-    if "=?" in line or not all(_PLAIN_WORD.fullmatch(word) for word in words):
+    first, *words = line.split(" ")
+    if "=?" in line or not all(_PLAIN_WORD.fullmatch(word) for word in (first, *words)):
         return f"{name}: {_encoded(line)}{CRLF}"
-    return f"{name}: {_folded(words, len(name) + 2)}{CRLF}"
+    folded, used = [first], len(f"{name}: {first}")
+    for word in words:
+        fits = used + 1 + len(word) <= _LINE
+        folded.append(f" {word}" if fits else f"{CRLF} {word}")
+        used = used + 1 + len(word) if fits else 1 + len(word)
+    return f"{name}: {''.join(folded)}{CRLF}"
 
 
 def address_field(name: str, address: Address) -> str:
@@ -48,7 +52,7 @@ def address_field(name: str, address: Address) -> str:
 
 
 def to_field(address: str, name: str) -> str:
-    """To, with an address that was checked. (Nearly always there is nothing to quote or fold.)"""
+    """To, with an address that was checked. Nearly always there is nothing to quote or fold."""
     if not name:
         return f"To: {address}{CRLF}"
     if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
@@ -57,7 +61,7 @@ def to_field(address: str, name: str) -> str:
 
 
 def named_field(name: str, display: str, rest: str) -> str:
-    """A field of a phrase and what it names in angle brackets, on one line where they fit."""
+    """A field of a phrase and the address or id in angle brackets (`rest`), on one line where they fit."""
     line = f"{name}: {display}"
     fits = CRLF not in line and len(line) + 1 + len(rest) <= _LINE
     return f"{line} {rest}{CRLF}" if fits else f"{line}{CRLF} {rest}{CRLF}"
@@ -75,14 +79,16 @@ def phrase(text: str) -> str:
 
 
 def url_field(name: str, *urls: str) -> str:
-    """A field that holds links (RFC 2369); without those that no line can hold (RFC 5322 §2.1.1)."""
-    links = [link if _PLAIN_LINK.fullmatch(link) else _quoted(link) for link in urls if link]
+    """A field of links (RFC 2369). It leaves out any that is too long for a line (RFC 5322 §2.1.1)."""
+    links = [
+        link
+        if _PLAIN_LINK.fullmatch(link)
+        else quote(one_line(link, _LONGEST_LINK), safe=":/?#[]@!$&()*+;=%~")
+        for link in urls
+        if link
+    ]
     shown = f",{CRLF} ".join(f"<{link}>" for link in links if len(link) <= _LONGEST_LINK)
     return f"{name}: {shown}{CRLF}" if shown else ""
-
-
-def _quoted(url: str) -> str:
-    return quote(one_line(url, _LONGEST_LINK), safe=":/?#[]@!$&()*+;=%~")
 
 
 def checked(address: str) -> str:
@@ -93,27 +99,12 @@ def checked(address: str) -> str:
 
 
 def _encoded(line: str) -> str:
-    words = (base64.b64encode(chunk).decode("ascii") for chunk in _chunks(line))
-    return f"{CRLF} ".join(f"=?utf-8?b?{word}?=" for word in words)
-
-
-def _chunks(line: str) -> Iterator[bytes]:
-    # RFC 2047 §5: a character may not be split between two words.
-    chunk = b""
+    """Encoded words (RFC 2047)."""
+    chunks = [b""]
     for character in line:
+        # §5: a character may not be split between two words.
         octets = character.encode()
-        if len(chunk) + len(octets) > _WORD_OCTETS:
-            yield chunk
-            chunk = b""
-        chunk += octets
-    yield chunk
-
-
-def _folded(words: list[str], used: int) -> str:
-    parts = [words[0]]
-    used += len(words[0])
-    for word in words[1:]:
-        fits = used + 1 + len(word) <= _LINE
-        parts.append(f" {word}" if fits else f"{CRLF} {word}")
-        used = used + 1 + len(word) if fits else 1 + len(word)
-    return "".join(parts)
+        if len(chunks[-1]) + len(octets) > _WORD_OCTETS:
+            chunks.append(b"")
+        chunks[-1] += octets
+    return f"{CRLF} ".join(f"=?utf-8?b?{base64.b64encode(chunk).decode('ascii')}?=" for chunk in chunks)

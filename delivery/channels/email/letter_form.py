@@ -11,21 +11,21 @@ from delivery.channels.email.body import body
 from delivery.channels.email.mail_message import MailMessage
 from delivery.letter import Letter, Recipient
 from delivery.rendering.fill import fill_header, fill_html, fill_text, written_html, written_text
-from delivery.rendering.languages import DEFAULT, language_tag
+from delivery.rendering.languages import DEFAULT_LANGUAGE, language_tag
 from delivery.rendering.placeholders import PERSONAL, values_for
 
 # A test shows the letter as subscribers get it.
 BULK_KINDS = frozenset({"issue", "test"})
 # Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
 SENDER_ID = "feedletter"
-NOBODY = Recipient(delivery_id=0, core="", label="")
+NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
 
 
 class WireLetter:
     """A letter as octets with holes. Raises InvalidDestination when its sender is no address.
 
-    `bounce_domain` takes mails of those who leave by mail; `return_path` gives the envelope's sender of a
-    delivery (RFC 5321 §4.4), by its id: an empty one means From.
+    Readers who leave by mail write to `bounce_domain`. `return_path` gives the envelope's sender of a
+    delivery (RFC 5321 §4.4) by its id: an empty one means From.
     """
 
     def __init__(
@@ -40,13 +40,27 @@ class WireLetter:
         self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
         self._sender = parse_sender(letter.from_email)
         self._is_bulk = letter.kind in BULK_KINDS
-        self._head = "".join(self._fields(site_host)).encode()
-        # Fields that are the same for everybody are filled here, once.
+        # The header fields that are the same for everybody.
+        head = [
+            headers.address_field("From", self._sender),
+            headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
+            "MIME-Version: 1.0\r\n",
+            # RFC 3834 §5: keeps vacation notices away.
+            "Auto-Submitted: auto-generated\r\n",
+            # The same as the letter's html says.
+            f"Content-Language: {language_tag(letter.language) or DEFAULT_LANGUAGE}\r\n",
+            *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
+        ]
+        self._head = "".join(head).encode()
+        # Holes whose value is the same for everybody are filled here, once.
         self._holes = {
             name: token for name, token in letter.holes.items() if letter.has_own_code or name in PERSONAL
         }
-        text, html, self._subject = self._prefilled()
-        # (Nearly always the same for a whole issue.)
+        common = {name: token for name, token in letter.holes.items() if name not in self._holes}
+        values = values_for(letter, NO_RECIPIENT, common)
+        text, html = fill_text(letter.text, common, values), fill_html(letter.html, common, values)
+        self._subject = fill_header(letter.subject, common, values) if common else letter.subject
+        # Nearly always the subject is the same for a whole issue.
         is_fixed = not any(token in self._subject for token in self._holes.values())
         self._fixed = headers.one_line(self._subject) if is_fixed else None
         self._body = body(text, html, self._holes, written_text=written_text, written_html=written_html)
@@ -64,43 +78,20 @@ class WireLetter:
             f"{message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n"
         )
         if self._is_bulk and recipient.unsubscribe_url:
-            own += self._leaving(recipient)
+            link = recipient.unsubscribe_url
+            by_mail = self._by_mail and self._by_mail + link.rstrip("/").rpartition("/")[2]
+            # RFC 2369 §3.2: the link to be preferred comes first. The second field is word for word that of
+            # RFC 8058 §3.1.
+            leaving = headers.url_field("List-Unsubscribe", link, by_mail)
+            own = f"{own}{leaving}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
         filled, has_dots = self._body.filled(values)
         pieces = (self._head, own.encode(), *filled)
         envelope = self._return_path(recipient.delivery_id)
         sender = headers.checked(envelope) if envelope else self._sender.email
         return MailMessage(sender, address, subject, pieces, letter.signing_keys, has_dots)
 
-    def _prefilled(self) -> tuple[str, str, str]:
-        letter = self.letter
-        holes = {name: token for name, token in letter.holes.items() if name not in self._holes}
-        values = values_for(letter, NOBODY, holes)
-        subject = fill_header(letter.subject, holes, values) if holes else letter.subject
-        return fill_text(letter.text, holes, values), fill_html(letter.html, holes, values), subject
 
-    def _fields(self, site_host: str) -> list[str]:
-        """Those that are the same for everybody."""
-        letter = self.letter
-        return [
-            headers.address_field("From", self._sender),
-            headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
-            "MIME-Version: 1.0\r\n",
-            # RFC 3834 §5: keeps vacation notices away.
-            "Auto-Submitted: auto-generated\r\n",
-            _language(letter.language),
-            *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
-        ]
-
-    def _leaving(self, recipient: Recipient) -> str:
-        """RFC 2369 §3.2: the one to be preferred first."""
-        token = recipient.unsubscribe_url.rstrip("/").rpartition("/")[2]
-        by_mail = self._by_mail and self._by_mail + token
-        # RFC 8058 §3.1, word for word.
-        one_click = "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
-        return headers.url_field("List-Unsubscribe", recipient.unsubscribe_url, by_mail) + one_click
-
-
-def compose(
+def compose_mail(
     letter: Letter,
     recipient: Recipient,
     *,
@@ -124,15 +115,11 @@ def message_mark(token: str, delivery_id: int) -> str:
     return mac(token, f"message-id:{delivery_id}")
 
 
-def list_id(name: str, host: str) -> str:
-    """The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title."""
-    labels = [label for label in f"{name}.{host}".split(".") if label]
-    return "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
-
-
 def _list_fields(letter: Letter, sender: Address, site_host: str) -> list[str]:
     title = headers.phrase(letter.newsletter_title)
-    identity = list_id(letter.newsletter, site_host)
+    # The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title.
+    labels = [label for label in f"{letter.newsletter}.{site_host}".split(".") if label]
+    identity = "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
     owner = f"mailto:{parse_sender(letter.reply_to).email if letter.reply_to else sender.email}"
     return [
         headers.named_field("List-Id", title, identity) if title else f"List-Id: {identity}\r\n",
@@ -153,8 +140,3 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=64)
 def _subject(text: str) -> str:
     return headers.text_field("Subject", text)
-
-
-def _language(language: str) -> str:
-    """The same as the letter's html says."""
-    return f"Content-Language: {language_tag(language) or DEFAULT}\r\n"

@@ -29,17 +29,15 @@ class MailMessage:
     def needs_utf8(self) -> bool:
         """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII,
         in the envelope or in the header (a From, where the envelope has a return address of ours)."""
-        return not (self.sender.isascii() and self.recipient.isascii() and self._has_ascii_head)
-
-    @property
-    def _has_ascii_head(self) -> bool:
+        if not (self.sender.isascii() and self.recipient.isascii()):
+            return True
         for piece in self.pieces:
             end = piece.find(b"\r\n\r\n")
             if not (piece if end < 0 else piece[:end]).isascii():
-                return False
+                return True
             if end >= 0:
                 break
-        return True
+        return False
 
     @property
     def data(self) -> bytes:

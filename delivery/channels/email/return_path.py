@@ -5,15 +5,17 @@ from django.conf import settings
 from common.signing import is_stamp, stamp
 from delivery.rules.verp import Token, address
 
-PURPOSE = "bounce"
+RETURN_PATH_PURPOSE = "bounce"
 
 
 def return_path(delivery_id: int) -> str:
     """Where the bounces of that delivery go; empty without BOUNCE_DOMAIN."""
     domain = settings.BOUNCE_DOMAIN
-    return address(Token(delivery_id, stamp(PURPOSE, f"{delivery_id:x}")), domain) if domain else ""
+    if not domain:
+        return ""
+    return address(Token(delivery_id, stamp(RETURN_PATH_PURPOSE, f"{delivery_id:x}")), domain)
 
 
 def is_ours(token: Token) -> bool:
-    """Whether we made that return address: who names it has seen the letter, or its way."""
-    return is_stamp(PURPOSE, token.text, token.stamp)
+    """Whether we made that return address: whoever names it has seen the letter, or its way."""
+    return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)

@@ -1,4 +1,4 @@
-"""Sessions for one thread at a time: with an SMTP server, with what stands for one, and to try a login."""
+"""Sessions for one thread at a time: with an SMTP server, with its stand-ins, and to try a login."""
 
 import asyncio
 import ssl
@@ -11,7 +11,7 @@ from delivery.channels.base import Outcome, Sent, Temporary
 from delivery.channels.email.helo import helo_name
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_connection import Reply, Timeouts
-from delivery.channels.email.smtp_replies import CannotConnect, words
+from delivery.channels.email.smtp_replies import CannotConnect, reply_words
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
 
@@ -19,7 +19,7 @@ IMPATIENT = Timeouts(connect=10, reply=10)
 
 
 class BlockingSmtpSession:
-    """A pipeline for callers that wait: its loop runs while a message is sent. Used by one thread."""
+    """An SMTP session for callers that wait: its loop runs while a message is sent. Used by one thread."""
 
     def __init__(self, target: SmtpSettings, **options: Any) -> None:
         self._loop = uvloop.new_event_loop()
@@ -47,7 +47,7 @@ class MailboxSession:
 
 
 class UnusableSession:
-    """Stands for a server that the settings do not name rightly: everything waits, and says why."""
+    """Stands in where the settings name no usable server: every message waits, and says why."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -73,7 +73,7 @@ def log_in(target: object, *, context: ssl.SSLContext | None = None) -> str:
         raise CannotLogIn(str(error)) from None
     if reply is None:
         return f"{target.name} answers; it was not asked for a login, because the URL has no user."
-    return f"{target.name} took the login: {words(reply.code, reply.text)}"
+    return f"{target.name} took the login: {reply_words(reply.code, reply.text)}"
 
 
 async def _reply_to_login(target: SmtpSettings, context: ssl.SSLContext | None) -> Reply | None:

@@ -1,4 +1,4 @@
-"""One SMTP connection that blocks nobody: what is said goes out at once, replies come back in order."""
+"""One SMTP connection that blocks nobody: commands go out at once, replies come back in order."""
 
 import asyncio
 import base64
@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import itemgetter, ne
 from typing import NamedTuple, cast
 
-from delivery.channels.email.smtp_replies import CannotConnect, Lost, reason, words
+from delivery.channels.email.smtp_replies import CannotConnect, Lost, reason, reply_words
 from delivery.channels.email.smtp_settings import IMPLICIT, STARTTLS, SmtpSettings
 
 MAX_REPLY = 65_536
@@ -21,7 +21,8 @@ NO_SMTP = -1
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. RFC 5321 §4.5.3.2.6 wants patience after the final dot: who gives up there sends twice."""
+    """Seconds. RFC 5321 §4.5.3.2.6 wants patience after the final dot: a client that gives up there sends
+    the message twice."""
 
     connect: float = 10
     reply: float = 60
@@ -30,14 +31,14 @@ class Timeouts:
 
 
 class Reply(NamedTuple):
-    """A reply's code, NO_SMTP for what is none, and the text of its lines."""
+    """A reply's code, NO_SMTP if it is no reply of SMTP, and the text of its lines."""
 
     code: int
     text: bytes
 
 
 code_of = itemgetter(0)
-# (Three of four replies are the same for every message.)
+# Three of four replies are the same for every message.
 _USUAL = {
     line: Reply(int(line[:3]), line[4:])
     for line in (
@@ -56,7 +57,7 @@ class Wire(asyncio.Protocol):
         self._unread, self._lines, self._size = b"", list[bytes](), 0
         self._replies: deque[Reply] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        # So many replies are waited for, until that moment of the loop's clock.
+        # How many replies are waited for, and until which moment of the loop's clock.
         self._wanted, self._deadline = 1, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
@@ -65,9 +66,9 @@ class Wire(asyncio.Protocol):
     # --- what asyncio tells us
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # (uvloop's transports are no subclass.)
+        # uvloop's transports are no subclass of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
-        # So that we are told whenever something has not left yet. (TLS pauses at the limit, TCP above it.)
+        # So that we are told whenever something has not left yet. TLS pauses at the limit, TCP above it.
         self._transport.set_write_buffer_limits(high=1)
 
     def pause_writing(self) -> None:
@@ -82,7 +83,20 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
-            self._read(line.rstrip(b"\r"))
+            line = line.rstrip(b"\r")
+            if not self._lines and line in _USUAL:
+                self._replies.append(_USUAL[line])
+                continue
+            code, more = line[:3], line[3:4] == b"-"
+            self._size += len(line)
+            if not (code.isdigit() and len(code) == 3 and (more or line[3:4] in (b" ", b""))):
+                self._replies.append(Reply(NO_SMTP, line))
+            elif more:
+                self._lines.append(line[4:].strip())
+                continue
+            else:
+                self._replies.append(Reply(int(code), b"\n".join([*self._lines, line[4:].strip()])))
+            self._lines, self._size = [], 0
         if self._size + len(self._unread) > MAX_REPLY or len(self._replies) > MOST_UNREAD:
             self._replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
             self.abort("its reply had no end")
@@ -92,21 +106,6 @@ class Wire(asyncio.Protocol):
     def _has(self, number: int) -> bool:
         """Whether so many replies are there, or one that may end the matter: after 354 none comes."""
         return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
-
-    def _read(self, line: bytes) -> None:
-        if not self._lines and line in _USUAL:
-            self._replies.append(_USUAL[line])
-            return
-        code, more = line[:3], line[3:4] == b"-"
-        self._size += len(line)
-        if not (code.isdigit() and len(code) == 3 and (more or line[3:4] in (b" ", b""))):
-            self._replies.append(Reply(NO_SMTP, line))
-        elif more:
-            self._lines.append(line[4:].strip())
-            return
-        else:
-            self._replies.append(Reply(int(code), b"\n".join([*self._lines, line[4:].strip()])))
-        self._lines, self._size = [], 0
 
     # --- what a session does
 
@@ -152,7 +151,7 @@ class Wire(asyncio.Protocol):
             self._waiter, self._wanted = None, 1
 
     def _look_at_the_time(self) -> None:
-        """(The timer is set once for many replies: to set one for each takes longer than to read it.)"""
+        """The timer is set once for many replies: to set one for each takes longer than to read the reply."""
         self._timer = None
         if self._waiter is None or self._lost:
             return
@@ -219,7 +218,7 @@ async def connect(
 
 @lru_cache(maxsize=1)
 def _usual_context() -> ssl.SSLContext:
-    """(Reading the system's certificates takes longer than a hundred messages.)"""
+    """Made once: reading the system's certificates takes longer than a hundred messages."""
     return ssl.create_default_context()
 
 
@@ -230,49 +229,50 @@ class _Opening:
         self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
 
     async def established(self) -> Connection:
-        wire = await self._open()
-        try:
-            return Connection(wire, *await self._greeted(wire))
-        except BaseException:
-            wire.abort("not used")
-            raise
-
-    async def _open(self) -> Wire:
-        is_implicit = self.target.security == IMPLICIT
+        target, is_implicit = self.target, self.target.security == IMPLICIT
         async with asyncio.timeout(self.timeouts.connect):
             _, wire = await asyncio.get_running_loop().create_connection(
                 Wire,
-                self.target.host,
-                self.target.port,
+                target.host,
+                target.port,
                 ssl=self.context if is_implicit else None,
-                server_hostname=self.target.host if is_implicit else None,
+                server_hostname=target.host if is_implicit else None,
             )
-        return wire
-
-    async def _greeted(self, wire: Wire) -> tuple[dict[str, str], Reply | None]:
-        # (Without a command yet: the server speaks first.)
-        self._expect(await wire.reply(self.timeouts.reply), 220)
-        features = await self._introduced(wire)
-        if self.target.security == STARTTLS:
-            features = await self._encrypted(wire, features)
-        return features, await self._log_in(wire, features) if self.target.user else None
+        try:
+            # The server speaks first, without a command.
+            self._expect(await wire.reply(self.timeouts.reply), 220)
+            features = await self._introduced(wire)
+            if target.security == STARTTLS:
+                if "starttls" not in features:
+                    raise CannotConnect(f"{target.name} does not offer STARTTLS: use smtps:// in EMAIL_URL.")
+                self._expect(await self._command(wire, "STARTTLS"), 220)
+                await wire.encrypt(self.context, target.host, self.timeouts.connect)
+                features = await self._introduced(wire)
+            login = await self._log_in(wire, features) if target.user else None
+        except BaseException:
+            wire.abort("not used")
+            raise
+        return Connection(wire, features, login)
 
     async def _introduced(self, wire: Wire) -> dict[str, str]:
-        """EHLO; HELO only for a server that does not know it: any other refusal is meant for us."""
+        """What the server offers, keyword in lower case → parameters.
+
+        After EHLO; HELO is only for a server that does not know it: any other refusal is meant for us.
+        """
         reply = await self._command(wire, f"EHLO {self.helo}")
         if reply.code in (500, 502, 504):
             reply = await self._command(wire, f"HELO {self.helo}")
             self._expect(reply, 250)
             return {}
         self._expect(reply, 250)
-        return _features(reply.text)
-
-    async def _encrypted(self, wire: Wire, features: dict[str, str]) -> dict[str, str]:
-        if "starttls" not in features:
-            raise CannotConnect(f"{self.target.name} does not offer STARTTLS: use smtps:// in EMAIL_URL.")
-        self._expect(await self._command(wire, "STARTTLS"), 220)
-        await wire.encrypt(self.context, self.target.host, self.timeouts.connect)
-        return await self._introduced(wire)
+        features: dict[str, str] = {}
+        # The first line is the server's name.
+        for line in reply.text.decode("ascii", "replace").split("\n")[1:]:
+            # Some write AUTH=PLAIN, as a draft once said.
+            keyword, _, parameters = line.replace("=", " ", 1).partition(" ")
+            known = features.get(keyword.lower(), "")
+            features[keyword.lower()] = f"{known} {parameters}".strip()
+        return features
 
     async def _log_in(self, wire: Wire, features: dict[str, str]) -> Reply:
         offered = features.get("auth", "").upper().split()
@@ -291,7 +291,7 @@ class _Opening:
         if reply.code != 235:
             raise CannotConnect(
                 f"{self.target.name} refused the login; check user and password in EMAIL_URL: "
-                f"{words(reply.code, reply.text)}"
+                f"{reply_words(reply.code, reply.text)}"
             )
         return reply
 
@@ -301,19 +301,8 @@ class _Opening:
 
     def _expect(self, reply: Reply, code: int) -> None:
         if reply.code != code:
-            said = words(reply.code, reply.text)
+            said = reply_words(reply.code, reply.text)
             raise CannotConnect(f"The mail server {self.target.name} is not ready: {said}")
-
-
-def _features(text: bytes) -> dict[str, str]:
-    """What a server offers, keyword in lower case → parameters; the first line is its name."""
-    features: dict[str, str] = {}
-    for line in text.decode("ascii", "replace").split("\n")[1:]:
-        # Some write AUTH=PLAIN, as a draft once said.
-        keyword, _, parameters = line.replace("=", " ", 1).partition(" ")
-        known = features.get(keyword.lower(), "")
-        features[keyword.lower()] = f"{known} {parameters}".strip()
-    return features
 
 
 def _base64(octets: bytes) -> str:

@@ -11,7 +11,7 @@ from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, 
 from delivery.rules.meaning import Meaning
 from delivery.rules.server_words import meaning
 
-MAX_TEXT = 500
+MAX_REPLY_WORDS = 500
 # Each message for such a host hears this once, whatever else goes on. The second is rspamd's way to say so.
 _GREYLISTED = re.compile(
     r"gr[ea]y-?\s?list|\A451 4\.7\.1 (?:please )?try again later\.?\Z|please retry in \d", re.IGNORECASE
@@ -49,21 +49,23 @@ class Stage(StrEnum):
     MESSAGE = "the end of the message"
 
 
-def words(code: int, text: bytes | str) -> str:
-    """The server's own words on one line: printable, at most MAX_TEXT characters."""
+def reply_words(code: int, text: bytes | str) -> str:
+    """The server's own words on one line: printable, at most MAX_REPLY_WORDS characters."""
     if isinstance(text, bytes):
-        text = text[: 4 * MAX_TEXT].decode("utf-8", "replace")
+        text = text[: 4 * MAX_REPLY_WORDS].decode("utf-8", "replace")
     line = text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
     line = " ".join(f"{code if code > 0 else ''} {line}".split())
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+    return line if len(line) <= MAX_REPLY_WORDS else line[: MAX_REPLY_WORDS - 1] + "…"
 
 
 def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
     """None: go on with the next command. Only the end of the message can be Sent or Ambiguous."""
-    said = words(code, text)
+    said = reply_words(code, text)
     if stage is Stage.MESSAGE and 200 <= code < 300:
         return Sent(remote_id=said[:255])
-    status = _status(text)
+    # The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one.
+    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?![\d.])", text.lstrip())
+    status = match[1].decode("ascii") if match else ""
     if 400 <= code < 500:
         crowded = bool(_CROWDED.search(said))
         slows = crowded or _is_about_us(code, status, said)
@@ -119,14 +121,8 @@ def _held_up(holdup: Holdup, said: str, status: str, meant: Meaning) -> Temporar
     return Temporary(f"{holdup}: {said}", status=status, holdup=holdup, meaning=meant)
 
 
-def _status(text: bytes) -> str:
-    """The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one."""
-    match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?![\d.])", text.lstrip())
-    return match[1].decode("ascii") if match else ""
-
-
 def _strange(stage: Stage, said: str) -> str:
-    return words(0, f"The mail server answered {stage} with something else than SMTP: {said}")
+    return reply_words(0, f"The mail server answered {stage} with something else than SMTP: {said}")
 
 
 class CannotConnect(Exception):
@@ -149,7 +145,7 @@ def reason(error: Exception) -> str:
         return f"its certificate was refused ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed ({error.reason or error})"
-    # (asyncio's own words name the address once more.)
+    # asyncio's own words name the address once more.
     number = getattr(error, "errno", None)
     said = os.strerror(number) if number and number > 0 else getattr(error, "strerror", None)
-    return words(0, said or str(error) or type(error).__name__)
+    return reply_words(0, said or str(error) or type(error).__name__)

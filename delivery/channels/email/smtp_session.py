@@ -1,6 +1,7 @@
 """Sends messages over one SMTP connection at a time, pipelined where the server offers it (RFC 2920)."""
 
 import ssl
+from contextlib import suppress
 from datetime import datetime
 
 from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
@@ -42,7 +43,7 @@ class SmtpSession:
         return connection.messages < self.messages_per_connection
 
     async def open(self) -> Temporary | None:
-        """Connects for the next message; what stands in the way, if something does."""
+        """Connects for the next message. Returns the obstacle, if there is one."""
         try:
             await self.ready()
         except CannotConnect as error:
@@ -52,12 +53,25 @@ class SmtpSession:
     async def send(self, message: MailMessage, *, now: datetime) -> Outcome:
         """The server's answer as an Outcome; never raises for what a server or a network does."""
         try:
-            connection = await self.ready()
-            outcome = await self._deliver(connection, message, message.dated(now))
+            connection, data = await self.ready(), message.dated(now)
+            outcome: Outcome | None = _obstacle(connection, message, data)
+            if outcome is None:
+                is_kept = connection.messages > 0
+                outcome, is_gone = await self._transaction(connection, message, data)
+                if is_gone and is_kept:
+                    # The server had closed the connection we kept, before it knew of this message. It gets
+                    # the message on a new one.
+                    connection.wire.abort("closed by the server")
+                    outcome, _ = await self._transaction(await self.ready(), message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
-        if not isinstance(outcome, Sent):
-            await self._recover()
+        if not isinstance(outcome, Sent) and self.connection is not None and self.connection.wire.is_open:
+            # RSET makes the connection fit for the next message; if it does not, the connection is given up.
+            self.connection.wire.say(b"RSET\r\n")
+            with suppress(Lost):
+                reply = await self.connection.wire.reply(self.timeouts.reply)
+                if reply.code != 250:
+                    await self.close()
         return outcome
 
     async def close(self) -> None:
@@ -82,19 +96,6 @@ class SmtpSession:
             )
         return self.connection
 
-    async def _deliver(self, connection: Connection, message: MailMessage, data: bytes) -> Outcome:
-        obstacle = _obstacle(connection, message, data)
-        if obstacle:
-            return obstacle
-        is_kept = connection.messages > 0
-        outcome, is_gone = await self._transaction(connection, message, data)
-        if not (is_gone and is_kept):
-            return outcome
-        # The server had closed the connection we kept, before it knew of this message: on a new one.
-        connection.wire.abort("closed by the server")
-        outcome, _ = await self._transaction(await self.ready(), message, data)
-        return outcome
-
     async def _transaction(
         self, connection: Connection, message: MailMessage, data: bytes
     ) -> tuple[Outcome, bool]:
@@ -104,28 +105,42 @@ class SmtpSession:
             refused, stage = await self._envelope(connection, message, len(data))
         except _LostAt as lost:
             return Temporary(str(lost)), lost.stage is Stage.MAIL
-        if refused is None:
-            return await self._message(connection, data, message.has_dots), False
-        return refused, stage is Stage.MAIL and not connection.wire.is_open
+        if refused is not None:
+            return refused, stage is Stage.MAIL and not connection.wire.is_open
+        # Dots are doubled (RFC 5321 §4.5.2).
+        if message.has_dots:
+            data = data.replace(b"\r\n.", b"\r\n..")
+        connection.wire.say(data + (b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n"))
+        try:
+            reply = await connection.wire.reply(self.timeouts.message)
+        except Lost as error:
+            text = str(_LostAt(Stage.MESSAGE, error))
+            # Only with the final dot gone and no answer come can the server have the message.
+            return Ambiguous(text) if error.sent_all else Temporary(text), False
+        outcome = _answer(connection, Stage.MESSAGE, reply)
+        return outcome or Ambiguous("The mail server gave no answer."), False
 
     async def _envelope(
         self, connection: Connection, message: MailMessage, size: int
     ) -> tuple[Outcome | None, Stage]:
         """MAIL, RCPT and DATA: the first refusal and its stage; None when the server wants the message."""
-        said = _commands(connection, message, size)
+        options = f" SIZE={size}" if "size" in connection.features else ""
+        # Without SMTPUTF8 the message would not have come so far.
+        if "smtputf8" in connection.features and message.needs_utf8:
+            options += " SMTPUTF8 BODY=8BITMIME"
+        mail = f"MAIL FROM:<{message.sender}>{options}\r\n".encode()
+        said = (mail, f"RCPT TO:<{message.recipient}>\r\n".encode(), b"DATA\r\n")
         pipelines = "pipelining" in connection.features
         if pipelines:
             connection.wire.say(b"".join(said))
             await connection.wire.arrival(len(said), self.timeouts.reply)
-            # (What nearly always comes, and needs no judging.)
+            # What nearly always comes, and needs no judging.
             if connection.wire.took(_GO_ON):
                 return None, Stage.DATA
-        commands = dict(zip(_ENVELOPE, said, strict=True))
-        for stage, command in commands.items():
+        for stage, command in zip(_ENVELOPE, said, strict=True):
             if not pipelines:
                 connection.wire.say(command)
-            reply = await self._reply(connection, stage)
-            refused = _answer(connection, stage, reply)
+            refused = _answer(connection, stage, await self._reply(connection, stage))
             if refused is not None:
                 if pipelines:
                     await self._rest(connection, stage)
@@ -133,7 +148,7 @@ class SmtpSession:
         return None, Stage.DATA
 
     async def _rest(self, connection: Connection, refused: Stage) -> None:
-        """Reads the replies to what was said after a command that was refused."""
+        """Reads the replies to the commands that went out after the refused one."""
         after = list(Stage)[list(Stage).index(refused) + 1 : list(Stage).index(Stage.MESSAGE)]
         try:
             for stage in after:
@@ -150,32 +165,6 @@ class SmtpSession:
             return await connection.wire.reply(self.timeouts.reply)
         except Lost as error:
             raise _LostAt(stage, error) from error
-
-    async def _message(self, connection: Connection, data: bytes, has_dots: bool) -> Outcome:
-        """The octets, dots doubled (RFC 5321 §4.5.2), and the answer to them."""
-        if has_dots:
-            data = data.replace(b"\r\n.", b"\r\n..")
-        connection.wire.say(data + (b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n"))
-        try:
-            reply = await connection.wire.reply(self.timeouts.message)
-        except Lost as error:
-            text = str(_LostAt(Stage.MESSAGE, error))
-            # Only with the final dot gone and no answer come can the server have the message.
-            return Ambiguous(text) if error.sent_all else Temporary(text)
-        return _answer(connection, Stage.MESSAGE, reply) or Ambiguous("The mail server gave no answer.")
-
-    async def _recover(self) -> None:
-        """Makes the connection fit for the next message, or gives it up."""
-        connection = self.connection
-        if connection is None or not connection.wire.is_open:
-            return
-        connection.wire.say(b"RSET\r\n")
-        try:
-            reply = await connection.wire.reply(self.timeouts.reply)
-        except Lost:
-            return
-        if reply.code != 250:
-            await self.close()
 
 
 class _LostAt(Exception):
@@ -197,20 +186,11 @@ def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Perm
     return None
 
 
-def _commands(connection: Connection, message: MailMessage, size: int) -> tuple[bytes, bytes, bytes]:
-    options = f" SIZE={size}" if "size" in connection.features else ""
-    # (Without it the message would not have come so far.)
-    if "smtputf8" in connection.features and message.needs_utf8:
-        options += " SMTPUTF8 BODY=8BITMIME"
-    mail = f"MAIL FROM:<{message.sender}>{options}\r\n"
-    return mail.encode(), f"RCPT TO:<{message.recipient}>\r\n".encode(), b"DATA\r\n"
-
-
 def _answer(connection: Connection, stage: Stage, reply: Reply) -> Outcome | None:
     if reply.code == _WANTED[stage]:
         return None if stage is not Stage.MESSAGE else outcome_of_reply(stage, reply.code, reply.text)
     outcome = outcome_of_reply(stage, reply.code, reply.text)
-    # 421 announces that the server closes; what is no SMTP leaves us out of step.
+    # 421 announces that the server closes; an answer that is no SMTP leaves us out of step.
     is_refusal = 400 <= reply.code < 600 and reply.code != _SERVER_GOES
     if not (outcome is None or isinstance(outcome, Sent) or is_refusal):
         connection.wire.abort("out of step")

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from common.ports.channels import InvalidDestination
 
-LONGEST = 253
+# RFC 1035 §2.3.4, written without the final dot.
+MAX_HOST = 253
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 EXAMPLE = "Give it as https://mastodon.example."
 
@@ -21,33 +22,26 @@ def instance_url(typed: str) -> str:
             raise ValueError(text)
         parts = urlsplit(text if "://" in text else f"https://{text}")
         scheme, port = parts.scheme.lower(), parts.port
-        host = _host(parts.hostname or "")
+        host = parts.hostname or ""
+        if ":" in host:
+            host = f"[{ipaddress.IPv6Address(host)}]"
+        else:
+            host = (host if host.isascii() else host.encode("idna").decode()).lower().rstrip(".")
+            if len(host) > MAX_HOST or not _HOST.fullmatch(host):
+                raise ValueError(host)
     except ValueError:
         raise InvalidDestination(f"instance_url: “{text[:100]}” is no web address. {EXAMPLE}") from None
     if parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment:
         raise InvalidDestination(f"instance_url: “{text[:100]}” says more than the instance. {EXAMPLE}")
     if scheme != "https" and not (scheme == "http" and _is_loopback(host)):
         raise InvalidDestination(f"instance_url: it has to begin with https://, “{text[:100]}” does not.")
-    return f"{scheme}://{host}" + (f":{port}" if port not in (None, _usual(scheme)) else "")
-
-
-def _host(name: str) -> str:
-    """Lower case, ASCII, in brackets if IPv6. Raises ValueError."""
-    if ":" in name:
-        return f"[{ipaddress.IPv6Address(name)}]"
-    host = (name if name.isascii() else name.encode("idna").decode()).lower().rstrip(".")
-    if len(host) > LONGEST or not _HOST.fullmatch(host):
-        raise ValueError(name)
-    return host
+    usual_port = 443 if scheme == "https" else 80
+    return f"{scheme}://{host}" + (f":{port}" if port not in (None, usual_port) else "")
 
 
 def _is_loopback(host: str) -> bool:
-    """Only there may a token travel in the clear."""
+    """Whether it is this machine: nowhere else may a token travel in the clear."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _usual(scheme: str) -> int:
-    return 443 if scheme == "https" else 80

@@ -5,7 +5,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from delivery.channels.base import CrashPolicy, LaneFacts
-from delivery.channels.mastodon.compose import Message, compose
+from delivery.channels.mastodon.compose import Message, compose_status
 from delivery.channels.mastodon.session import MastodonSession
 from delivery.letter import Letter, Recipient
 
@@ -17,7 +17,7 @@ class MastodonChannel:
     crash_policy = CrashPolicy.LOOK_UP
     serial = True
     concurrency = 1
-    # Far below 300 statuses in 3 hours, and easy on those who follow.
+    # Far below 300 statuses in 3 hours, and easy on followers.
     spacing_seconds = 60.0
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
@@ -28,7 +28,7 @@ class MastodonChannel:
         return urlsplit(f"//{core}").hostname or ""
 
     def compose(self, letter: Letter, recipient: Recipient) -> Message:
-        return compose(letter, recipient)
+        return compose_status(letter, recipient)
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Message]:
         return partial(self.compose, letter)

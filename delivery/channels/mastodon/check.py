@@ -9,7 +9,7 @@ from delivery.channels.mastodon.client import Client, Failed
 from delivery.channels.mastodon.transport import TIMEOUT_SECONDS, Transport, safe_session
 
 
-def check(
+def check_token(
     destination: ParsedDestination,
     *,
     session: requests.Session | None = None,
@@ -22,19 +22,17 @@ def check(
     try:
         return client.account()
     except Failed as failed:
-        raise InvalidDestination(_sentence(failed, client.host)) from failed
+        outcome = failed.outcome
+        if isinstance(outcome, Permanent) and outcome.disables:
+            sentence = (
+                f"access_token: {client.host} does not accept it. Make one on the instance under Preferences,"
+                " Development, with the scopes read and write:statuses."
+            )
+        elif isinstance(outcome, Permanent):
+            sentence = f"instance_url: {client.host} does not look like a Mastodon instance."
+        else:
+            why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
+            sentence = f"instance_url: the access token could not be checked. {why}"
+        raise InvalidDestination(sentence) from failed
     finally:
         transport.close()
-
-
-def _sentence(failed: Failed, host: str) -> str:
-    outcome = failed.outcome
-    if isinstance(outcome, Permanent) and outcome.disables:
-        return (
-            f"access_token: {host} does not accept it. Make one on the instance under Preferences,"
-            " Development, with the scopes read and write:statuses."
-        )
-    if isinstance(outcome, Permanent):
-        return f"instance_url: {host} does not look like a Mastodon instance."
-    why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
-    return f"instance_url: the access token could not be checked. {why}"

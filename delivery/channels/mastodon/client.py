@@ -10,14 +10,15 @@ from mastodon import Mastodon
 
 from common.transactions import NetworkInTransaction
 from delivery.channels.base import Ambiguous, Outcome, Temporary
+from delivery.channels.failures import exception_chain
 from delivery.channels.mastodon.compose import Message
 from delivery.channels.mastodon.instance import Instance, ask
 from delivery.channels.mastodon.links import holds
-from delivery.channels.mastodon.outcomes import chain, of_answer, of_failure
+from delivery.channels.mastodon.outcomes import of_answer, of_failure
 from delivery.channels.mastodon.transport import Transport
 
 T = TypeVar("T")
-LOOKED_AT = 40
+STATUSES_LOOKED_AT = 40
 LONGEST_ID = 255
 CLOCKS_DIFFER = timedelta(minutes=10)
 
@@ -75,9 +76,15 @@ class Client:
 
     def _find(self, link: str, since: datetime) -> str:
         me = self._api.account_verify_credentials()["id"]
-        statuses = self._api.account_statuses(me, limit=LOOKED_AT, exclude_reblogs=True)
+        statuses = self._api.account_statuses(me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
         for status in statuses:
-            if _since(status.get("created_at"), since) and holds(str(status.get("content", "")), link):
+            created = status.get("created_at")
+            if isinstance(created, datetime) and not created.tzinfo:
+                created = created.replace(tzinfo=UTC)
+            # A status without a readable date counts: better looked at than posted twice.
+            if isinstance(created, datetime) and created < since:
+                continue
+            if holds(str(status.get("content", "")), link):
                 return _id(status["id"])
         return ""
 
@@ -85,18 +92,21 @@ class Client:
         try:
             return request()
         except Exception as error:  # the library casts what the server says, and trips over odd answers
-            _reraise_ours(error)
-            raise Failed(self._outcome(error, posting)) from error
-
-    def _outcome(self, error: Exception, posting: bool) -> Outcome:
-        answer = self._transport.answer
-        if answer is None or 300 <= answer.status < 400:
-            return of_failure(error, self.host, posting=posting)
-        if answer.status >= 400:
-            return of_answer(answer, self.host, self.now)
-        if posting:
-            return Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
-        return Temporary(f"Nothing was posted: {self.host} does not answer like a Mastodon instance.")
+            for link in exception_chain(error):
+                # A request inside a transaction is our own mistake, not the server's.
+                if isinstance(link, NetworkInTransaction):
+                    raise link from link.__cause__
+            answer = self._transport.answer
+            if answer is None or 300 <= answer.status < 400:
+                outcome: Outcome = of_failure(error, self.host, posting=posting)
+            elif answer.status >= 400:
+                outcome = of_answer(answer, self.host, self.now)
+            elif posting:
+                outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
+            else:
+                said = f"Nothing was posted: {self.host} does not answer like a Mastodon instance."
+                outcome = Temporary(said)
+            raise Failed(outcome) from error
 
 
 def _id(said: Any) -> str:
@@ -104,17 +114,3 @@ def _id(said: Any) -> str:
     if said is None or not 0 < len(str(said)) <= LONGEST_ID:
         raise ValueError("The server named no usable id.")
     return str(said)
-
-
-def _since(created: Any, since: datetime) -> bool:
-    """A status without a readable date counts: better looked at than posted twice."""
-    if not isinstance(created, datetime):
-        return True
-    return (created if created.tzinfo else created.replace(tzinfo=UTC)) >= since
-
-
-def _reraise_ours(error: BaseException) -> None:
-    """A request inside a transaction is our own mistake, not the server's."""
-    for link in chain(error):
-        if isinstance(link, NetworkInTransaction):
-            raise link

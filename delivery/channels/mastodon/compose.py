@@ -1,7 +1,6 @@
 """A letter as a status: the usual texts of announcements, and of a digest. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common.truncation import FittingPart, cut, one_line
@@ -31,23 +30,39 @@ class Message:
     refusal: str = ""
 
 
-def compose(letter: Letter, recipient: Recipient) -> Message:
+def compose_status(letter: Letter, recipient: Recipient) -> Message:
     """The status of an announcement (one post) or a digest (title, count, its page or the archive)."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     link = postable(entry.link if entry else letter.web_url or letter.archive_url)
-    if entry and _has_own_words(letter):
-        parts = _own_words(letter.text, link)
+    if entry and letter.kind == "issue" and not letter.html and letter.text:
+        # An issue without html has its text from the newsletter's own code (delivery.issues.contents). It is
+        # posted as it was written, lines included, but it mentions nobody and has the link at least once.
+        text = _unmentioned(letter.text)
+        before, found, after = text.partition(link) if link else (text, "", "")
+        parts = [FittingPart(before, cuttable=True)]
+        if found:
+            parts += [FittingPart(link), FittingPart(after, cuttable=True)]
+        elif link:
+            parts += [FittingPart(" "), FittingPart(link)]
+    elif entry:
+        parts = [*_announcement(letter, entry), FittingPart(link)]
     else:
-        parts = [*(_announcement(letter, entry) if entry else _digest(letter)), FittingPart(link)]
+        # `[name] TITLE: n posts LINK`
+        title = plain(letter.title)
+        posts = f"{len(letter.entries)} {'post' if len(letter.entries) == 1 else 'posts'} "
+        parts = [*_start(letter), FittingPart(title, cuttable=True), FittingPart(": " if title else "")]
+        parts += [FittingPart(posts), FittingPart(link)]
+    # The first usable tag's primary subtag: instances take ISO 639 codes, feeds say en-US.
+    tags = (letter.options.get("language", ""), entry.language if entry else "", letter.language)
+    codes = (re.split("[-_]", tag.strip().lower())[0] for tag in tags)
+    visibility = letter.options.get("visibility", "")
     return Message(
         instance_url=recipient.config.get("instance_url", ""),
         access_token=recipient.secrets.get("access_token", ""),
         parts=tuple(parts),
         link=link,
-        visibility=_visibility(letter.options),
-        language=_language(
-            letter.options.get("language", ""), entry.language if entry else "", letter.language
-        ),
+        visibility=visibility if visibility in VISIBILITIES else VISIBILITIES[0],
+        language=next((code for code in codes if re.fullmatch("[a-z]{2,3}", code)), ""),
         spoiler=plain(letter.options.get("spoiler", "")),
         refusal="" if link else NO_LINK if entry else NO_ARCHIVE,
     )
@@ -65,62 +80,19 @@ def _name(text: str) -> str:
 def _announcement(letter: Letter, entry: Entry) -> list[FittingPart]:
     """`[name] New Post: TITLE, by AUTHOR LINK`, and the forms without title or author."""
     title, author = plain(entry.title), _name(", ".join(entry.authors))
-    text = [*_start(letter)]
-    text += (
-        [FittingPart("New Post: "), FittingPart(title, cuttable=True)]
-        if title
-        else [FittingPart("New Untitled Post")]
-    )
+    parts = _start(letter)
+    if title:
+        parts += [FittingPart("New Post: "), FittingPart(title, cuttable=True)]
+    else:
+        parts += [FittingPart("New Untitled Post")]
     if author:
-        text += [FittingPart(", by "), FittingPart(author, cuttable=True)]
-    return [*text, FittingPart(" " if title or author else " at ")]
-
-
-def _has_own_words(letter: Letter) -> bool:
-    """An issue without html has its text from the newsletter's own code (delivery.issues.contents)."""
-    return letter.kind == "issue" and not letter.html and bool(letter.text)
-
-
-def _own_words(text: str, link: str) -> list[FittingPart]:
-    """The text as it was written, lines included; but it mentions nobody, and has the link once at least."""
-    unmentioned = _unmentioned(text)
-    if not link:
-        return [FittingPart(unmentioned, cuttable=True)]
-    before, found, after = unmentioned.partition(link)
-    if not found:
-        return [FittingPart(before, cuttable=True), FittingPart(" "), FittingPart(link)]
-    return [FittingPart(before, cuttable=True), FittingPart(link), FittingPart(after, cuttable=True)]
+        parts += [FittingPart(", by "), FittingPart(author, cuttable=True)]
+    return [*parts, FittingPart(" " if title or author else " at ")]
 
 
 def _unmentioned(text: str) -> str:
     return MENTION.sub(f"@{WORD_JOINER}", text)
 
 
-def _digest(letter: Letter) -> list[FittingPart]:
-    """`[name] TITLE: n posts LINK`."""
-    title = plain(letter.title)
-    posts = f"{len(letter.entries)} {'post' if len(letter.entries) == 1 else 'posts'} "
-    return [
-        *_start(letter),
-        FittingPart(title, cuttable=True),
-        FittingPart(": " if title else ""),
-        FittingPart(posts),
-    ]
-
-
 def _start(letter: Letter) -> list[FittingPart]:
     return [FittingPart("["), FittingPart(_name(letter.newsletter), cuttable=True), FittingPart("] ")]
-
-
-def _visibility(options: Mapping[str, str]) -> str:
-    chosen = options.get("visibility", "")
-    return chosen if chosen in VISIBILITIES else VISIBILITIES[0]
-
-
-def _language(*tags: str) -> str:
-    """The first usable tag's primary subtag: instances take ISO 639 codes, feeds say en-US."""
-    return next((code for code in _codes(tags) if re.fullmatch("[a-z]{2,3}", code)), "")
-
-
-def _codes(tags: Sequence[str]) -> list[str]:
-    return [re.split("[-_]", tag.strip().lower())[0] for tag in tags]

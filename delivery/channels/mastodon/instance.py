@@ -11,18 +11,18 @@ from mastodon import Mastodon, MastodonNotFoundError
 
 from common.truncation import LengthLimits
 
-REMEMBERED = timedelta(days=1)
+INSTANCE_REMEMBERED = timedelta(days=1)
 MOST_INSTANCES = 1000
-USUAL = LengthLimits(characters=500, per_url=23)
+MASTODON_LIMITS = LengthLimits(characters=500, per_url=23)
 # Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """`honours_keys` is true of what is known to keep an Idempotency-Key for an hour: Mastodon itself."""
+    """`honours_keys`: whether it is known to keep an Idempotency-Key for an hour, as Mastodon itself does."""
 
-    limits: LengthLimits = USUAL
+    limits: LengthLimits = MASTODON_LIMITS
     honours_keys: bool = False
 
 
@@ -36,7 +36,7 @@ class InstanceCache:
     def get(self, url: str, now: datetime) -> Instance | None:
         with self._lock:
             known = self._known.get(url)
-        return known[0] if known and now - known[1] < REMEMBERED else None
+        return known[0] if known and now - known[1] < INSTANCE_REMEMBERED else None
 
     def put(self, url: str, instance: Instance, now: datetime) -> None:
         with self._lock:
@@ -60,23 +60,23 @@ def ask(api: Mastodon) -> Instance:
 
 
 def from_v2(said: Mapping[str, Any]) -> Instance:
-    """Of the answer of /api/v2/instance, whatever is in it."""
+    """Reads the answer of /api/v2/instance, whatever is in it."""
     version, source = str(said.get("version", "")), urlsplit(str(said.get("source_url", ""))).path
     proper = source.rstrip("/").endswith(MASTODON_SOURCE) and "compatible" not in version.lower()
     return Instance(_limits(said), honours_keys=proper)
 
 
 def from_v1(said: Mapping[str, Any]) -> Instance:
-    """Of the answer of /api/v1/instance; forks name their limit `max_toot_chars`."""
-    forks = _number(said.get("max_toot_chars"), USUAL.characters)
+    """Reads the answer of /api/v1/instance; forks name their limit `max_toot_chars`."""
+    forks = _number(said.get("max_toot_chars"), MASTODON_LIMITS.characters)
     return Instance(_limits(said, characters=forks))
 
 
-def _limits(said: Mapping[str, Any], characters: int = USUAL.characters) -> LengthLimits:
+def _limits(said: Mapping[str, Any], characters: int = MASTODON_LIMITS.characters) -> LengthLimits:
     statuses = _mapping(_mapping(said.get("configuration")).get("statuses"))
     return LengthLimits(
         characters=_number(statuses.get("max_characters"), characters),
-        per_url=_number(statuses.get("characters_reserved_per_url"), USUAL.per_url or 0),
+        per_url=_number(statuses.get("characters_reserved_per_url"), MASTODON_LIMITS.per_url or 0),
     )
 
 
@@ -85,5 +85,5 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _number(value: Any, otherwise: int) -> int:
-    """A limit between 50 and 100,000, else the usual one; 0 < per_url is the instance's affair."""
+    """A limit from 1 to 100,000, else the usual one."""
     return value if isinstance(value, int) and 0 < value <= 100_000 else otherwise

@@ -85,6 +85,6 @@ class MastodonKind:
     def check(self, destination: ParsedDestination) -> None:
         """Asks the instance whose token it is (network). Raises InvalidDestination."""
         # Mastodon.py is large, and most processes never need it.
-        from delivery.channels.mastodon.check import check
+        from delivery.channels.mastodon.check import check_token
 
-        check(destination)
+        check_token(destination)

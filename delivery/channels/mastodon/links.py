@@ -1,17 +1,19 @@
 """Links as they are posted, and as an instance gives them back in a status. Pure."""
 
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from html import unescape
 from urllib.parse import quote, unquote, urlsplit
 
-# RFC 3986 §2.2 and §2.3: reserved and unreserved, and the percent sign of what is escaped already.
+# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and the percent sign of existing escapes.
 SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
 MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
+_BREAKS = re.compile(r'[\s\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
 
 
 def postable(link: str) -> str:
@@ -20,7 +22,7 @@ def postable(link: str) -> str:
     Mastodon looks for mentions in links, too. A name and password before the host are left out: nobody's
     password is public.
     """
-    escaped = "".join(quote(char) if _breaks(char) else char for char in link.strip())
+    escaped = _BREAKS.sub(lambda match: quote(match[0]), link.strip())
     try:
         parts = urlsplit(escaped)
         usable = parts.scheme.lower() in DEFAULT_PORTS and bool(parts.hostname)
@@ -41,25 +43,19 @@ def normalised(url: str) -> str:
     at = "" if port in (None, DEFAULT_PORTS.get(scheme)) else f":{port}"
     query = f"?{_escaped(parts.query)}" if parts.query else ""
     fragment = f"#{_escaped(parts.fragment)}" if parts.fragment else ""
-    return f"{scheme}://{_ascii(host)}{at}{_escaped(parts.path) or '/'}{query}{fragment}"
+    # A host that the DNS cannot hold is compared as it is.
+    with suppress(UnicodeError):
+        host = host if host.isascii() else host.encode("idna").decode()
+    return f"{scheme}://{host}{at}{_escaped(parts.path) or '/'}{query}{fragment}"
 
 
 def holds(content: str, link: str) -> bool:
     """Whether the html of a status has a link to `link`, or shows it in its text."""
     wanted = normalised(link)
-    if any(normalised(href) == wanted for href in _hrefs(content)):
+    if any(normalised(unescape(match[1] or match[2] or "")) == wanted for match in _HREF.finditer(content)):
         return True
     text = unescape(_TAG.sub("", content))
     return any(normalised(word) == wanted for word in text.split() if "://" in word)
-
-
-def _hrefs(content: str) -> Iterator[str]:
-    for match in _HREF.finditer(content):
-        yield unescape(match.group(1) or match.group(2) or "")
-
-
-def _breaks(char: str) -> bool:
-    return char.isspace() or ord(char) < 0x20 or char in '\x7f<>"\\^`{|}' or 0xD800 <= ord(char) <= 0xDFFF
 
 
 def _escaped(part: str) -> str:
@@ -71,10 +67,3 @@ def _escaped(part: str) -> str:
 def _settled(match: re.Match[str]) -> str:
     char = unquote(match.group(0), errors="replace")
     return char if re.fullmatch(r"[A-Za-z0-9._~-]", char) else match.group(0).upper()
-
-
-def _ascii(host: str) -> str:
-    try:
-        return host.encode("idna").decode() if not host.isascii() else host
-    except UnicodeError:
-        return host

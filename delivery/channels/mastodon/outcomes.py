@@ -2,7 +2,8 @@
 
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -11,15 +12,16 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from common.net.errors import AddressRefused
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
+from delivery.channels.failures import exception_chain
 from delivery.channels.mastodon.transport import ApiResponse, Redirected
 
 # Mastodon counts 300 statuses in 3 hours; a server that names more than a day is not believed.
-LONGEST_WAIT = timedelta(days=1)
+LONGEST_RATE_LIMIT = timedelta(days=1)
 TRY_LATER = (408, 421, 425)
 # Of the instance, or of a proxy before it (520 to 530 are Cloudflare's), not of this one post.
 INSTANCE_DOWN = (502, 503, 504, *range(520, 531))
 # Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
-# (Not every SSLError: a server that dies while answering ends in one too.)
+# Not every SSLError is here: a server that dies while answering ends in one too.
 BEFORE_SENDING = (
     AddressRefused,
     NewConnectionError,
@@ -60,61 +62,32 @@ def of_answer(answer: ApiResponse, host: str, now: datetime) -> Outcome:
 
 def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
     """The outcome of a request that has no complete answer, or was pointed elsewhere."""
-    redirect = next((link for link in chain(failure) if isinstance(link, Redirected)), None)
+    links = list(exception_chain(failure))
+    redirect = next((link for link in links if isinstance(link, Redirected)), None)
     if redirect:
         moved = "If the instance has moved, save its new address."
         return Temporary(f"Nothing was posted: {host} redirects to {redirect}. {moved}", stops_lane=True)
-    if posting and not unsent(failure):
+    if posting and not any(isinstance(link, BEFORE_SENDING) for link in links):
         return Ambiguous(f"The connection to {host} ended before its answer was complete.")
-    return Temporary(f"Nothing was posted: {host} {_reason(failure)}.", stops_lane=True)
-
-
-def unsent(failure: BaseException) -> bool:
-    """Whether the instance can have seen nothing of the request."""
-    return any(isinstance(link, BEFORE_SENDING) for link in chain(failure))
-
-
-def chain(failure: BaseException) -> Iterator[BaseException]:
-    """The failure and what it came from, at most ten deep."""
-    link: BaseException | None = failure
-    for _ in range(10):
-        if link is None:
-            return
-        yield link
-        link = link.__cause__ or link.__context__
-
-
-def _reason(failure: BaseException) -> str:
-    links = list(chain(failure))
-    for types, words in REASONS:
-        if any(isinstance(link, types) for link in links):
-            return words
-    return "cannot be reached"
+    reasons = (words for types, words in REASONS if any(isinstance(link, types) for link in links))
+    return Temporary(f"Nothing was posted: {host} {next(reasons, 'cannot be reached')}.", stops_lane=True)
 
 
 def retry_at(headers: Mapping[str, str], now: datetime) -> datetime | None:
     """When the instance said to come back: Retry-After (RFC 9110 §10.2.3), else X-RateLimit-Reset."""
-    said = _retry_after(headers.get("Retry-After", ""), now) or _reset(headers.get("X-RateLimit-Reset", ""))
-    return min(max(said, now), now + LONGEST_WAIT) if said else None
-
-
-def _retry_after(said: str, now: datetime) -> datetime | None:
+    said, moment = headers.get("Retry-After", ""), None
     if said.isdecimal():
-        return now + timedelta(seconds=min(int(said[:9]), LONGEST_WAIT.total_seconds()))
-    try:
-        return parsedate_to_datetime(said).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _reset(said: str) -> datetime | None:
-    """An ISO time from Mastodon, seconds since 1970 from GoToSocial."""
-    try:
-        return datetime.fromtimestamp(int(said), UTC) if said.isdecimal() else _aware(said)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _aware(said: str) -> datetime:
-    moment = datetime.fromisoformat(said)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = now + timedelta(seconds=min(int(said[:9]), LONGEST_RATE_LIMIT.total_seconds()))
+    else:
+        with suppress(ValueError, OverflowError):
+            moment = parsedate_to_datetime(said).astimezone(UTC)
+    if moment is None:
+        # An ISO time from Mastodon, seconds since 1970 from GoToSocial.
+        said = headers.get("X-RateLimit-Reset", "")
+        with suppress(ValueError, OverflowError, OSError):
+            if said.isdecimal():
+                moment = datetime.fromtimestamp(int(said), UTC)
+            else:
+                moment = datetime.fromisoformat(said)
+                moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max(moment, now), now + LONGEST_RATE_LIMIT) if moment else None

@@ -34,41 +34,41 @@ class MastodonSession:
         looked up."""
         if message.refusal:
             return Permanent(message.refusal)
-        client = Client(self._ready(), message.instance_url, message.access_token, self._timeout, now)
+        if self._transport is None:
+            self._transport = Transport(self._session or safe_session())
+        url = message.instance_url
+        client = Client(self._transport, url, message.access_token, self._timeout, now)
+        key_holds = begun_at is not None and now - begun_at < KEY_HOLDS
         try:
-            instance = self._instance(client, message.instance_url, now)
+            instance = self._instances.get(url, now)
+            if instance is None:
+                instance = client.instance()
+                self._instances.put(url, instance, now)
         except Failed as failed:
-            return failed.outcome if begun_at is None else _unknown(failed, holds=_is_old(begun_at, now))
+            return failed.outcome if begun_at is None else _unknown(failed, holds=not key_holds)
         if begun_at is None:
             return self._post(client, message, key, instance)
-        if instance.honours_keys and not _is_old(begun_at, now):
-            return _still_unknown(self._post(client, message, key, instance))
-        return self._look_up(client, message, key, instance, begun_at)
-
-    def close(self) -> None:
-        if self._transport:
-            self._transport.close()
-            self._transport = None
-
-    def _instance(self, client: Client, url: str, now: datetime) -> Instance:
-        known = self._instances.get(url, now)
-        if known is None:
-            known = client.instance()
-            self._instances.put(url, known, now)
-        return known
-
-    def _look_up(
-        self, client: Client, message: Message, key: str, instance: Instance, begun_at: datetime
-    ) -> Outcome:
+        if instance.honours_keys and key_holds:
+            outcome = self._post(client, message, key, instance)
+            # A repetition that must wait says nothing of the first attempt, whose time has to be kept.
+            return Ambiguous(outcome.text) if isinstance(outcome, Temporary) else outcome
         try:
             found = client.find(message.link, since=begun_at)
         except Failed as failed:
             return _unknown(failed, holds=True)
         return Sent(remote_id=found) if found else self._post(client, message, key, instance)
 
+    def close(self) -> None:
+        if self._transport:
+            self._transport.close()
+            self._transport = None
+
     def _post(self, client: Client, message: Message, key: str, instance: Instance) -> Outcome:
         try:
-            return Sent(remote_id=client.post(message, _text(message, instance.limits), key))
+            # A content warning takes its part of the instance's limit.
+            left = instance.limits.characters - count(message.spoiler, instance.limits)
+            text = fit(message.parts, LengthLimits(left, instance.limits.per_url))
+            return Sent(remote_id=client.post(message, text, key))
         except DoesNotFit:
             return Permanent(f"The link alone is longer than what {client.host} takes.")
         except Failed as failed:
@@ -77,27 +77,7 @@ class MastodonSession:
                 self._instances.forget(message.instance_url)
             return failed.outcome
 
-    def _ready(self) -> Transport:
-        if self._transport is None:
-            self._transport = Transport(self._session or safe_session())
-        return self._transport
-
-
-def _text(message: Message, limits: LengthLimits) -> str:
-    """The status within the instance's limit, of which a content warning takes its part."""
-    left = limits.characters - count(message.spoiler, limits)
-    return fit(message.parts, LengthLimits(left, limits.per_url))
-
-
-def _is_old(begun_at: datetime, now: datetime) -> bool:
-    return now - begun_at >= KEY_HOLDS
-
 
 def _unknown(failed: Failed, *, holds: bool) -> Ambiguous:
     why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
     return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=holds)
-
-
-def _still_unknown(outcome: Outcome) -> Outcome:
-    """A repetition that must wait says nothing of the first attempt, whose time has to be kept."""
-    return Ambiguous(outcome.text) if isinstance(outcome, Temporary) else outcome

@@ -12,7 +12,7 @@ import requests
 
 from common.net.client import client
 
-MAX_BYTES = 2 * 1024 * 1024
+MAX_ANSWER_BYTES = 2 * 1024 * 1024
 MAX_SECONDS = 30.0
 TIMEOUT_SECONDS = 15.0
 Clock = Callable[[], float]
@@ -63,40 +63,29 @@ class Transport:
         with self.session.request(
             method, url, headers=headers, **{**options, "allow_redirects": False, "stream": True}
         ) as response:
-            body = self._body(response)
-        self.answer = ApiResponse(response.status_code, response.headers, body)
+            end, read = self.clock() + MAX_SECONDS, bytearray()
+            for chunk in response.iter_content(64 * 1024):
+                read += chunk
+                if len(read) > MAX_ANSWER_BYTES or self.clock() > end:
+                    raise AnswerTooLong("its answer was too long")
+        self.answer = ApiResponse(response.status_code, response.headers, bytes(read))
         if response.is_redirect or 300 <= response.status_code < 400:
-            raise Redirected(_place(response.headers.get("Location", "")))
-        return _plain_response(response, body)
+            try:
+                host = urlsplit(response.headers.get("Location", "")).hostname or ""
+            except ValueError:
+                host = ""
+            place = "".join(char for char in host if char.isprintable())[:100]
+            raise Redirected(place or "another page")
+        # The answer without its headers: Mastodon.py raises for a rate-limit header it cannot read, after
+        # the status was posted.
+        plain = requests.Response()
+        plain.status_code, plain.reason, plain.url = response.status_code, response.reason, response.url
+        plain.request, plain.encoding = response.request, "utf-8"
+        plain.raw = io.BytesIO(read)
+        return plain
 
     def close(self) -> None:
         self.session.close()
-
-    def _body(self, response: requests.Response) -> bytes:
-        end, read = self.clock() + MAX_SECONDS, bytearray()
-        for chunk in response.iter_content(64 * 1024):
-            read += chunk
-            if len(read) > MAX_BYTES or self.clock() > end:
-                raise AnswerTooLong("its answer was too long")
-        return bytes(read)
-
-
-def _plain_response(response: requests.Response, body: bytes) -> requests.Response:
-    """The answer without its headers: Mastodon.py raises for a rate-limit header it cannot read, after
-    the status was posted."""
-    plain = requests.Response()
-    plain.status_code, plain.reason, plain.url = response.status_code, response.reason, response.url
-    plain.request, plain.encoding = response.request, "utf-8"
-    plain.raw = io.BytesIO(body)
-    return plain
-
-
-def _place(location: str) -> str:
-    try:
-        host = urlsplit(location).hostname or ""
-    except ValueError:
-        host = ""
-    return "".join(char for char in host if char.isprintable())[:100] or "another page"
 
 
 def safe_session() -> requests.Session:

@@ -10,7 +10,8 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,11 +20,11 @@ import django
 from django.conf import settings
 from django.utils import timezone, translation
 
-SECONDS = 2.0
+CPU_SECONDS = 2.0
 MEMORY = 256 * 1024 * 1024
-# Where a single long step never comes back to Python: the system ends the process.
+# The system ends the process after so many: a single long step may never come back to Python.
 HARD_SECONDS = 3
-# A fresh process now and then: what was fragmented or kept is given back.
+# A fresh process now and then gives back memory that was fragmented or kept.
 MOST_JOBS = 500
 SIZE = struct.Struct(">I")
 
@@ -41,7 +42,15 @@ def serve() -> None:
     from delivery.rendering.sandbox import custom_template
 
     del posts
-    _limit_process()
+    for limit, value in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 32),
+    ):
+        _, most = resource.getrlimit(limit)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
     for count in range(1, MOST_JOBS + 1):
         ends = _answer(line, job, custom_template, last=count == MOST_JOBS)
         job = None if ends else _job(line)
@@ -66,25 +75,20 @@ def _answer(line: socket.socket, job: dict[str, Any], custom_template: Any, *, l
         answer = {
             "wrong": {"name": wrong.name, "reason": wrong.reason, "part": wrong.part, "line": wrong.line}
         }
-    ends = ends or _resident() > MEMORY // 2
+    with suppress(OSError):
+        # Octets in memory. Not ru_maxrss, which begins with what the parent had.
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+        ends = ends or int(pages) * resource.getpagesize() > MEMORY // 2
     octets = json.dumps({**answer, "ends": ends}, ensure_ascii=False).encode("utf-8", "surrogatepass")
     line.sendall(SIZE.pack(len(octets)) + octets)
     return ends
 
 
-def _resident() -> int:
-    """Octets in memory. (ru_maxrss begins with what the parent had.)"""
-    try:
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    except OSError:
-        return 0
-    return int(pages) * resource.getpagesize()
-
-
 def _done(job: dict[str, Any], custom_template: Any) -> dict[str, Any]:
+    """What the job asks for. Its data are freed when this returns, before memory is measured."""
     body = pickle.loads(job["body"])  # noqa: S301 - from our own parent
     if body["do"] == "check":
-        custom_template.check_fields(job["path"], body["own"], body["fields"])
+        custom_template.check_source_fields(job["path"], body["own"], body["fields"])
         return {}
     drawn = custom_template.draw(job["path"], body["own"], body["context"], body["holes"])
     used = sorted(body["holes"].used)
@@ -108,7 +112,7 @@ class _Limit:
         resource.setrlimit(resource.RLIMIT_CPU, (hard, resource.RLIM_INFINITY))
         self.armed = True
         signal.signal(signal.SIGPROF, self._over)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS, 0.2)
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS, 0.2)
 
     def __exit__(self, *_: object) -> None:
         self.armed = False
@@ -120,18 +124,6 @@ class _Limit:
             raise self.error
 
 
-def _limit_process() -> None:
-    for limit, value in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 32),
-    ):
-        _, most = resource.getrlimit(limit)
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
-
-
 def _job(line: socket.socket) -> dict[str, Any] | None:
     head = _read(line, SIZE.size)
     body = _read(line, SIZE.unpack(head)[0]) if head else b""
@@ -140,14 +132,10 @@ def _job(line: socket.socket) -> dict[str, Any] | None:
 
 
 def _read(line: socket.socket, size: int) -> bytes:
-    """All of it, or nothing when the line ended."""
-    return _received(line.recv, size)
-
-
-def _received(receive: Callable[[int], bytes], size: int) -> bytes:
+    """So many octets, or none when the line ended."""
     kept = bytearray()
     while len(kept) < size:
-        piece = receive(min(size - len(kept), 1 << 20))
+        piece = line.recv(min(size - len(kept), 1 << 20))
         if not piece:
             return b""
         kept += piece

@@ -43,7 +43,9 @@ _BOOT = (
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZDIR")
 
 
-def render(path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders) -> RenderedParts:
+def render_custom(
+    path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders
+) -> RenderedParts:
     """The parts that an admin's own source makes. Raises LetterError: it is broken, or takes too much."""
     answer = _sandbox.ask(path, {"do": "draw", "own": own, "context": dict(context), "holes": holes})
     for field in answer["used"]:
@@ -100,7 +102,7 @@ class _Child:
     def end(self) -> int:
         """Ends it, leaves no zombie, and returns its status: negative for a signal, 0 if it still ran."""
         self.line.close()
-        # An end of its own is at hand when the line broke; it tells what was wrong.
+        # When the line broke, the process is about to end by itself, with a status that says why.
         try:
             return self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
@@ -126,35 +128,30 @@ class _Sandbox:
         packed = _packed({"path": path, "body": _packed(job), **_surroundings()})
         with self.lock:
             self._rest()
-            answer: dict[str, Any] = json.loads(self._answer(path, packed).decode("utf-8", "surrogatepass"))
+            if self.child is not None and self.child.process.poll() is not None:
+                self._end()
+            try:
+                self.child = self.child or _Child()
+                octets = self.child.ask(packed)
+            except TimeoutError:
+                self._end()
+                raise BrokenTemplate(path, "it takes too long") from None
+            except (OSError, EOFError) as error:
+                raise _ended(path, self._end(), error) from error
+            answer: dict[str, Any] = json.loads(octets.decode("utf-8", "surrogatepass"))
             if answer.pop("ends", False):
                 self._end()
-            elif self.child is not None:
-                self._retire_later()
+            else:
+                self.idle = threading.Timer(IDLE_SECONDS, self.close)
+                self.idle.daemon = True
+                self.idle.start()
         if wrong := answer.get("wrong"):
             raise BrokenTemplate(wrong["name"], wrong["reason"], part=wrong["part"], line=wrong["line"])
         return answer
 
-    def _answer(self, path: str, packed: bytes) -> bytes:
-        if self.child is not None and self.child.process.poll() is not None:
-            self._end()
-        try:
-            self.child = self.child or _Child()
-            return self.child.ask(packed)
-        except TimeoutError:
-            self._end()
-            raise BrokenTemplate(path, "it takes too long") from None
-        except (OSError, EOFError) as error:
-            raise _ended(path, self._end(), error) from error
-
     def _end(self) -> int:
         child, self.child = self.child, None
         return child.end() if child is not None else 0
-
-    def _retire_later(self) -> None:
-        self.idle = threading.Timer(IDLE_SECONDS, self.close)
-        self.idle.daemon = True
-        self.idle.start()
 
     def _rest(self) -> None:
         if self.idle is not None:
@@ -197,7 +194,7 @@ def _packed(job: dict[str, Any]) -> bytes:
 
 
 def _surroundings() -> dict[str, Any]:
-    """What of the settings and of this thread templates depend on."""
+    """The settings that templates depend on, with the language and the time zone of this thread."""
     locales = [Path(app.path) / "locale" for app in apps.get_app_configs()] if apps.ready else []
     return {
         "settings": {

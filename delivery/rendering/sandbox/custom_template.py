@@ -19,7 +19,7 @@ PARTS = ("subject", "html", "text")
 
 def draw(path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders) -> RenderedParts:
     """The parts that the source makes; the usual text where it has none. Raises BrokenTemplate."""
-    if path.startswith(f"{engine.PAGES}/"):
+    if path.startswith(f"{engine.PAGE_FOLDER}/"):
         return RenderedParts(html=_part(path, "html", own.html, context, holes))
     subject = one_line(_part(path, "subject", own.subject, context, holes)) if own.subject.strip() else ""
     html = inline(_part(path, "html", own.html, context, holes))
@@ -31,22 +31,22 @@ def draw(path: str, own: TemplateSource, context: Mapping[str, Any], holes: Plac
     )
 
 
-def check_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
-    """Raises BrokenTemplate for a field that there is not, also where a rendering does not come by."""
+def check_source_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
+    """Raises BrokenTemplate for an unknown field, also in parts that a rendering would leave out."""
     for part in PARTS:
         try:
             for node in engine.fields_of(_template(path, part, getattr(own, part))):
-                if node.name.lower() not in fields:
-                    raise _unknown(node, fields)
+                if node.name.lower() in fields:
+                    continue
+                if fields:
+                    unknown: LetterError = UnknownField(node.name, fields)
+                else:
+                    said = f"There is no %{node.name}% here: a page is the same for everyone."
+                    unknown = LetterError(said)
+                unknown.token = node.token  # type: ignore[attr-defined]
+                raise unknown
         except (Exception, TooLong) as error:
             raise broken(error, path, part) from error
-
-
-def _unknown(node: Any, fields: Mapping[str, str]) -> LetterError:
-    nothing = LetterError(f"There is no %{node.name}% here: a page is the same for everyone.")
-    error = UnknownField(node.name, fields) if fields else nothing
-    error.token = node.token  # type: ignore[attr-defined]
-    return error
 
 
 def _part(path: str, part: str, source: str, context: Mapping[str, Any], holes: Placeholders) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from delivery.channels.base import Outcome
 from delivery.channels.email.account_url import parse_email_url
-from delivery.channels.email.letter_form import compose
+from delivery.channels.email.letter_form import compose_mail
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.session import BlockingSmtpSession
 from delivery.channels.email.smtp_connection import Timeouts
@@ -50,7 +50,7 @@ def recipient(**changes: Any) -> Recipient:
 
 def message(to: str = "ada@example.test", **changes: Any) -> MailMessage:
     to_whom = recipient(core=to, label=to, config={"address": to})
-    return compose(letter(**changes), to_whom, site_host="letters.example.org")
+    return compose_mail(letter(**changes), to_whom, site_host="letters.example.org")
 
 
 def session(url: str, **options: Any) -> BlockingSmtpSession:

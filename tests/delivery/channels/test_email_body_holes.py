@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.channels.email.body import Written, body
-from delivery.channels.email.letter_form import compose
+from delivery.channels.email.letter_form import compose_mail
 from delivery.rendering.fill import fill_html, fill_text, written_html, written_text
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 
@@ -148,7 +148,7 @@ def test_one_readers_values_are_not_in_the_letter_of_the_next(
 
 @given(CONTENTS.filter(bool), CONTENTS.filter(bool), VALUES)
 def test_a_whole_message_parses_back(text: str, html: str, values: dict[str, str]) -> None:
-    made = compose(
+    made = compose_mail(
         letter(text=text, html=html, subject="For a reader", holes=TOKENS, has_own_code=True),
         recipient(params=values),
         site_host="letters.example.org",
@@ -167,7 +167,7 @@ def test_a_whole_message_parses_back(text: str, html: str, values: dict[str, str
 
 @given(VALUES)
 def test_headers_hold_whatever_fills_them(values: dict[str, str]) -> None:
-    made = compose(
+    made = compose_mail(
         letter(subject="".join(TOKENS.values()), holes=TOKENS, has_own_code=True),
         recipient(params=values, name=values.get("one", "")),
         site_host="letters.example.org",

@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 
 from common.ports.channels import InvalidDestination
 from delivery.channels.email.address import clean_name
-from delivery.channels.email.headers import MAX_TEXT
-from delivery.channels.email.letter_form import compose, message_mark
+from delivery.channels.email.headers import MAX_FIELD_TEXT
+from delivery.channels.email.letter_form import compose_mail, message_mark
 from delivery.channels.email.mail_message import MailMessage
 from tests.delivery.channels.email_letters import NOW, letter, recipient
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\u2028\u2029"))
 # Python's own parser loses some spaces beside what looks like an encoded word, and splits on rare ones.
-TITLES = st.text(st.characters(categories=["L", "N", "P", "S"], include_characters=" "), max_size=MAX_TEXT)
+TITLES = st.text(
+    st.characters(categories=["L", "N", "P", "S"], include_characters=" "), max_size=MAX_FIELD_TEXT
+)
 NASTY = st.text(st.sampled_from('ab \r\n\0\t\x0b\x0c\x85\u2028\u2029:;,<>@"\\()=?é日🦄.')) | st.text()
 
 
 def made(
     site_host: str = "letters.example.org", to: dict[str, Any] | None = None, **changes: Any
 ) -> MailMessage:
-    return compose(letter(**changes), recipient(**(to or {})), site_host=site_host)
+    return compose_mail(letter(**changes), recipient(**(to or {})), site_host=site_host)
 
 
 def parsed(message: MailMessage) -> EmailMessage:
@@ -93,19 +95,19 @@ def test_no_reader_can_guess_the_message_id_of_anothers_letter() -> None:
 
 
 def test_bounces_go_to_the_return_path_and_never_to_the_null_sender() -> None:
-    mail = compose(
+    mail = compose_mail(
         letter(), recipient(), site_host="x.example", return_path=lambda _: "bounces+7-ab@b.example"
     )
     assert mail.sender == "bounces+7-ab@b.example"
     assert parsed(mail)["From"] == "Example <letters@example.org>"
     assert made().sender == "letters@example.org"
     with pytest.raises(ValueError, match="no e-mail address"):
-        compose(letter(), recipient(), site_host="x.example", return_path=lambda _: "a> SIZE=0")
+        compose_mail(letter(), recipient(), site_host="x.example", return_path=lambda _: "a> SIZE=0")
 
 
 def test_a_sender_beyond_ascii_needs_smtputf8_whatever_the_return_path() -> None:
     sender = "Žofie <žofie@example.org>"
-    mail = compose(
+    mail = compose_mail(
         letter(from_email=sender),
         recipient(),
         site_host="x.example",
@@ -272,7 +274,7 @@ def test_long_lines_are_broken_for_the_way_only(content: str) -> None:
 
 def test_a_title_of_ten_kilobytes_makes_a_subject_that_is_cut() -> None:
     subject = str(parsed(made(subject="Wörter " * 2000))["Subject"])
-    assert len(subject) == MAX_TEXT
+    assert len(subject) == MAX_FIELD_TEXT
     assert subject.endswith("…")
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.channels.base import Permanent, Temporary
-from delivery.channels.email.esp.outcomes import ServiceRefused, items_of, judged, of_error, words_of
+from delivery.channels.email.esp.outcomes import ServiceRefused, items_of, judged, of_error, words_of_answer
 from tests.delivery.channels.email_letters import NOW
 
 RECIPIENT = [
@@ -68,7 +68,7 @@ ANSWERS: Any = st.recursive(
 
 @given(ANSWERS, st.integers(1, 4))
 def test_words_are_one_line_and_bounded_whatever_the_answer(answer: Any, count: int) -> None:
-    words = words_of(answer)
+    words = words_of_answer(answer)
     assert len(words) <= 300
     assert words == " ".join(words.split())
     assert len(items_of(answer, count)) in (0, count)

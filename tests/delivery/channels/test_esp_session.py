@@ -11,7 +11,7 @@ import pytest
 
 from delivery.channels.base import Ambiguous, LaneFacts, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.channel import EmailChannel
-from delivery.channels.email.esp.metadata import NAME as METADATA
+from delivery.channels.email.esp.metadata import METADATA_NAME as METADATA
 from delivery.channels.email.esp.metadata import delivery_of
 from delivery.channels.email.esp.session import EspSession
 from tests.delivery.channels.email_letters import NOW

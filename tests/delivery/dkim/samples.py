@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from delivery.channels.email.letter_form import compose
+from delivery.channels.email.letter_form import compose_mail
 from tests.delivery.channels.email_letters import letter, recipient
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -54,7 +54,7 @@ def composed(count: int, *, seed: int = 1) -> Iterator[bytes]:
     chance = random.Random(seed)
     for number in range(count):
         text = some_text(chance)
-        made = compose(
+        made = compose_mail(
             letter(
                 kind=chance.choice(("issue", "confirmation")),
                 subject=some_text(chance)[:200],

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from delivery.rendering.engine import check_template, letter_templates, render, with_holes
+from delivery.rendering.engine import check_template, letter_templates, render_parts, with_holes
 from delivery.rendering.errors import LetterError, UnknownTemplate
 from delivery.rendering.placeholders import Placeholders, UnknownField
 
@@ -97,12 +97,12 @@ def test_a_template_cannot_include_a_file_by_a_computed_name(folder: Path) -> No
     (folder / "secret.py").write_text("SECRET")
     template(folder, "{% include name %}")
     with pytest.raises(LetterError):
-        render("issues/mine", {"name": "secret.py"}, Placeholders({}))
+        render_parts("issues/mine", {"name": "secret.py"}, Placeholders({}))
 
 
 def test_html_is_escaped_and_text_is_not(folder: Path) -> None:
     template(folder, "<p>{{ name }}</p>", "{{ name }}")
-    drawn = render("issues/mine", {"name": "Rain & <Sun>"}, Placeholders({}))
+    drawn = render_parts("issues/mine", {"name": "Rain & <Sun>"}, Placeholders({}))
     assert "<p>Rain &amp; &lt;Sun&gt;</p>" in drawn.html
     assert drawn.text == "Rain & <Sun>\n"
 
@@ -110,7 +110,7 @@ def test_html_is_escaped_and_text_is_not(folder: Path) -> None:
 def test_styles_are_inlined_but_those_marked_to_be_kept(folder: Path) -> None:
     kept = '<style data-css-inline="keep">@media print{p{color:blue}}</style>'
     template(folder, f"<html><head><style>p{{color:red}}</style>{kept}</head><body><p>x</p></body></html>")
-    html = render("issues/mine", {}, Placeholders({})).html
+    html = render_parts("issues/mine", {}, Placeholders({})).html
     assert '<p style="color: red;">' in html
     assert "@media print" in html
     assert html.count("<style") == 1
@@ -119,7 +119,7 @@ def test_styles_are_inlined_but_those_marked_to_be_kept(folder: Path) -> None:
 def test_a_hole_survives_escaping_and_inlining_in_attributes_and_text(folder: Path) -> None:
     template(folder, '<style>a{color:red}</style><a href="%removeLink%">%toEmail%</a>', "%removeLink%")
     holes = Placeholders({})
-    drawn = render("issues/mine", {}, holes)
+    drawn = render_parts("issues/mine", {}, holes)
     assert f'href="{holes.used["removelink"]}"' in drawn.html
     assert f">{holes.used['toemail']}</a>" in drawn.html
     assert drawn.text == holes.used["removelink"] + "\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from delivery.rendering.page_posts import (
-    PART,
+    PART_LENGTH,
     description_of,
     for_page,
     part_of,
@@ -45,7 +45,7 @@ def test_a_wide_table_can_be_moved_by_keys() -> None:
 def test_the_beginning_of_a_long_post_is_whole_html_and_says_that_it_is_cut() -> None:
     part = part_of(an_entry(content="<p>" + "<em>word</em> " * 2000 + "</p>"))
     assert part.is_cut
-    assert len(part.html) <= 2 * PART
+    assert len(part.html) <= 2 * PART_LENGTH
     assert part.html.count("<em>") == part.html.count("</em>")
     assert not part_of(an_entry()).is_cut
 

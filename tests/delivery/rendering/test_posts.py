@@ -2,7 +2,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from delivery.rendering.posts import Image, LetterPost, letter_html, post, web_address
+from delivery.rendering.addresses import web_address
+from delivery.rendering.posts import Image, LetterPost, letter_html, letter_post
 from feeds.parsing.entry import Entry, Media
 from tests.delivery.rendering.samples import entry
 
@@ -11,7 +12,7 @@ OTHER = Media("https://i.example/b.png", "image/png")
 
 
 def shown(given: Entry) -> LetterPost:
-    return post(
+    return letter_post(
         given,
         whole=letter_html(given),
         share=50_000,

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import path
 
-from delivery.channels.email.esp.metadata import NAME, delivery_of, metadata
+from delivery.channels.email.esp.metadata import METADATA_NAME, delivery_of, metadata
 from delivery.channels.email.esp.services import SERVICES
 from delivery.models import Account, Bounce, Delivery
 from delivery.views.esp_webhook import esp_tracking
@@ -143,8 +143,14 @@ def test_delays_of_a_letter_are_one_row_and_deliveries_none() -> None:
 
 def test_an_event_counts_only_with_what_we_sent_along() -> None:
     row, other = sent(), sent("bob@example.org")
-    stamp = metadata(other.pk)[NAME].partition("-")[2]
-    forged = [{}, {NAME: "1"}, {NAME: f"{row.pk:x}-{stamp}"}, {NAME: f"{row.pk:x}-{'0' * 32}"}, {"x": "y"}]
+    stamp = metadata(other.pk)[METADATA_NAME].partition("-")[2]
+    forged = [
+        {},
+        {METADATA_NAME: "1"},
+        {METADATA_NAME: f"{row.pk:x}-{stamp}"},
+        {METADATA_NAME: f"{row.pk:x}-{'0' * 32}"},
+        {"x": "y"},
+    ]
     for told in forged:
         assert tell("postmark", events.postmark("HardBounce", told)).status_code == 200
     assert not Bounce.objects.exists()

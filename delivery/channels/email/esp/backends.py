@@ -14,48 +14,42 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
 
     Raises ImproperlyConfigured where a package is missing.
     """
-    service = target.service
+    service, options = target.service, target.options
     made = import_module(f"anymail.backends.{service.backend}").EmailBackend
     if service.style is Style.LIST:
         made = type("Backend", (Filling, made), {"feedletter_service": service})
     if service.backend == "amazon_ses":
-        client: Any = made(**_ses(target, seconds), ignore_recipient_status=True)
+        parameters = {
+            "aws_access_key_id": target.key,
+            "aws_secret_access_key": target.secret,
+            "region_name": options["region"],
+            # No second try within a request: the ledger decides about those.
+            "config": {
+                "connect_timeout": min(seconds, 10),
+                "read_timeout": seconds,
+                "retries": {"max_attempts": 0},
+            },
+        }
+        if "api_url" in options:
+            parameters["endpoint_url"] = options["api_url"]
+        anymails: dict[str, Any] = {"client_params": parameters}
+        if "configuration_set" in options:
+            anymails["configuration_set_name"] = options["configuration_set"]
+        client: Any = made(**anymails, ignore_recipient_status=True)
         client.open()
         return client
-    client = made(**_settings(target), timeout=seconds, ignore_recipient_status=True)
-    client.session = EspHttp(seconds=seconds)
-    return client
-
-
-def _settings(target: EspSettings) -> dict[str, Any]:
-    service, options = target.service, target.options
-    found = {service.options[name]: value for name, value in options.items() if name in service.options}
-    found[service.key] = target.key
+    anymails = {service.options[name]: value for name, value in options.items() if name in service.options}
+    anymails[service.key] = target.key
     if service.secret:
-        found[service.secret] = target.secret
+        anymails[service.secret] = target.secret
     if service.domain and target.domain:
-        found[service.domain] = target.domain
+        anymails[service.domain] = target.domain
     api_url = options.get("api_url") or service.regions.get(options.get("region", "us"), "")
     if api_url:
-        found["api_url"] = api_url
+        anymails["api_url"] = api_url
     if service.backend == "sendgrid":
         # Fields are named as they stand in the letter.
-        found["merge_field_format"] = "{}"
-    return found
-
-
-def _ses(target: EspSettings, seconds: float) -> dict[str, Any]:
-    # No second try within a request: the ledger decides about those.
-    limits = {"connect_timeout": min(seconds, 10), "read_timeout": seconds, "retries": {"max_attempts": 0}}
-    client = {
-        "aws_access_key_id": target.key,
-        "aws_secret_access_key": target.secret,
-        "region_name": target.options["region"],
-        "config": limits,
-    }
-    if "api_url" in target.options:
-        client["endpoint_url"] = target.options["api_url"]
-    settings: dict[str, Any] = {"client_params": client}
-    if "configuration_set" in target.options:
-        settings["configuration_set_name"] = target.options["configuration_set"]
-    return settings
+        anymails["merge_field_format"] = "{}"
+    client = made(**anymails, timeout=seconds, ignore_recipient_status=True)
+    client.session = EspHttp(seconds=seconds)
+    return client

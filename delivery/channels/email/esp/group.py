@@ -7,7 +7,7 @@ from anymail.message import AnymailMessage
 
 from common.text import one_line
 from delivery.channels.email.esp import mails
-from delivery.channels.email.esp.http import Parts, parts
+from delivery.channels.email.esp.http import Parts, message_parts
 from delivery.channels.email.esp.message_form import data, form
 from delivery.channels.email.esp.services import Service, Style
 from delivery.channels.email.letter_form import WireLetter
@@ -22,7 +22,7 @@ FormOf = Callable[[Letter], WireLetter]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A recipient, and what their message says; nothing but its head where the service fills the rest.
+    """A recipient, and what their message says: only its head where the service fills in the rest.
 
     `problem`: why it cannot be made.
     """
@@ -46,7 +46,10 @@ class Group:
         chunk: list[Item] = []
         octets = 0
         for recipient in recipients:
-            item = self._item(recipient)
+            try:
+                item = Item(recipient, message_parts(self._own.message(recipient)))
+            except ValueError as error:
+                item = Item(recipient, problem=f"The message cannot be made: {error}")
             octets += item.parts.size if item.parts else 0
             if chunk and (octets > MOST_OCTETS or len(chunk) == self._service.batch):
                 yield chunk
@@ -56,34 +59,23 @@ class Group:
             yield chunk
 
     def mail(self, items: Sequence[Item]) -> AnymailMessage:
-        """What anymail is given for these."""
+        """The message that anymail is given for these items."""
         if len(items) == 1:
-            whole = parts(self._whole.message(items[0].recipient))
-            return mails.single(whole, self._service, self._host)
+            whole = message_parts(self._whole.message(items[0].recipient))
+            return mails.single_mail(whole, self._service, self._host)
         several = [item.parts for item in items if item.parts]
-        if not self._merges:
-            return mails.listed(several, self._service, self._host)
-        return self._merged(items, several)
-
-    def _merged(self, items: Sequence[Item], several: Sequence[Parts]) -> AnymailMessage:
         letter, service = self._letter, self._service
-        unfilled = parts(self._form_of(replace(letter, holes={})).message(items[0].recipient))
-        tokens = letter.holes.values()
-        return mails.merged(
+        if not self._merges:
+            return mails.listed_mail(several, service, self._host)
+        unfilled = message_parts(self._form_of(replace(letter, holes={})).message(items[0].recipient))
+        subject, tokens = one_line(letter.subject), letter.holes.values()
+        return mails.merged_mail(
             several,
             service,
             self._host,
-            form=form(
-                service, tokens, subject=one_line(letter.subject), html=unfilled.html, text=unfilled.text
-            ),
+            form=form(service, tokens, subject=subject, html=unfilled.html, text=unfilled.text),
             data={
                 one.address: data(service, letter.holes, values_for(letter, item.recipient))
                 for one, item in zip(several, items, strict=True)
             },
         )
-
-    def _item(self, recipient: Recipient) -> Item:
-        try:
-            return Item(recipient, parts(self._own.message(recipient)))
-        except ValueError as error:
-            return Item(recipient, problem=f"The message cannot be made: {error}")

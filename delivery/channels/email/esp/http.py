@@ -6,7 +6,6 @@ Services that want a message's parts get them from it.
 import re
 import socket
 import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email import message_from_string, policy
 from email.message import EmailMessage
@@ -20,6 +19,7 @@ from common.net.client import SafeSession
 from common.net.errors import AddressRefused
 from common.net.transport import CheckedAdapter
 from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.failures import exception_chain
 
 # Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
 _BEFORE_SENDING = (
@@ -65,7 +65,7 @@ class EspHttp(SafeSession):
 
 def unfinished(error: BaseException) -> Unsent | Unanswered:
     """What is known of a request that has no answer."""
-    links = list(_chain(error))
+    links = list(exception_chain(error))
     if not any(isinstance(link, _BEFORE_SENDING) for link in links):
         return Unanswered("the connection ended before it had answered")
     if any(isinstance(link, AddressRefused) for link in links):
@@ -77,19 +77,10 @@ def unfinished(error: BaseException) -> Unsent | Unanswered:
     return Unsent("cannot be reached")
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, at most ten deep."""
-    link: BaseException | None = error
-    for _ in range(10):
-        if link is None:
-            return
-        yield link
-        link = link.__cause__ or link.__context__
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One recipient's message. `address` stands alone, `to` with the name; `headers` are all others."""
+    """One recipient's message. `address` stands alone, `to` with the name; `headers` are all other fields,
+    each on one line."""
 
     delivery_id: int
     address: str
@@ -107,11 +98,21 @@ class Parts:
         return len(self.text) + len(self.html) + 1000
 
 
-def parts(message: MailMessage) -> Parts:
+def message_parts(message: MailMessage) -> Parts:
     """The parts of a message that WireLetter made."""
     # As text: an address of RFC 6531 stands in the header as it is.
     mail = message_from_string(message.data.decode(), policy=policy.default)
     assert isinstance(mail, EmailMessage)  # noqa: S101 - for the type checker
+    headers = {}
+    for name, value in mail.raw_items():
+        if name.lower() in _THEIRS or name.lower().startswith("content-"):
+            continue
+        line = re.sub(r"\r?\n[ \t]*", " ", str(value)).strip()
+        if "=?" in line or not line.isascii():
+            # Services write encoded words (RFC 2047) anew, some wrongly: what follows the last one stays.
+            line = line.rpartition("?=")[2].strip()
+        if line:
+            headers[name] = line
     found = _DELIVERY.search(str(mail["Message-ID"]))
     return Parts(
         delivery_id=int(found[1]) if found else 0,
@@ -122,31 +123,10 @@ def parts(message: MailMessage) -> Parts:
         subject=message.subject,
         text=_content(mail, "plain"),
         html=_content(mail, "html"),
-        headers=_others(mail),
+        headers=headers,
     )
-
-
-def newsletter(headers: dict[str, str], host: str) -> str:
-    """The newsletter's name as List-Id has it (RFC 2919); empty for mails that belong to none."""
-    found = re.search(r"<([^<>]+)>\s*$", headers.get("List-Id", ""))
-    return found[1].removesuffix(f".{host}") if found else ""
 
 
 def _content(mail: EmailMessage, kind: str) -> str:
     body = mail.get_body((kind,))
     return str(body.get_content()).replace("\r\n", "\n") if body else ""
-
-
-def _others(mail: EmailMessage) -> dict[str, str]:
-    """The other fields, each in one line, as they were written."""
-    found = {}
-    for name, value in mail.raw_items():
-        if name.lower() not in _THEIRS and not name.lower().startswith("content-"):
-            line = _ascii(re.sub(r"\r?\n[ \t]*", " ", str(value)).strip())
-            found.update({name: line} if line else {})
-    return found
-
-
-def _ascii(line: str) -> str:
-    """Services write encoded words (RFC 2047) anew, some wrongly: only what follows the last one stays."""
-    return line.rpartition("?=")[2].strip() if "=?" in line or not line.isascii() else line

@@ -1,11 +1,12 @@
 """What is handed to anymail: one message, or one that stands for as many as it has recipients."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anymail.message import AnymailMessage
 
-from delivery.channels.email.esp.http import Parts, newsletter
+from delivery.channels.email.esp.http import Parts
 from delivery.channels.email.esp.message_form import PLACEHOLDER, Form, disarmed
 from delivery.channels.email.esp.metadata import metadata
 from delivery.channels.email.esp.services import Service, Style
@@ -13,7 +14,7 @@ from delivery.channels.email.esp.services import Service, Style
 MAX_TAG = 50
 
 
-def single(parts: Parts, service: Service, host: str) -> AnymailMessage:
+def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
     """The message of one recipient."""
     html = disarmed(parts.html, service)
     mail = _mail((parts,), service, host, subject=parts.subject, text=parts.text, html=html)
@@ -23,7 +24,7 @@ def single(parts: Parts, service: Service, host: str) -> AnymailMessage:
     return mail
 
 
-def listed(several: Sequence[Parts], service: Service, host: str) -> AnymailMessage:
+def listed_mail(several: Sequence[Parts], service: Service, host: str) -> AnymailMessage:
     """Many whole messages in one request: each has its own text put in as it leaves."""
     first = several[0]
     has_html, has_text = (PLACEHOLDER if text else "" for text in (first.html, first.text))
@@ -33,7 +34,7 @@ def listed(several: Sequence[Parts], service: Service, host: str) -> AnymailMess
     return mail
 
 
-def merged(
+def merged_mail(
     several: Sequence[Parts],
     service: Service,
     host: str,
@@ -68,16 +69,14 @@ def _mail(
     )
     if html:
         mail.attach_alternative(html, "text/html")
-    if tag := newsletter(first.headers, host):
-        mail.tags = [tag[:MAX_TAG]]
+    # The newsletter's name as List-Id has it (RFC 2919); mails that belong to none have no List-Id.
+    found = re.search(r"<([^<>]+)>\s*$", first.headers.get("List-Id", ""))
+    if found and (name := found[1].removesuffix(f".{host}")):
+        mail.tags = [name[:MAX_TAG]]
     if service.untracked:
         mail.track_opens = mail.track_clicks = False
     if service.style is not Style.SINGLE and len(several) > 1:
-        _apart(mail, several)
+        # With any of these, even empty, anymail sends each recipient a message that names nobody else.
+        mail.merge_data = {}
+        mail.merge_metadata = {parts.address: metadata(parts.delivery_id) for parts in several}
     return mail
-
-
-def _apart(mail: AnymailMessage, several: Sequence[Parts]) -> None:
-    """With any of these, even empty, anymail sends each recipient a message that names nobody else."""
-    mail.merge_data = {}
-    mail.merge_metadata = {parts.address: metadata(parts.delivery_id) for parts in several}

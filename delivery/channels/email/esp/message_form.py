@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delivery.channels.email.esp.http import Parts
-from delivery.channels.email.esp.services import Layout, Service
+from delivery.channels.email.esp.services import Service
 from delivery.rendering.fill import written_html, written_text
 
 # The field whose value is what begins a merge field.
@@ -85,14 +85,10 @@ def filled(request: str, own: Sequence[Parts], service: Service) -> str:
     whole = json.loads(request)
     messages = whole[layout.messages] if layout.messages else whole
     for message, parts in zip(messages, own, strict=True):
-        message.update(_texts(parts, layout, service))
+        texts = {
+            layout.subject: parts.subject,
+            layout.html: disarmed(parts.html, service),
+            layout.text: parts.text,
+        }
+        message.update({name: text for name, text in texts.items() if text})
     return json.dumps(whole)
-
-
-def _texts(parts: Parts, layout: Layout, service: Service) -> dict[str, str]:
-    texts = {
-        layout.subject: parts.subject,
-        layout.html: disarmed(parts.html, service),
-        layout.text: parts.text,
-    }
-    return {name: text for name, text in texts.items() if text}

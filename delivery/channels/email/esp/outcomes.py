@@ -13,7 +13,7 @@ from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporar
 from delivery.channels.email.esp.settings import EspSettings
 from feeds.rules.pace import retry_at
 
-MAX_WORDS = 300
+MAX_SERVICE_WORDS = 300
 _TELLING = ("message", "errormessage", "error", "detail", "description", "title", "errors", "messages")
 # About us: the sender, the plan, the credit. The next letter would hear the same.
 _SENDER = re.compile(r"\bfrom\b|\bsender|reply.?to|\bdomain\b.{0,40}\bverif|not verified", re.IGNORECASE)
@@ -79,17 +79,17 @@ def of_error(
 
 
 def judged(said: str, words: str) -> Outcome:
-    """A refusal in the service's words: of the recipient, of us, or of who knows what."""
+    """The outcome of a refusal, by the service's words: is it about the recipient, or about us?"""
     if _RECIPIENT.search(words) and not _SENDER.search(words):
         return Permanent(said)
     return Temporary(said, stops_lane=bool(_SENDER.search(words) or _ACCOUNT.search(words)))
 
 
-def words_of(answer: Any) -> str:
+def words_of_answer(answer: Any) -> str:
     """What an answer (JSON, parsed) says to people, in one line."""
     found: dict[str, None] = {}
     _collect(answer, found, told=False)
-    return shortened(one_line("; ".join(found)), MAX_WORDS)
+    return shortened(one_line("; ".join(found)), MAX_SERVICE_WORDS)
 
 
 def _collect(value: Any, found: dict[str, None], *, told: bool) -> None:
@@ -112,7 +112,7 @@ def items_of(answer: Any, count: int) -> list[Any]:
 
 
 def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> list[Outcome]:
-    """Of a request that was taken, at least in part."""
+    """The outcomes of a request that was taken, at least in part."""
     answer = _json(mail.anymail_status.esp_response)
     items = _items(answer, len(addresses))
     known = {address.lower(): status for address, status in mail.anymail_status.recipients.items()}
@@ -125,26 +125,38 @@ def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> lis
 def of_api_error(
     error: Any, addresses: Sequence[str], target: EspSettings, now: datetime
 ) -> list[Outcome] | ServiceRefused:
-    """Of a request that anymail thinks has failed."""
+    """The outcomes of a request that anymail thinks has failed."""
     response = getattr(error, "response", None)
     if isinstance(response, dict):
-        return _everywhere(_of_boto(response, target, now), addresses)
+        # boto3's, for Amazon SES.
+        said, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
+        words = target.without_secrets(f"{said.get('Code', '')}: {said.get('Message', '')}"[:300])
+        named = {"Retry-After": metadata.get("HTTPHeaders", {}).get("retry-after", "")}
+        status = int(metadata.get("HTTPStatusCode", 500))
+        return _everywhere(of_error(status, words, named, target.name, now), addresses)
+    name = target.name
     if response is None:
-        return [_unknown(error, target)] * len(addresses)
-    answer, name = _json(response), target.name
+        if type(error.__cause__).__name__ in _BEFORE_SENDING:
+            outcome: Outcome = Temporary(f"Nothing was sent: {name} cannot be reached.", stops_lane=True)
+        else:
+            outcome = Ambiguous(f"The request to {name} went out, and nobody knows what became of it.")
+        return [outcome] * len(addresses)
+    answer = _json(response)
     taken = 200 <= response.status_code < 300
     items = _items(answer, len(addresses))
     if taken and items and all(isinstance(item, Mapping) and "ErrorCode" in item for item in items):
         return [_of_one(None, item, target) for item in items]
     if taken:
-        said = f"{name} took the request, but its answer cannot be understood."
-        return [Ambiguous(said)] * len(addresses)
-    words = target.without_secrets(words_of(answer) or _text(response))
+        return [Ambiguous(f"{name} took the request, but its answer cannot be understood.")] * len(addresses)
+    words = words_of_answer(answer)
+    if not words and "html" not in response.headers.get("Content-Type", ""):
+        words = words_of_answer({"message": response.text[:1000]})
+    words = target.without_secrets(words)
     return _everywhere(of_error(response.status_code, words, response.headers, name, now), addresses)
 
 
 def _of_one(status: Any, item: Any, target: EspSettings) -> Outcome:
-    name, words = target.name, target.without_secrets(words_of(item)) if item is not None else ""
+    name, words = target.name, target.without_secrets(words_of_answer(item)) if item is not None else ""
     code = item.get("ErrorCode") if isinstance(item, Mapping) else None
     if status is None or status.status == "unknown":
         if code == _INACTIVE:
@@ -156,21 +168,6 @@ def _of_one(status: Any, item: Any, target: EspSettings) -> Outcome:
     if code == 0:
         return Sent(remote_id=str(item.get("MessageID", ""))[:255])
     return Ambiguous(f"{name} did not say what became of this letter.")
-
-
-def _of_boto(response: Mapping[str, Any], target: EspSettings, now: datetime) -> Outcome | ServiceRefused:
-    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500))
-    error = response.get("Error", {})
-    words = target.without_secrets(f"{error.get('Code', '')}: {error.get('Message', '')}"[:300])
-    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    named = {"Retry-After": headers.get("retry-after", "")}
-    return of_error(status, words, named, target.name, now)
-
-
-def _unknown(error: BaseException, target: EspSettings) -> Outcome:
-    if type(error.__cause__).__name__ in _BEFORE_SENDING:
-        return Temporary(f"Nothing was sent: {target.name} cannot be reached.", stops_lane=True)
-    return Ambiguous(f"The request to {target.name} went out, and nobody knows what became of it.")
 
 
 def _everywhere(
@@ -188,8 +185,3 @@ def _json(response: Any) -> Any:
         return response.json()
     except (AttributeError, ValueError):
         return None
-
-
-def _text(response: Any) -> str:
-    kind = response.headers.get("Content-Type", "")
-    return words_of({"message": response.text[:1000]}) if "html" not in kind else ""

@@ -17,7 +17,7 @@ from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporar
 from delivery.channels.email.esp import mails
 from delivery.channels.email.esp.backends import backend
 from delivery.channels.email.esp.group import FormOf, Group, Item
-from delivery.channels.email.esp.http import Unanswered, Unsent, parts
+from delivery.channels.email.esp.http import Unanswered, Unsent, message_parts
 from delivery.channels.email.esp.outcomes import ServiceRefused, of_api_error, of_statuses
 from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.mail_message import MailMessage
@@ -25,36 +25,36 @@ from delivery.letter import Letter, Recipient
 
 log = logging.getLogger(__name__)
 
-SECONDS = 60.0
-# So many recipients refused one by one, and none taken: the letter itself is what is refused.
-ENOUGH = 3
+REQUEST_SECONDS = 60.0
+# When so many recipients were refused one by one, and none was taken, the letter itself is to blame.
+REFUSALS_BEFORE_VERDICT = 3
 
 
 @dataclass
 class _Fortune:
-    """How the requests of one group have gone. `verdict`: what those not tried yet will hear, too."""
+    """How the requests of one group have gone. `verdict`: the outcome of all that were not tried yet."""
 
     taken: bool = False
     refused: list[Outcome] = field(default_factory=list)
     verdict: Temporary | None = None
 
     def note(self, outcome: Outcome) -> None:
-        # (An address that is on the service's own list was understood, too.)
+        # An address that is on the service's own suppression list was understood, too.
         self.taken |= isinstance(outcome, Sent | Permanent)
         if isinstance(outcome, Temporary) and outcome.stops_lane:
             self.verdict = outcome
 
     def note_refused(self, outcome: Outcome) -> None:
         self.refused.append(outcome)
-        if len(self.refused) >= ENOUGH and not self.taken:
+        if len(self.refused) >= REFUSALS_BEFORE_VERDICT and not self.taken:
             self.verdict = self.verdict or Temporary(getattr(outcome, "text", ""))
 
 
 class EspSession:
     """An account with a mail service. Used by one thread at a time.
 
-    `form` turns a letter into octets with holes. A request of which nobody knows what became is repeated
-    by the ledger, with all that were in it: so many may get the letter twice.
+    `form` turns a letter into octets with holes. The ledger repeats a request whose outcome is unknown, with
+    all its recipients: so many may get the letter twice.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class EspSession:
         target: EspSettings,
         *,
         form: FormOf,
-        seconds: float = SECONDS,
+        seconds: float = REQUEST_SECONDS,
         backend: Callable[..., Any] = backend,
     ) -> None:
         self.target, self.seconds = target, seconds
@@ -76,8 +76,8 @@ class EspSession:
 
     def send(self, message: MailMessage, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
         """One message in a request of its own. The services know no `key`."""
-        whole = parts(message)
-        mail = mails.single(whole, self.target.service, settings.SITE_HOST)
+        whole = message_parts(message)
+        mail = mails.single_mail(whole, self.target.service, settings.SITE_HOST)
         result = self._request(mail, [whole.address], now)
         return result.outcome if isinstance(result, ServiceRefused) else result[0]
 
@@ -92,7 +92,10 @@ class EspSession:
             good = [item for item in chunk if not item.problem]
             sent = iter(self._halves(group, good, fortune, now) if good else ())
             outcomes += [Temporary(item.problem) if item.problem else next(sent) for item in chunk]
-        return outcomes if fortune.taken or len(recipients) == 1 else [_again(one) for one in outcomes]
+        if fortune.taken or len(recipients) == 1:
+            return outcomes
+        # Nobody got this letter, so it is hardly the recipients' fault: each keeps their place.
+        return [Temporary(one.text) if isinstance(one, Permanent) else one for one in outcomes]
 
     def close(self) -> None:
         if self._client is not None:
@@ -121,7 +124,9 @@ class EspSession:
         forbid_open_transaction()
         name = self.target.name
         try:
-            self._open().send_messages([mail])
+            if self._client is None:
+                self._client = self._backend(self.target, seconds=self.seconds)
+            self._client.send_messages([mail])
             return of_statuses(mail, addresses, self.target)
         except Unsent as error:
             outcome: Outcome = Temporary(f"Nothing was sent: {name} {error}.", stops_lane=True)
@@ -138,15 +143,5 @@ class EspSession:
             outcome = Ambiguous(f"A request to {name} failed in an unforeseen way ({type(error).__name__}).")
         return [outcome] * len(addresses)
 
-    def _open(self) -> Any:
-        if self._client is None:
-            self._client = self._backend(self.target, seconds=self.seconds)
-        return self._client
-
     def _words(self, error: Exception) -> str:
         return self.target.without_secrets(shortened(one_line(str(error)), 300))
-
-
-def _again(outcome: Outcome) -> Outcome:
-    """Nobody got this letter, so it is hardly the recipients' fault: each keeps their place."""
-    return Temporary(outcome.text) if isinstance(outcome, Permanent) else outcome

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from delivery.channels.email.esp.services import ALIASES, COMMON_OPTIONS, SERVICES, Service
 
-PREFIX = "anymail+"
+ANYMAIL_PREFIX = "anymail+"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -40,86 +40,60 @@ class EspSettings:
 
 def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
     """Raises ImproperlyConfigured with the setting's `name`, without the value in it: it holds a key."""
-    try:
-        return _parsed(url)
-    except _Wrong as error:
-        # `from None`: what lies beneath may show part of the URL.
-        raise ImproperlyConfigured(f"{name} {error}") from None
-
-
-def _parsed(url: str) -> EspSettings:
-    esp = _esp(url.partition("://")[0])
-    parts = _split(url, esp)
-    key, secret = unquote(parts.username or ""), unquote(parts.password or "")
-    service = SERVICES[esp]
-    if not key or (service.secret and not secret):
-        raise _wrong("the key is missing", esp)
-    if secret and not service.secret:
-        raise _wrong("there is a colon in the key; write it as %3A", esp)
-    return EspSettings(esp, key, parts.hostname or "", _options(parts.query, esp), secret)
-
-
-def _esp(scheme: str) -> str:
-    name = scheme.lower().removeprefix(PREFIX).replace("_", "-")
-    name = ALIASES.get(name, name)
-    if name not in SERVICES:
+    scheme, _, rest = url.partition("://")
+    esp = scheme.lower().removeprefix(ANYMAIL_PREFIX).replace("_", "-")
+    esp = ALIASES.get(esp, esp)
+    if esp not in SERVICES:
         known = ", ".join(sorted(SERVICES))
-        raise _Wrong(f"names a mail service that there is not. There are: {known}.")
-    return name
-
-
-def _split(url: str, esp: str) -> SplitResult:
-    if any(character.isspace() or not character.isprintable() for character in url):
-        raise _wrong("it contains a space or a control character", esp)
+        raise ImproperlyConfigured(f"{name} names a mail service that there is not. There are: {known}.")
     try:
+        if any(character.isspace() or not character.isprintable() for character in url):
+            raise _Wrong("it contains a space or a control character")
         # An underscore in the scheme would end it.
-        parts = urlsplit("esp://" + url.partition("://")[2])
-        port = parts.port  # raises ValueError when it is no port
-    except ValueError:
-        # `from None`: the ValueError shows part of the URL.
-        raise _wrong("its domain cannot be read", esp) from None
-    if port is not None or parts.path.strip("/") or parts.fragment:
-        raise _wrong("something else follows the domain; write / as %2F and # as %23 in a key", esp)
-    return parts
+        parts = urlsplit(f"esp://{rest}")
+        if parts.port is not None or parts.path.strip("/") or parts.fragment:
+            raise _Wrong("something else follows the domain; write / as %2F and # as %23 in a key")
+        service, options = SERVICES[esp], dict(parse_qsl(parts.query))
+        key, secret = unquote(parts.username or ""), unquote(parts.password or "")
+        if not key or (service.secret and not secret):
+            raise _Wrong("the key is missing")
+        if secret and not service.secret:
+            raise _Wrong("there is a colon in the key; write it as %3A")
+        _check_options(options, service)
+    except ValueError as error:
+        # A port that is none raises ValueError. `from None`: it shows part of the URL.
+        why = error if isinstance(error, _Wrong) else "its domain cannot be read"
+        raise ImproperlyConfigured(f"{name} is wrong, {why}: expected {expected(esp)}.") from None
+    return EspSettings(esp, key, parts.hostname or "", options, secret)
 
 
-def _options(query: str, esp: str) -> dict[str, str]:
-    service, options = SERVICES[esp], dict(parse_qsl(query))
+def _check_options(options: Mapping[str, str], service: Service) -> None:
     known = {*service.options, *COMMON_OPTIONS, *(("region",) if service.regions else ())}
-    for name in options:
-        if name not in known:
-            # Not the name itself: what follows a ? in a key that was not encoded would be shown.
-            raise _wrong(f"an option is unknown; {service.name} takes {', '.join(sorted(known))}", esp)
+    if not options.keys() <= known:
+        # Not the name itself: what follows a ? in a key that was not encoded would be shown.
+        raise _Wrong(f"an option is unknown; {service.name} takes {', '.join(sorted(known))}")
     for name in service.required:
         if not options.get(name):
-            raise _wrong(f"the option {name} is missing", esp)
+            raise _Wrong(f"the option {name} is missing")
     if service.regions and options.get("region", "us") not in service.regions:
-        raise _wrong(f"the region is none of {', '.join(service.regions)}", esp)
-    if "api_url" in options and not _is_safe(options["api_url"]):
-        raise _wrong("api_url has to begin with https://", esp)
-    return options
-
-
-def _is_safe(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    if not parts.hostname or parts.username or parts.query or parts.fragment:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        raise _Wrong(f"the region is none of {', '.join(service.regions)}")
+    if "api_url" in options:
+        try:
+            parts = urlsplit(options["api_url"])
+        except ValueError:
+            parts = urlsplit("")
+        # In the clear, a key may be sent to this machine alone.
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        if not (is_safe and parts.hostname) or parts.username or parts.query or parts.fragment:
+            raise _Wrong("api_url has to begin with https://")
 
 
 def expected(esp: str) -> str:
     """How EMAIL_URL has to look for that service."""
     service = SERVICES[esp]
-    options = "&".join(f"{name}=…" for name in service.required)
-    return f"{PREFIX}{esp}://KEY{':SECRET' if service.secret else ''}@domain{'?' if options else ''}{options}"
+    secret, options = ":SECRET" if service.secret else "", "&".join(f"{name}=…" for name in service.required)
+    return f"{ANYMAIL_PREFIX}{esp}://KEY{secret}@domain{'?' if options else ''}{options}"
 
 
 class _Wrong(ValueError):
-    """What is wrong, as the rest of a sentence that begins with the setting's name."""
-
-
-def _wrong(why: str, esp: str) -> _Wrong:
-    return _Wrong(f"is wrong, {why}: expected {expected(esp)}.")
+    """What is wrong with the URL, as a part of a sentence that begins with the setting's name."""
