@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address
@@ -91,7 +92,11 @@ def tidy(text: str) -> str:
 
 def sites(kept: str) -> list[Site]:
     """The sites of lines that `tidy` made; any other line allows nothing."""
-    return [site for line in kept.splitlines() if (site := _kept(line))]
+    found = []
+    for line in kept.splitlines():
+        with suppress(InvalidSite):
+            found.append(_site(line))
+    return found
 
 
 def allowed(kept: str, url: str) -> Address | None:
@@ -106,13 +111,6 @@ def sources(kept: Iterable[Site]) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _kept(line: str) -> Site | None:
-    try:
-        return _site(line)
-    except InvalidSite:
-        return None
-
-
 def _site(line: str) -> Site:
     """A line as a person writes it; whoever pastes a whole address means its site."""
     whole = line if "://" in line else f"http://{line}"
@@ -126,15 +124,13 @@ def _site(line: str) -> Site:
     if "." not in host and host != "localhost":
         raise _wrong(line)
     if "://*." in whole:
-        host = _wild(host, line)
+        # Not for all of .org, nor for everyone at a hoster: *.github.io are many people's sites.
+        if _is_ip(host) or not _suffixes().privatesuffix(host):
+            raise InvalidSite(
+                f"“{line}” would be sites of many people. Name your own, such as *.example.org."
+            )
+        host = WILD + host
     return Site(host, None if port == DEFAULT_PORTS[parts.scheme] else port)
-
-
-def _wild(host: str, line: str) -> str:
-    """Not for all of .org, nor for everyone at a hoster: *.github.io are many people's sites."""
-    if _is_ip(host) or not _suffixes().privatesuffix(host):
-        raise InvalidSite(f"“{line}” would be sites of many people. Name your own, such as *.example.org.")
-    return WILD + host
 
 
 def _wrong(line: str) -> InvalidSite:

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from enum import StrEnum
 
-# It counts in 8 octets, with a sign.
+# Upstream's ids are 8 octets, with a sign.
 LARGEST = 2**63 - 1
 
 

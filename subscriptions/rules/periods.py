@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from subscriptions.rules.schedule import Schedule, firings, first_instant, wall
 
-# Cuts looked at from the one before the moment's day on: a clock set back by a whole day needs four.
+# How many cuts are looked at, from the one before the moment's day on. A clock set back by a whole day needs
+# four.
 _LOOK_AHEAD = 6
 
 
@@ -57,24 +58,22 @@ def _cuts(schedule: Schedule, reading: datetime) -> Iterator[datetime]:
     if schedule.arrangement == "cron":
         return firings(schedule.cron, reading)
     # From the day before: on the day itself the cut may be still to come.
-    dates = _dates(schedule, reading.date() - timedelta(days=1))
-    return (datetime.combine(day, schedule.at) for day in dates)
-
-
-def _dates(schedule: Schedule, day: date) -> Iterator[date]:
-    """Dates of cuts, the first of them not after `day`."""
+    day = reading.date() - timedelta(days=1)
     match schedule.arrangement:
         case "daily":
-            return (day + timedelta(days=k) for k in range(_LOOK_AHEAD))
+            dates = (day + timedelta(days=k) for k in range(_LOOK_AHEAD))
         case "weekly":
             first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
-            return (first + timedelta(weeks=k) for k in range(_LOOK_AHEAD))
+            dates = (first + timedelta(weeks=k) for k in range(_LOOK_AHEAD))
         case "monthly":
-            return (_in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
-    raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
+            dates = (in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
+        case _:
+            raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
+    return (datetime.combine(each, schedule.at) for each in dates)
 
 
-def _in_month(day: date, months: int, day_of_month: int) -> date:
+def in_month(day: date, months: int, day_of_month: int) -> date:
+    """That day of the month which comes so many months after `day`'s, or the month's last day."""
     years, month = divmod(day.month - 1 + months, 12)
     year = day.year + years
     return date(year, month + 1, min(day_of_month, monthrange(year, month + 1)[1]))

@@ -1,4 +1,4 @@
-"""A newsletter's rules for posts: which it takes, what it changes in them, in which order they come. Pure.
+"""A newsletter's rules for posts: which posts it takes, what it changes in them, and their order. Pure.
 
 In html only the text between the tags is looked at and changed.
 """
@@ -13,7 +13,7 @@ from typing import TypeVar
 from common.html.clean import MAX_HTML, clean
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
-from subscriptions.rules import patterns, post_rules
+from subscriptions.rules import patterns
 from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
@@ -114,11 +114,15 @@ def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
     troubles: list[Trouble] = []
     for rule in _of(DROP, rules):
         if field := _fits(rule, entry, troubles, otherwise=""):
-            return Verdict(False, _reason(rule, field), tuple(troubles))
+            return Verdict(False, f"its {NOUNS[field]} {_verb(rule)}", tuple(troubles))
     keeping = list(_of(KEEP, rules))
-    if keeping and not any(_fits(rule, entry, troubles, otherwise=rule.field) for rule in keeping):
-        return Verdict(False, _missing(keeping), tuple(troubles))
-    return Verdict(True, "", tuple(troubles))
+    if not keeping or any(_fits(rule, entry, troubles, otherwise=rule.field) for rule in keeping):
+        return Verdict(True, "", tuple(troubles))
+    reason = f"it fits none of the {len(keeping)} rules for what to keep"
+    if len(keeping) == 1:
+        (rule,) = keeping
+        reason = f"{'nothing in it' if rule.field == ANY else f'no {NOUNS[rule.field]} of it'} {_verb(rule)}"
+    return Verdict(False, reason, tuple(troubles))
 
 
 def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
@@ -185,7 +189,7 @@ def _values(field: str, entry: Entry) -> Iterator[tuple[str, str]]:
         AUTHOR: lambda: entry.authors,
         CATEGORY: lambda: entry.categories,
         LINK: lambda: (entry.link,),
-        CONTENT: lambda: (post_rules.visible(entry.html),),
+        CONTENT: lambda: (visible(entry.html),),
     }
     for name in every if field == ANY else (field,):
         yield from ((name, value) for value in every[name]())
@@ -203,7 +207,7 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
     if rule.field in (ANY, CONTENT):
         for name in ("content", "summary"):
             before = getattr(entry, name)
-            if (after := post_rules.changed(before, substituted)) != before:
+            if (after := changed(before, substituted)) != before:
                 changes[name] = clean(after, base=entry.base or entry.link)
     return replace(entry, **changes) if changes else entry  # type: ignore[arg-type]
 
@@ -211,19 +215,6 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
 def _verb(rule: Rule) -> str:
     verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
     return f"{verb} “{rule.pattern}”"
-
-
-def _reason(rule: Rule, field: str) -> str:
-    return f"its {NOUNS[field]} {_verb(rule)}"
-
-
-def _missing(keeping: Sequence[Rule]) -> str:
-    if len(keeping) > 1:
-        return f"it fits none of the {len(keeping)} rules for what to keep"
-    (rule,) = keeping
-    verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
-    whose = "nothing in it" if rule.field == ANY else f"no {NOUNS[rule.field]} of it"
-    return f"{whose} {verb} “{rule.pattern}”"
 
 
 def _alphabetical(title: str) -> tuple[bool, str]:
@@ -234,12 +225,24 @@ def _alphabetical(title: str) -> tuple[bool, str]:
 
 def visible(html: str) -> str:
     """What a reader sees: the text without tags; where a block begins or ends there is a line end."""
-    return "".join(_shown(token, is_tag) for token, is_tag in _tokens(html))
+    pieces = []
+    for token, is_tag in _tokens(html):
+        name = _NAME.match(token) if is_tag else None
+        if not is_tag:
+            pieces.append(entities.unescape(token))
+        elif name is None or name.group(1).lower() not in _WITHIN_WORDS:
+            pieces.append("\n")
+    return "".join(pieces)
 
 
 def changed(html: str, change: Callable[[str], str]) -> str:
     """The html with each piece of text between two tags changed; tags and their values stay as they are."""
-    return "".join(token if is_tag else _changed(token, change) for token, is_tag in _tokens(html))
+    pieces = []
+    for token, is_tag in _tokens(html):
+        before = token if is_tag else entities.unescape(token)
+        after = token if is_tag else change(before)
+        pieces.append(token if after == before else entities.escape(after, quote=False))
+    return "".join(pieces)
 
 
 def _tokens(html: str) -> Iterator[tuple[str, bool]]:
@@ -251,16 +254,3 @@ def _tokens(html: str) -> Iterator[tuple[str, bool]]:
         at = tag.end()
     if at < len(html):
         yield html[at:], False
-
-
-def _shown(token: str, is_tag: bool) -> str:
-    if not is_tag:
-        return entities.unescape(token)
-    name = _NAME.match(token)
-    return "" if name and name.group(1).lower() in _WITHIN_WORDS else "\n"
-
-
-def _changed(token: str, change: Callable[[str], str]) -> str:
-    before = entities.unescape(token)
-    after = change(before)
-    return token if after == before else entities.escape(after, quote=False)

@@ -1,4 +1,4 @@
-"""What a sign-up leads to, and where its reader finds the mail. The page says the same whatever comes out."""
+"""What mail a sign-up leads to, and where its reader finds that. The page says the same in every case."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ _PLACES = (
 
 
 class SignUpReply(Enum):
-    """What goes to the address: the confirmation, a word that it is subscribed already, or nothing."""
+    """The mail to the address: the confirmation, a word that it is subscribed already, or none."""
 
     CONFIRM = "confirmation"
     ALREADY = "already"
@@ -58,7 +58,7 @@ class SubscriptionStatus:
 
 
 def answer(standing: SubscriptionStatus, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """The answer to a sign-up, given when this subscription was written to `earlier`."""
+    """The answer to a sign-up. `earlier` are the moments at which this subscription was written to."""
     if standing.blocked or not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
     return SignUpReply.ALREADY if standing.status == "confirmed" else SignUpReply.CONFIRM
@@ -96,5 +96,5 @@ _BY_DOMAIN = {domain: Webmail(name, url) for name, url, domains in _PLACES for d
 
 
 def webmail_of(address: str) -> Webmail | None:
-    """The place, for the few providers that most people are with."""
+    """Where the owner of an address reads mail, for the few providers that most people are with."""
     return _BY_DOMAIN.get(address.rpartition("@")[2].strip(" >").lower())

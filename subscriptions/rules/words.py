@@ -24,7 +24,10 @@ def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
         case "weekly":
             return f"every {WEEKDAYS[schedule.weekday]} {at}"
         case "monthly":
-            return f"on the {_day_words(schedule.day_of_month)} {at}"
+            day = schedule.day_of_month
+            if day == 31:
+                return f"on the last day of each month {at}"
+            return f"on the {ordinal(day)} of each month{' (or its last day)' if day > 28 else ''} {at}"
         case "cron":
             return "on its own schedule"
         case "every_n" if n is not None and n > 1:
@@ -68,9 +71,3 @@ def ordinal(day: int) -> str:
     """ "1st", "22nd"."""
     suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{suffix}"
-
-
-def _day_words(day: int) -> str:
-    if day == 31:
-        return "last day of each month"
-    return f"{ordinal(day)} of each month{' (or its last day)' if day > 28 else ''}"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.limits import (
+    NO_ADDRESS,
     PERIODS,
     PREFIXES,
-    UNREADABLE,
     USUAL,
     Limit,
     counted_as,
@@ -82,10 +82,10 @@ def test_after_a_period_and_a_slice_nothing_counts_any_more(limit: Limit, moment
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
-        ("", UNREADABLE),
-        ("unix:", UNREADABLE),
-        ("unknown", UNREADABLE),
-        ("203.0.113.7, 10.0.0.1", UNREADABLE),
+        ("", NO_ADDRESS),
+        ("unix:", NO_ADDRESS),
+        ("unknown", NO_ADDRESS),
+        ("203.0.113.7, 10.0.0.1", NO_ADDRESS),
     ],
 )
 def test_a_reader_is_one_ipv4_address_or_one_ipv6_network(ip: str, network: str) -> None:
