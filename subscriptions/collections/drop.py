@@ -69,15 +69,13 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
 def delete_dropped_feeds() -> int:
     """Deletes feeds whose dropping waited for their last posts to go out. Returns how many."""
     dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
-    return sum(_delete_if_done(pk) for pk in list(dropping))
-
-
-@transaction.atomic
-def _delete_if_done(feed_id: int) -> bool:
-    # Under the same locks as an assignment: it would come between our look and our deleting.
-    lock_for_membership(Subscribable.objects.filter(feeds=feed_id))
-    feed = Feed.objects.select_for_update().filter(pk=feed_id, dropping=True).first()
-    if feed is None or on_the_way(feed):
-        return False
-    feed.delete()
-    return True
+    deleted = 0
+    for pk in list(dropping):
+        with transaction.atomic():
+            # Under the same locks as an assignment: it would come between our look and our deleting.
+            lock_for_membership(Subscribable.objects.filter(feeds=pk))
+            feed = Feed.objects.select_for_update().filter(pk=pk, dropping=True).first()
+            if feed is not None and not on_the_way(feed):
+                feed.delete()
+                deleted += 1
+    return deleted

@@ -1,4 +1,4 @@
-"""A newsletter's own code, and what that is told of the newsletter."""
+"""A newsletter's own code, its hooks, and what they are told of the newsletter."""
 
 from zoneinfo import ZoneInfo
 
@@ -25,7 +25,7 @@ def check_hooks(subscribable: Subscribable) -> None:
 
 
 def context_of(subscribable: Subscribable) -> Context:
-    """What hooks are told of the newsletter. (One question, for its feeds.)"""
+    """What hooks are told of the newsletter. Takes one query, for its feeds."""
     return Context(
         newsletter=subscribable.name,
         title=str(subscribable),

@@ -1,13 +1,13 @@
 """What this app holds about an address, and all that any app holds as one document, to take along."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, Model, Value
+from django.db.models import F, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
@@ -62,15 +62,12 @@ def _title(path: str) -> Coalesce:
 
 
 def _with_the_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
+    # `erase_subscriptions` does it.
     return 0
 
 
-def _delete(model: type[Model]) -> Callable[[Sequence[Destination], datetime], int]:
-    def delete(destinations: Sequence[Destination], now: datetime) -> int:
-        rows: Any = model._default_manager
-        return int(rows.filter(destination__in=destinations).delete()[0])
-
-    return delete
+def _delete_notices(destinations: Sequence[Destination], now: datetime) -> int:
+    return Notice.objects.filter(destination__in=destinations).delete()[0]
 
 
 def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
@@ -156,7 +153,7 @@ NOTICES = PersonalDataSource(
     title=_("Mails about to be written"),
     columns={"created_at": _("Since"), "kind": _("What")},
     query=notices,
-    erase=_delete(Notice),
+    erase=_delete_notices,
     words={
         Notice.Kind.CONFIRMATION: _("a request to confirm"),
         Notice.Kind.WELCOME: _("a welcome"),
@@ -170,17 +167,13 @@ def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:
     """One JSON document in pieces, with a row a line; of each sort at most 100,000 rows, the newest."""
     yield "{\n" + f'"address": {_json(destination.label)},\n"as_of": {_json(now)}'
     for holding in holdings():
-        yield from _part(holding, destination)
+        yield f",\n{_json(holding.key)}: ["
+        for number, row in enumerate(islice(holding.rows(destination), MOST_ROWS)):
+            yield (",\n" if number else "\n") + _json(dict(row))
+        yield "\n]"
+        if (more := holding.count(destination) - MOST_ROWS) > 0:
+            yield f",\n{_json(f'{holding.key}_left_out')}: {more}"
     yield "\n}\n"
-
-
-def _part(holding: PersonalDataSource, destination: Destination) -> Iterator[str]:
-    yield f",\n{_json(holding.key)}: ["
-    for number, row in enumerate(islice(holding.rows(destination), MOST_ROWS)):
-        yield (",\n" if number else "\n") + _json(dict(row))
-    yield "\n]"
-    if (more := holding.count(destination) - MOST_ROWS) > 0:
-        yield f",\n{_json(f'{holding.key}_left_out')}: {more}"
 
 
 def _json(value: object) -> str:

@@ -1,7 +1,6 @@
 """Which period a moment belongs to. Periods tile time: the end of one is the start of the next."""
 
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -29,8 +28,25 @@ def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
 
     Raises ValueError for an arrangement without periods and a cron line without a firing on either side.
     """
+    shown, at = wall(moment, zone), schedule.at
+    # From the day before: on the day itself the cut may be still to come.
+    day = shown.date() - timedelta(days=1)
+    # The cuts that the wall clock shows, in ascending order, from one that is not after the moment.
+    match schedule.arrangement:
+        case "cron":
+            cuts = firings(schedule.cron, shown)
+        case "daily":
+            cuts = (datetime.combine(day + timedelta(days=k), at) for k in range(_LOOK_AHEAD))
+        case "weekly":
+            first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
+            cuts = (datetime.combine(first + timedelta(weeks=k), at) for k in range(_LOOK_AHEAD))
+        case "monthly":
+            days = (in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
+            cuts = (datetime.combine(each, at) for each in days)
+        case _:
+            raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
     start: datetime | None = None
-    for reading in _cuts(schedule, wall(moment, zone)):
+    for reading in cuts:
         cut = first_instant(reading, zone)
         if cut <= moment:
             start = cut
@@ -51,25 +67,6 @@ def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 
 def instant_id(moment: datetime) -> str:
     """An instant as within_type_ids show it: "2026-11-21T05:00:00Z"."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _cuts(schedule: Schedule, reading: datetime) -> Iterator[datetime]:
-    """Wall-clock cuts in ascending order, from one that is not after the reading."""
-    if schedule.arrangement == "cron":
-        return firings(schedule.cron, reading)
-    # From the day before: on the day itself the cut may be still to come.
-    day = reading.date() - timedelta(days=1)
-    match schedule.arrangement:
-        case "daily":
-            dates = (day + timedelta(days=k) for k in range(_LOOK_AHEAD))
-        case "weekly":
-            first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
-            dates = (first + timedelta(weeks=k) for k in range(_LOOK_AHEAD))
-        case "monthly":
-            dates = (in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
-        case _:
-            raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
-    return (datetime.combine(each, schedule.at) for each in dates)
 
 
 def in_month(day: date, months: int, day_of_month: int) -> date:

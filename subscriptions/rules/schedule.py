@@ -91,19 +91,16 @@ def check_cron(line: str) -> None:
     try:
         found = list(islice(firings(line, _ANY_TIME), 2))
     except CronSimError as error:
-        raise ValueError(_cron_trouble(line, str(error))) from None
+        name = str(error).removeprefix("Bad ")
+        if name == "day-of-month":
+            # cronsim says so both for a day that it cannot read and for 30 February.
+            minute, hour, day, _, weekday = line.split()
+            with suppress(CronSimError):
+                CronSim(f"{minute} {hour} {day} * {weekday}", _ANY_TIME)
+                raise ValueError(
+                    f"The cron line “{line}” never fires: its months have no such day."
+                ) from None
+        name = {"day-of-month": "day", "day-of-week": "weekday"}.get(name, name)
+        raise ValueError(f"The cron line “{line}” has a wrong {name}. It reads: {FIELDS}.") from None
     if len(found) < 2:
         raise ValueError(f"The cron line “{line}” never fires: there is no such date.")
-
-
-def _cron_trouble(line: str, reason: str) -> str:
-    """What is wrong with a line, in a sentence; `reason` is what cronsim says, such as “Bad hour”."""
-    name = reason.removeprefix("Bad ")
-    if name == "day-of-month":
-        # cronsim says so both for a day that it cannot read and for 30 February.
-        minute, hour, day, _, weekday = line.split()
-        with suppress(CronSimError):
-            CronSim(f"{minute} {hour} {day} * {weekday}", _ANY_TIME)
-            return f"The cron line “{line}” never fires: its months have no such day."
-    names = {"day-of-month": "day", "day-of-week": "weekday"}
-    return f"The cron line “{line}” has a wrong {names.get(name, name)}. It reads: {FIELDS}."

@@ -23,7 +23,7 @@ def rename(*, subscription: Subscription, name: str) -> None:
 
 @transaction.atomic
 def save_details(*, subscription: Subscription, name: str, language: str | None = None) -> None:
-    """The reader's own words for name and language, also for what it is being switched to.
+    """Sets name and language, also for the newsletter that it is being switched to.
 
     The language "" is the newsletter's; None leaves it as it is.
     """

@@ -1,6 +1,6 @@
 """Limits of what sign-ups may cause: counted in rows that all processes share.
 
-(Plain SQL: every sign-up asks both questions.)
+In plain SQL, because every sign-up asks both questions.
 """
 
 import logging
@@ -32,13 +32,14 @@ from subscriptions.rules.limits import (
 TABLE = Tally._meta.db_table
 Value = str | int | datetime
 BEGAN_AT = Tally._meta.get_field("began_at")
-# The rarer a row is wanted by others the earlier it is locked.
+# The order of locks: a row that few others want comes first.
 ORDER = ("address", "ip", "domain", "newsletter")
-# What readers who have nothing to do with each other count in common. Each row is locked until its sign-up is
-# on disk: with one row, sign-ups came to one per write. (So many at the same moment may exceed such a limit.)
+# Limits that readers have in common who have nothing to do with each other. A row is locked until its sign-up
+# is on disk. With one row for all, sign-ups came to one per write, so each of these counts has 2⁴ rows. That
+# many sign-ups at the same moment may exceed such a limit.
 SHARED = frozenset({"domain", "newsletter"})
 SHARD_BITS = 4
-# The limit of one address that is of this machine or network: our own proxy's, most likely.
+# The scope of refusals by an address of this machine or network, which most likely is our own proxy's.
 PROXY = "proxy"
 TURNED_AWAY = "turned away"
 
@@ -54,7 +55,7 @@ class Count:
 
 
 def found(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
-    """By key: what was counted from that moment on, but for the row at hand; and all, with that row."""
+    """What was counted from that moment on, by key: without the row that is counted in now, and with it."""
     if not wanted:
         return {}
     each = (
@@ -107,7 +108,7 @@ class OverLimit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What one mail takes from one limit; `before` was taken in the earlier slices."""
+    """One mail that counts towards one limit; `before` is what was counted in its other rows."""
 
     limit: Limit
     count: Count
@@ -131,7 +132,13 @@ def draws(
 ) -> list[Draw]:
     """What a mail to that address takes from each limit. Raises OverLimit when one is reached already."""
     limits = limits_of(settings.SIGN_UP_LIMITS)
-    values = _values(core, ip, subscribables)
+    # What is counted by which limits, and how many times the limit holds for it.
+    values = [
+        ("address", counted_as(core), 1),
+        *(("ip", network, times) for network, times in networks_of(ip).items()),
+        ("domain", core.rpartition("@")[2], 1),
+        *(("newsletter", str(pk), 1) for pk in sorted(each.pk for each in subscribables)),
+    ]
     return judged(
         [
             (replace(limit, most=limit.most * times), value)
@@ -148,7 +155,11 @@ def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
 
     Locks nothing, so that a flood costs one look.
     """
-    drawn = [_draw(limit, value, now) for limit, value in wanted]
+    drawn = []
+    for limit, value in wanted:
+        key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
+        shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
+        drawn.append(Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard)))
     used = found({draw.count: counts_from(draw.limit, now) for draw in drawn})
     for draw in drawn:
         if is_over(draw.limit, used[draw.count.key][1]):
@@ -177,22 +188,6 @@ def refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
     keys = {_refusals(subscribable, scope, now).key: scope for scope in (*ORDER, PROXY)}
     rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST)
     return {keys[key]: int(total) for key, total in rows.values_list("key").annotate(Sum("count"))}
-
-
-def _values(core: str, ip: str, subscribables: Iterable[Subscribable]) -> list[tuple[str, str, int]]:
-    """What is counted by which limits, how many times over."""
-    return [
-        ("address", counted_as(core), 1),
-        *(("ip", network, times) for network, times in networks_of(ip).items()),
-        ("domain", core.rpartition("@")[2], 1),
-        *(("newsletter", str(pk), 1) for pk in sorted(each.pk for each in subscribables)),
-    ]
-
-
-def _draw(limit: Limit, value: str, now: datetime) -> Draw:
-    key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
-    shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
-    return Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard))
 
 
 def _refusals(subscribable: Subscribable, scope: str, now: datetime) -> Count:
