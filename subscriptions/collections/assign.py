@@ -50,7 +50,7 @@ def assign_final(
         if pk in stuck and stuck[pk] > now and not ignore_back_off:
             continue
         try:
-            is_assigned = assign(item_id=pk, now=now)
+            is_assigned = assign_item(item_id=pk, now=now)
         except Exception as error:
             log.exception("assigning failed", extra={"item": pk})
             _note_stuck(pk, error, now)
@@ -79,7 +79,7 @@ def takable(now: datetime) -> ItemQuerySet:
     return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
 
 
-def assign(*, item_id: int, now: datetime) -> bool:
+def assign_item(*, item_id: int, now: datetime) -> bool:
     """Assigns one item. False: another was first, it has just changed, or no newsletter reads its feed yet.
 
     Raises HookError where a newsletter's own code fails: it may yet want the post.

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from feeds.models import Item
 from subscriptions.models.subscribable import Subscribable
-from subscriptions.rules.post_rules import InvalidRule, Rule, check, sentence
+from subscriptions.rules.post_rules import InvalidRule, Rule, check_rule, sentence
 
 
 class PostRule(models.Model):
@@ -58,7 +58,7 @@ class PostRule(models.Model):
     def clean(self) -> None:
         """Raises ValidationError, naming the field, for a rule that could not work."""
         try:
-            check(self.rule)
+            check_rule(self.rule)
         except InvalidRule as error:
             raise ValidationError({error.field: str(error)}) from error
 

@@ -27,11 +27,11 @@ USES: Mapping[str, frozenset[str]] = {
 }
 SCHEDULING = frozenset().union(*USES.values())
 # Set by the program itself, as collections open and issues go out.
-KEPT = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
+SET_BY_PROGRAM = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
     "sending_paused_at",
     "sending_paused_reason",
 }
-EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - KEPT
+EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - SET_BY_PROGRAM
 MAX_PARAMS = 50
 MAX_GRACE = 7 * 24 * 60
 LONGEST_APPROVAL = 30 * 24 * 60
@@ -102,7 +102,7 @@ def _save(subscribable: Subscribable) -> None:
         with transaction.atomic():
             subscribable.save()
     except IntegrityError as error:
-        # `check` has looked for the name, but another admin may have been as quick.
+        # `check_subscribable` has looked for the name, but another admin may have been as quick.
         raise ValidationError({"name": "There is a newsletter of this name already."}) from error
 
 

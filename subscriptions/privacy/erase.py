@@ -14,7 +14,7 @@ from subscriptions.models import Destination, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
 # The reason of a suppression whose person was erased: it says just enough to go on never writing there.
-KEPT = "Kept when this person’s data was erased, so that nothing is sent here again."
+KEPT_AFTER_ERASURE = "Kept when this person’s data was erased, so that nothing is sent here again."
 SWEPT_AT_ONCE = 100
 
 
@@ -98,7 +98,7 @@ def erase_suppressions(destinations: Sequence[Destination], now: datetime) -> in
         if one.erased_at is not None:
             count += rows.delete()[0]
         else:
-            rows.exclude(reason=KEPT).update(reason=KEPT)
+            rows.exclude(reason=KEPT_AFTER_ERASURE).update(reason=KEPT_AFTER_ERASURE)
     return count
 
 

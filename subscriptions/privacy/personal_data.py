@@ -26,33 +26,33 @@ def install() -> None:
         add_holding(holding)
 
 
-def address(destination: Destination) -> Query:
+def address_rows(destination: Destination) -> Query:
     own = ("added_at", "disabled_at", "disabled_reason")
     rows = Destination.objects.filter(pk=destination.pk)
     return rows.values(*own, address=F("label"), channel=F("kind"))
 
 
-def subscriptions(destination: Destination) -> Query:
+def subscription_rows(destination: Destination) -> Query:
     own = ("status", "language", "asked_name", "added_at", "confirmed_at", "left_at", "paused_until")
     rows = destination.subscriptions.order_by("-added_at", "-pk")
     return rows.values(*own, name=F("display_name"), newsletter=_title("subscribable"))
 
 
-def consents(destination: Destination) -> Query:
+def consent_rows(destination: Destination) -> Query:
     rows = Consent.objects.filter(subscription__destination=destination).order_by("-at", "-pk")
     return rows.values("at", "act", "how", "words", "ip", newsletter=_title("subscription__subscribable"))
 
 
-def suppressions(destination: Destination) -> Query:
+def suppression_rows(destination: Destination) -> Query:
     rows = Suppression.objects.filter(kind=destination.kind, core=destination.core)
     return rows.values("reason", since=F("created_at"))
 
 
-def sign_ins(destination: Destination) -> Query:
+def sign_in_rows(destination: Destination) -> Query:
     return destination.sign_ins.order_by("-pk").values("asked_at", "used_at")
 
 
-def notices(destination: Destination) -> Query:
+def notice_rows(destination: Destination) -> Query:
     return Notice.objects.filter(destination=destination).order_by("-pk").values("kind", "created_at")
 
 
@@ -90,7 +90,7 @@ ADDRESS = PersonalDataSource(
         "disabled_at": _("Nothing is sent since"),
         "disabled_reason": _("Why"),
     },
-    query=address,
+    query=address_rows,
     erase=_with_the_subscriptions,
 )
 SUBSCRIPTIONS = PersonalDataSource(
@@ -106,7 +106,7 @@ SUBSCRIPTIONS = PersonalDataSource(
         "paused_until": _("Paused until"),
         "left_at": _("Left"),
     },
-    query=subscriptions,
+    query=subscription_rows,
     erase=erase_subscriptions,
     words={
         Subscription.Status.UNCONFIRMED: _("not confirmed yet"),
@@ -124,7 +124,7 @@ CONSENTS = PersonalDataSource(
         "words": _("What you read there"),
         "ip": _("From the internet address"),
     },
-    query=consents,
+    query=consent_rows,
     erase=_delete_consents,
     words={
         Consent.Act.ASKED: _("asked for it"),
@@ -138,21 +138,21 @@ SUPPRESSIONS = PersonalDataSource(
     key="suppressions",
     title=_("Why nothing may be sent to you"),
     columns={"since": _("Since"), "reason": _("Why")},
-    query=suppressions,
+    query=suppression_rows,
     erase=erase_suppressions,
 )
 SIGN_INS = PersonalDataSource(
     key="sign_in_links",
     title=_("Sign-in links of the last days"),
     columns={"asked_at": _("Asked for"), "used_at": _("Used")},
-    query=sign_ins,
+    query=sign_in_rows,
     erase=_delete_sign_ins,
 )
 NOTICES = PersonalDataSource(
     key="mails_to_come",
     title=_("Mails about to be written"),
     columns={"created_at": _("Since"), "kind": _("What")},
-    query=notices,
+    query=notice_rows,
     erase=_delete_notices,
     words={
         Notice.Kind.CONFIRMATION: _("a request to confirm"),

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from subscriptions.rules.words import moment_words
 
-GRACE = timedelta(minutes=60)
+USUAL_GRACE = timedelta(minutes=60)
 DEBTS_SHOWN = 3
 
 
@@ -25,7 +25,7 @@ class CollectionFacts:
     max_wait_days: int | None = None
     takes_more: bool = True
     period_end: datetime | None = None
-    grace: timedelta = GRACE
+    grace: timedelta = USUAL_GRACE
 
     @property
     def wait_end(self) -> datetime | None:
@@ -52,7 +52,9 @@ def is_complete(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: da
     return collection.count > 0 and _is_over(collection, feeds, now)
 
 
-def is_closed(end: datetime, feeds: Iterable[FeedFacts], now: datetime, *, grace: timedelta = GRACE) -> bool:
+def is_closed(
+    end: datetime, feeds: Iterable[FeedFacts], now: datetime, *, grace: timedelta = USUAL_GRACE
+) -> bool:
     """Whether nothing more may come into a period with that end."""
     return now >= end and (now >= end + grace or not _unsettled(end, feeds))
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import idna
 from publicsuffixlist import PublicSuffixList
 
-MOST = 20
+MOST_SITES = 20
 LONGEST_URL = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 WILD = "*."
@@ -85,8 +85,8 @@ class Address:
 def tidy(text: str) -> str:
     """The lines as they are kept: each site once, as Site writes it. Raises InvalidSite."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) > MOST:
-        raise InvalidSite(f"At most {MOST} sites. *.example.org stands for all under it.")
+    if len(lines) > MOST_SITES:
+        raise InvalidSite(f"At most {MOST_SITES} sites. *.example.org stands for all under it.")
     return "\n".join(dict.fromkeys(str(_site(line)) for line in lines))
 
 

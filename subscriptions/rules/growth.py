@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 Days = Mapping[date, int]
 # What each day has a count of: sign-ups, confirmations, those who left, those who can no longer be reached.
-PARTS = ("new", "confirmed", "left", "bounced")
+FIGURES = ("new", "confirmed", "left", "bounced")
 WEEK = timedelta(days=7)
 
 
@@ -39,11 +39,11 @@ def first_monday(today: date, count: int) -> date:
 
 def totals(stretches: list[GrowthStretch]) -> GrowthStretch:
     """The sums over all stretches."""
-    sums = {part: sum(getattr(each, part) for each in stretches) for part in PARTS}
+    sums = {part: sum(getattr(each, part) for each in stretches) for part in FIGURES}
     return GrowthStretch(stretches[0].start, **sums)
 
 
 def _stretch(figures: Mapping[str, Days], start: date, length: int) -> GrowthStretch:
     days = [start + timedelta(days=each) for each in range(length)]
-    counts = {part: sum(figures.get(part, {}).get(day, 0) for day in days) for part in PARTS}
+    counts = {part: sum(figures.get(part, {}).get(day, 0) for day in days) for part in FIGURES}
     return GrowthStretch(start, **counts)

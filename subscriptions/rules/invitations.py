@@ -5,7 +5,7 @@ import hmac
 from enum import StrEnum
 
 # Upstream's ids are 8 octets, with a sign.
-LARGEST = 2**63 - 1
+LARGEST_ID = 2**63 - 1
 
 
 class Suffix(StrEnum):

@@ -13,9 +13,9 @@ from common.net.addresses import read_address
 
 SLICES = 6
 PERIODS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
-LONGEST = PERIODS["day"]
+LONGEST_PERIOD = PERIODS["day"]
 SCOPES = ("ip", "address", "newsletter", "domain")
-USUAL = "ip=10/hour, ip=30/day, address=10/day, newsletter=1000/hour, domain=1000/hour"
+USUAL_LIMITS = "ip=10/hour, ip=30/day, address=10/day, newsletter=1000/hour, domain=1000/hour"
 HIGHEST = 1_000_000_000
 _NEAR = tuple(
     map(
@@ -57,7 +57,7 @@ def counts_from(limit: Limit, now: datetime) -> datetime:
     return slice_of(limit, now) - limit.period
 
 
-def is_over(limit: Limit, used: int) -> bool:
+def is_reached(limit: Limit, used: int) -> bool:
     """Whether one more would be too much."""
     return used >= limit.most
 
@@ -66,7 +66,7 @@ def parse_limits(text: str) -> tuple[Limit, ...]:
     """The limits of SIGN_UP_LIMITS; a scope it does not name has the usual ones. Raises ValueError."""
     named = _parsed(text)
     scopes = {limit.scope for limit in named}
-    return (*named, *(limit for limit in _parsed(USUAL) if limit.scope not in scopes))
+    return (*named, *(limit for limit in _parsed(USUAL_LIMITS) if limit.scope not in scopes))
 
 
 def _parsed(text: str) -> tuple[Limit, ...]:

@@ -8,9 +8,9 @@ from enum import Enum
 from ipaddress import ip_address
 
 from subscriptions.rules.formulas import from_text
-from subscriptions.rules.invitations import LARGEST
+from subscriptions.rules.invitations import LARGEST_ID
 from subscriptions.rules.list_programs import STATUSES
-from subscriptions.rules.list_times import NoTime, moment
+from subscriptions.rules.list_times import NoTime, read_moment
 
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LONGEST_CELL = 2000
@@ -102,7 +102,9 @@ def read_row(
     # Several numbers of one subscription stand beside each other, with a space between.
     numbers = texts.get("upstream_id", "").split()
     for number in numbers:
-        if not (number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST):
+        if not (
+            number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST_ID
+        ):
             raise RefusedLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
     upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
     name = texts.get("name", "")
@@ -128,7 +130,7 @@ def _moment(text: str, now: datetime, dates: str) -> datetime | None:
     if not text:
         return None
     try:
-        read = moment(text, dates)
+        read = read_moment(text, dates)
     except NoTime as error:
         raise RefusedLine(str(error)) from None
     if not EARLIEST <= read <= now:

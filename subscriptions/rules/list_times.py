@@ -17,7 +17,7 @@ class NoTime(ValueError):
     """A text that is no time, or may be two. The message is a sentence for people."""
 
 
-def moment(text: str, dates: str = "") -> datetime:
+def read_moment(text: str, dates: str = "") -> datetime:
     """The time in UTC that a cell means; one without a zone is UTC. Raises NoTime.
 
     `dates` says what 3/4/2026 is: “dmy”, “mdy”, or "" where nobody said: then only what cannot be mistaken,

@@ -80,7 +80,7 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
+def is_found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
     """Whether the pattern is found in the text. Raises InvalidPattern and OutOfTime."""
     _refuse_long_steps(test, pattern, text)
     try:
@@ -113,7 +113,7 @@ def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Dea
     return "".join([*pieces, text[at:]]) if pieces else given
 
 
-def check(test: str, pattern: str, replacement: str = "") -> None:
+def check_pattern(test: str, pattern: str, replacement: str = "") -> None:
     """Raises InvalidPattern for a pattern that cannot be compiled or takes too long.
 
     So it does for a replacement that names a group which the pattern does not have.
@@ -127,13 +127,13 @@ def check(test: str, pattern: str, replacement: str = "") -> None:
     # Texts that a hostile pattern stumbles over: many of a character that it speaks of, and then another.
     letters = dict.fromkeys(char for char in pattern if char.isalnum() or char in " -_.,")
     for char in [*dict.fromkeys("a1 "), *letters][:MOST_PROBES]:
-        refuse_slow(pattern, char * 500 + "\0")
+        refuse_slow_pattern(pattern, char * 500 + "\0")
 
 
-def refuse_slow(pattern: str, text: str) -> None:
+def refuse_slow_pattern(pattern: str, text: str) -> None:
     """Raises InvalidPattern if the regular expression takes too long for this text."""
     try:
-        found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
+        is_found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
     except OutOfTime as error:
         raise InvalidPattern(
             "It can take too long: a repetition stands within another, perhaps, as in (a+)+. Make it simpler."

@@ -19,7 +19,7 @@ from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, In
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
 ANY, TITLE, AUTHOR, CATEGORY, CONTENT, LINK = "any", "title", "author", "category", "content", "link"
 REPLACEABLE = (ANY, TITLE, CONTENT)
-MAX_TITLE = 2_000
+LONGEST_TITLE = 2_000
 NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text", LINK: "link"}
 TOO_SLOW = "Its regular expression takes too long for this post."
 
@@ -79,7 +79,7 @@ class InvalidRule(ValueError):
         self.field = field
 
 
-def check(rule: Rule) -> None:
+def check_rule(rule: Rule) -> None:
     """Raises InvalidRule for a rule that could not work, or could take too long."""
     if not rule.pattern.strip():
         raise InvalidRule("pattern", "Say what to look for.")
@@ -88,7 +88,7 @@ def check(rule: Rule) -> None:
     if rule.action != REPLACE and rule.replacement:
         raise InvalidRule("replacement", "Only a rule that replaces has use for it. Leave it empty.")
     try:
-        patterns.check(rule.test, rule.pattern, rule.replacement)
+        patterns.check_pattern(rule.test, rule.pattern, rule.replacement)
     except InvalidPattern as error:
         raise InvalidRule("pattern", str(error)) from error
 
@@ -100,7 +100,7 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
     for entry in entries:
         for _, value in _values(rule.field, entry):
             try:
-                patterns.refuse_slow(rule.pattern, value)
+                patterns.refuse_slow_pattern(rule.pattern, value)
             except InvalidPattern as error:
                 raise InvalidRule("pattern", f"{error} (Tried on “{entry.title or entry.link}”.)") from error
 
@@ -170,7 +170,7 @@ def _fits(rule: Rule, entry: Entry, troubles: list[Trouble], *, otherwise: str) 
     deadline = Deadline.within(patterns.USED_WITHIN)
     try:
         for field, value in _values(rule.field, entry):
-            if patterns.found(rule.test, rule.pattern, value, deadline):
+            if patterns.is_found(rule.test, rule.pattern, value, deadline):
                 return field
     except (OutOfTime, ValueError) as error:
         troubles.append(_trouble(rule, error))
@@ -202,7 +202,7 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
         return patterns.replaced(rule.test, rule.pattern, rule.replacement, text, deadline, room=room)
 
     changes: dict[str, str] = {}
-    if rule.field in (ANY, TITLE) and (title := substituted(entry.title, MAX_TITLE)) != entry.title:
+    if rule.field in (ANY, TITLE) and (title := substituted(entry.title, LONGEST_TITLE)) != entry.title:
         changes["title"] = one_line(title)
     if rule.field in (ANY, CONTENT):
         for name in ("content", "summary"):

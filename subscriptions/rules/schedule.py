@@ -16,7 +16,7 @@ from cronsim import CronSim, CronSimError
 PERIODIC = frozenset({"daily", "weekly", "monthly", "cron"})
 ARRANGEMENTS = PERIODIC | {"each", "every_n"}
 MAX_LENGTH = 200
-FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
+CRON_FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
 
 
@@ -87,7 +87,7 @@ def check_cron(line: str) -> None:
     if len(line) > MAX_LENGTH:
         raise ValueError(f"The cron line is longer than {MAX_LENGTH} characters.")
     if (count := len(line.split())) != 5:
-        raise ValueError(f"A cron line has five fields ({FIELDS}); “{line}” has {count}.")
+        raise ValueError(f"A cron line has five fields ({CRON_FIELDS}); “{line}” has {count}.")
     try:
         found = list(islice(firings(line, _ANY_TIME), 2))
     except CronSimError as error:
@@ -101,6 +101,6 @@ def check_cron(line: str) -> None:
                     f"The cron line “{line}” never fires: its months have no such day."
                 ) from None
         name = {"day-of-month": "day", "day-of-week": "weekday"}.get(name, name)
-        raise ValueError(f"The cron line “{line}” has a wrong {name}. It reads: {FIELDS}.") from None
+        raise ValueError(f"The cron line “{line}” has a wrong {name}. It reads: {CRON_FIELDS}.") from None
     if len(found) < 2:
         raise ValueError(f"The cron line “{line}” never fires: there is no such date.")

@@ -10,6 +10,7 @@ AT_MOST_EVERY = timedelta(minutes=5)
 A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
+LONGEST_LANGUAGE = 35
 # Newsletters in one sign-up: what fits into one mail and its link.
 MOST_AT_ONCE = 20
 _PLACES = (

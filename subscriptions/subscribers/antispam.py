@@ -22,7 +22,7 @@ SHOWN_FOR = timedelta(days=2)
 SUM_FOR = timedelta(minutes=30)
 QUESTION_FOR = timedelta(hours=1)
 SPENT = "spent"
-NUMBERS = {
+NUMBER_NAMES = {
     2: gettext_noop("two"),
     3: gettext_noop("three"),
     4: gettext_noop("four"),
@@ -83,7 +83,7 @@ def question_text(question: str, *, now: datetime) -> str:
     It stops programs that fill in every form, but not one that was written for this form: such a program can
     read what a person can read without a script. Against it there are the limits of sign-ups.
     """
-    first, second = (gettext(NUMBERS[number]) for number in _numbers(question, now))
+    first, second = (gettext(NUMBER_NAMES[number]) for number in _numbers(question, now))
     return gettext("How much is %(first)s plus %(second)s? Please answer in digits.") % {
         "first": first,
         "second": second,
@@ -104,7 +104,7 @@ def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bo
 def _numbers(question: str, now: datetime) -> tuple[int, int]:
     """The two numbers of a question. They come of our key: nobody can work them out from the token."""
     drawn = signing.stamp(QUESTION, str(signing.read(QUESTION, question, now=now)["id"]))
-    least, many = min(NUMBERS), len(NUMBERS)
+    least, many = min(NUMBER_NAMES), len(NUMBER_NAMES)
     return least + int(drawn[:8], 16) % many, least + int(drawn[8:16], 16) % many
 
 

@@ -13,7 +13,6 @@ from subscriptions.models import Consent, Notice, Subscribable, Subscription, Sw
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.leave import leave
 
-Status = Subscription.Status
 # How many rows one statement changes, and one transaction locks and tells of.
 TOGETHER = 5000
 
@@ -33,10 +32,12 @@ def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
     total = 0
     for part in _parts(keys):
         with transaction.atomic():
-            waiting = _locked(Subscription.objects.filter(pk__any_of=part, status=Status.UNCONFIRMED))
+            waiting = _locked(
+                Subscription.objects.filter(pk__any_of=part, status=Subscription.Status.UNCONFIRMED)
+            )
             name = Case(When(asked_name="", then=F("display_name")), default=F("asked_name"))
             Subscription.objects.filter(pk__any_of=frozenset(waiting)).update(
-                status=Status.CONFIRMED,
+                status=Subscription.Status.CONFIRMED,
                 confirmed_at=now,
                 left_at=None,
                 confirm_nonce="",
@@ -60,7 +61,9 @@ def unsubscribe_many(*, keys: Iterable[int], now: datetime) -> int:
 @transaction.atomic
 def end(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
     """As `unsubscribe_many`, for as many as one statement can take. An import tells nobody."""
-    going = _locked(Subscription.objects.filter(pk__any_of=keys).exclude(status=Status.UNSUBSCRIBED))
+    going = _locked(
+        Subscription.objects.filter(pk__any_of=keys).exclude(status=Subscription.Status.UNSUBSCRIBED)
+    )
     among = frozenset(going)
     # Where the frequency was changed once, what that led to ends as well.
     switches = Switch.objects.filter(Q(old__pk__any_of=among) | Q(new__pk__any_of=among))
@@ -69,7 +72,7 @@ def end(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
         leave(subscription=subscription, now=now)
     plain = among - switching
     Subscription.objects.filter(pk__any_of=plain).update(
-        status=Status.UNSUBSCRIBED, left_at=now, undo_until=None, confirm_nonce="", asked_name=""
+        status=Subscription.Status.UNSUBSCRIBED, left_at=now, undo_until=None, confirm_nonce="", asked_name=""
     )
     Notice.objects.filter(subscription__pk__any_of=plain).delete()
     if tell:

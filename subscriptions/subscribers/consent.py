@@ -11,7 +11,7 @@ from subscriptions.models import Consent, Subscription
 from subscriptions.rules.origin import Origin
 
 LONGEST_WORDS = 2000
-BATCH = 1000
+CONSENTS_AT_ONCE = 1000
 
 
 def consent(subscription: Subscription, act: Consent.Act, origin: Origin, *, at: datetime) -> Consent:
@@ -43,4 +43,4 @@ def confirming(subscription: Subscription, origin: Origin, *, at: datetime) -> C
 
 def record_consents(rows: Iterable[Consent]) -> None:
     """Saves them, many in one statement; within the caller's transaction if there is one."""
-    Consent.objects.bulk_create(rows, batch_size=BATCH)
+    Consent.objects.bulk_create(rows, batch_size=CONSENTS_AT_ONCE)

@@ -8,13 +8,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from subscriptions.models import Consent, Destination, Subscription, Tally
-from subscriptions.rules.limits import LONGEST
+from subscriptions.rules.limits import LONGEST_PERIOD
 
 # Whoever comes back from a holiday finds an old mail, whose link still says where to get a fresh one.
-GRACE = timedelta(days=7)
-BATCH = 500
+KEPT_AFTER_EXPIRY = timedelta(days=7)
+EXPIRED_AT_ONCE = 500
 # Counts may be asked for with a clock that is a little behind.
-TALLIES_FOR = LONGEST * 2
+TALLIES_FOR = LONGEST_PERIOD * 2
 # Added by later apps: of the keys of these destinations, each returns those that its app still needs.
 kept_by: list[Callable[[Sequence[int]], set[int]]] = []
 
@@ -24,14 +24,16 @@ def expire(*, now: datetime) -> int:
 
     Whoever had left before is as before the sign-up. What an admin's list brought was never asked, and stays.
     """
-    before = now - timedelta(hours=settings.CONFIRM_HOURS) - GRACE
+    before = now - timedelta(hours=settings.CONFIRM_HOURS) - KEPT_AFTER_EXPIRY
     asked_since = Consent.objects.filter(subscription=OuterRef("pk"), at__gte=before)
     waiting = Subscription.objects.filter(status=Subscription.Status.UNCONFIRMED).exclude(confirm_nonce="")
     expired = waiting.filter(~Exists(asked_since), added_at__lt=before).order_by("pk")
     total = 0
     while True:
         with transaction.atomic():
-            rows = list(expired.select_for_update(skip_locked=True, of=("self",), no_key=False)[:BATCH])
+            rows = list(
+                expired.select_for_update(skip_locked=True, of=("self",), no_key=False)[:EXPIRED_AT_ONCE]
+            )
             if not rows:
                 return total
             left = [row.pk for row in rows if row.left_at is not None]
@@ -53,6 +55,6 @@ def forget_tallies(*, now: datetime) -> int:
     """Deletes counts that no limit looks at any more. Returns how many."""
     old = Tally.objects.filter(began_at__lt=now - TALLIES_FOR).values_list("pk", flat=True)
     total = 0
-    while batch := list(old[: BATCH * 10]):
+    while batch := list(old[: EXPIRED_AT_ONCE * 10]):
         total += Tally.objects.filter(pk__in=batch).delete()[0]
     return total

@@ -135,7 +135,7 @@ def switch(
     if (earlier := away(old)) is not None:
         _undo(earlier, now)
     decided = plan(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
-    new, was_there = _new(old, to, now)
+    new, was_there = _subscription_to(old, to, now)
     made = Switch.objects.create(
         old=old,
         new=new,
@@ -240,7 +240,7 @@ def _undo(made: Switch, now: datetime) -> None:
         Subscription.objects.filter(pk=new.pk).update(**back)
 
 
-def _new(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscription, bool]:
+def _subscription_to(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscription, bool]:
     """The other subscription, and whether the reader had it before."""
     facts = {**{name: getattr(old, name) for name in CARRIED}, "status": CONFIRMED}
     rows = Subscription.objects.select_for_update(no_key=True)

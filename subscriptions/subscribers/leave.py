@@ -14,7 +14,7 @@ from subscriptions.subscribers.sign_up import is_open
 UNDO_FOR = timedelta(hours=24)
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 _LEFT = Q(status=LEFT)
-CHANGED = ["status", "left_at", "ended_at", "undo_until", "confirm_nonce", "asked_name"]
+CHANGED_BY_LEAVING = ["status", "left_at", "ended_at", "undo_until", "confirm_nonce", "asked_name"]
 
 
 @transaction.atomic
@@ -31,7 +31,7 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
         one.status, one.left_at, one.ended_at = LEFT, one.ended_at or now, None
         one.undo_until = now + UNDO_FOR if by_reader and one in active else None
         one.confirm_nonce, one.asked_name = "", ""
-        one.save(update_fields=CHANGED)
+        one.save(update_fields=CHANGED_BY_LEAVING)
     if leaving:
         keys = [one.pk for one in leaving]
         Notice.objects.filter(subscription__in=keys).delete()
@@ -42,7 +42,7 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
         emit(Event(EventKind.LEFT, tuple(keys), now))
     if by_reader:
         _say_farewell(active, now)
-    subscription.refresh_from_db(fields=CHANGED)
+    subscription.refresh_from_db(fields=CHANGED_BY_LEAVING)
 
 
 @transaction.atomic
@@ -56,7 +56,7 @@ def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
         keys = tuple(one.pk for one in back)
         Notice.objects.filter(subscription__in=keys, kind=Notice.Kind.FAREWELL).delete()
         emit(Event(EventKind.CONFIRMED, keys, now))
-    subscription.refresh_from_db(fields=CHANGED)
+    subscription.refresh_from_db(fields=CHANGED_BY_LEAVING)
     return bool(back)
 
 

@@ -6,7 +6,7 @@ from django.db.models.functions import Coalesce
 from subscriptions.models import Subscription, Switch
 
 # Somebody may change to and fro for years.
-LONGEST = 20
+MOST_SWITCHES = 20
 
 
 def lineage_of(subscription: Subscription) -> set[int]:
@@ -16,7 +16,7 @@ def lineage_of(subscription: Subscription) -> set[int]:
     """
     keys = {subscription.pk}
     switches = Switch.objects.filter(was_there=False).order_by()
-    for _ in range(LONGEST):
+    for _ in range(MOST_SWITCHES):
         under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
         pairs = under_way.values_list("old", "new").union(succeeded(keys).values_list("old", "new"))
         further = keys | {key for pair in pairs for key in pair}
@@ -43,10 +43,10 @@ def successor(subscription: Subscription) -> Subscription | None:
     return rows.select_related("subscribable", "destination").order_by("pk").last()
 
 
-def before(subscription: Subscription) -> set[int]:
+def predecessors(subscription: Subscription) -> set[int]:
     """The keys of the subscriptions that came before it. Its reader's older letters are of those."""
     keys = {subscription.pk}
-    for _ in range(LONGEST):
+    for _ in range(MOST_SWITCHES):
         olds = set(Switch.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True))
         if olds <= keys:
             break

@@ -18,12 +18,12 @@ from common.db.prepared import rows_of
 from common.signing import stamp
 from subscriptions.models import Subscribable, Tally
 from subscriptions.rules.limits import (
-    LONGEST,
+    LONGEST_PERIOD,
     Limit,
     counted_as,
     counts_from,
     is_near,
-    is_over,
+    is_reached,
     networks_of,
     parse_limits,
     slice_of,
@@ -54,7 +54,7 @@ class Count:
     shard: int = 0
 
 
-def found(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
+def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
     """What was counted from that moment on, by key: without the row that is counted in now, and with it."""
     if not wanted:
         return {}
@@ -122,7 +122,7 @@ def limits_of(text: str) -> Mapping[str, Sequence[Limit]]:
     return {scope: [limit for limit in limits if limit.scope == scope] for scope in ORDER}
 
 
-def draws(
+def check_limits(
     *,
     core: str,
     ip: str,
@@ -160,19 +160,19 @@ def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
         key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
         shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
         drawn.append(Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard)))
-    used = found({draw.count: counts_from(draw.limit, now) for draw in drawn})
+    used = read_counts({draw.count: counts_from(draw.limit, now) for draw in drawn})
     for draw in drawn:
-        if is_over(draw.limit, used[draw.count.key][1]):
+        if is_reached(draw.limit, used[draw.count.key][1]):
             raise OverLimit(draw.limit.scope)
     return [replace(draw, before=used[draw.count.key][0]) for draw in drawn]
 
 
-def take(draws: Sequence[Draw]) -> None:
+def take(drawn: Sequence[Draw]) -> None:
     """Counts the mail; last in the caller's transaction. Raises OverLimit when another was faster."""
-    counts = add_one([draw.count for draw in draws])
-    for draw in draws:
-        if draw.before + counts[draw.count.key] > draw.limit.most:
-            raise OverLimit(draw.limit.scope)
+    counts = add_one([one.count for one in drawn])
+    for one in drawn:
+        if one.before + counts[one.count.key] > one.limit.most:
+            raise OverLimit(one.limit.scope)
 
 
 def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: str, now: datetime) -> None:
@@ -186,10 +186,10 @@ def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: 
 def refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
     """How many sign-ups to a newsletter were turned away within a day or so, by the limit's scope."""
     keys = {_refusals(subscribable, scope, now).key: scope for scope in (*ORDER, PROXY)}
-    rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST)
+    rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST_PERIOD)
     return {keys[key]: int(total) for key, total in rows.values_list("key").annotate(Sum("count"))}
 
 
 def _refusals(subscribable: Subscribable, scope: str, now: datetime) -> Count:
-    hour = slice_of(Limit(TURNED_AWAY, 0, LONGEST), now)
+    hour = slice_of(Limit(TURNED_AWAY, 0, LONGEST_PERIOD), now)
     return Count(TURNED_AWAY, stamp("tally", f"{TURNED_AWAY}/{scope}/{subscribable.pk}"), hour)

@@ -13,8 +13,8 @@ from common.ports import channels
 from common.signing import TokenError
 from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
 from subscriptions.rules.limits import Limit, networks_of
-from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY
-from subscriptions.subscribers.rate_limits import OverLimit, draws, judged, limits_of, take
+from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
+from subscriptions.subscribers.rate_limits import OverLimit, check_limits, judged, limits_of, take
 
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)
@@ -24,7 +24,6 @@ WAITS_FOR = timedelta(days=1)
 # How many links one network may cause for an address in a day. Another network, perhaps its reader's own,
 # gets one all the same: no stranger can keep a reader out by asking too often.
 OF_ONE_NETWORK = Limit("address", AT_MOST_A_DAY, A_DAY)
-LONGEST_LANGUAGE = 35
 
 
 class SpentLink(TokenError):
@@ -39,7 +38,7 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
     Each wish counts towards the sign-ups' limit of the `ip`, whether or not a mail comes of it.
     """
     core = channels.get(CHANNEL).parse_destination({"email": email}).core
-    take(draws(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
+    take(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
     SignInWish.objects.create(
         core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
     )

@@ -21,6 +21,7 @@ from subscriptions import links
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.rules.origin import Origin
 from subscriptions.rules.sign_up import (
+    LONGEST_LANGUAGE,
     MOST_AT_ONCE,
     SignUpReply,
     SubscriptionStatus,
@@ -40,11 +41,10 @@ KNOWN = f"""
 UNCONFIRMED = Subscription.Status.UNCONFIRMED
 # A second sign-up at the same moment made the row first: once more, and it is found.
 TRIES = 3
-LONGEST_LANGUAGE = 35
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SignUpRequest:
     """One sign-up: who asks for what, and how. The newsletters stand in the order of their keys."""
 
     subscribables: list[Subscribable]
@@ -55,7 +55,7 @@ class Asked:
     now: datetime
 
 
-def answer_all(asked: Asked) -> bool:
+def answer_all(asked: SignUpRequest) -> bool:
     """Writes the answers, within the caller's transaction. Returns whether there is a mail to send.
 
     Raises IntegrityError when the same address signs up elsewhere at this moment.
@@ -95,7 +95,7 @@ def answer_all(asked: Asked) -> bool:
     return bool(waiting or already)
 
 
-def _save(waiting: Sequence[Subscription], already: Sequence[Subscription], asked: Asked) -> None:
+def _save(waiting: Sequence[Subscription], already: Sequence[Subscription], asked: SignUpRequest) -> None:
     """Writes the address and the rows where they are new, and the proof of what was asked for."""
     begun = [row for row in waiting if not row.pk or row.status != UNCONFIRMED]
     for row in waiting:
@@ -122,7 +122,7 @@ class SignUpClosed(ValueError):
     """The newsletters take no sign-ups. The message is a sentence for the reader."""
 
 
-class SpentLink(signing.TokenError):
+class SpentConfirmLink(signing.TokenError):
     """A confirmation link whose time is over; `page_url` is where to ask for a fresh one, if there is one."""
 
     def __init__(self, message: str, subscription: Subscription) -> None:
@@ -158,7 +158,7 @@ def sign_up(
             said = gettext("%(newsletter)s takes no new subscribers at the moment.")
             raise SignUpClosed(said % {"newsletter": each})
     parsed = channels.get(subscribables[0].channel).parse_destination({"email": email})
-    asked = Asked(
+    asked = SignUpRequest(
         subscribables=sorted(subscribables, key=lambda each: each.pk),
         parsed=parsed,
         name=tidy_name(name) or tidy_name(parsed.display_name),
@@ -172,15 +172,15 @@ def sign_up(
         rate_limits.note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
 
 
-def _answer_within_limits(asked: Asked) -> None:
-    draws = rate_limits.draws(
+def _answer_within_limits(asked: SignUpRequest) -> None:
+    drawn = rate_limits.check_limits(
         core=asked.parsed.core, ip=asked.origin.ip, subscribables=asked.subscribables, now=asked.now
     )
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
                 if answer_all(asked):
-                    rate_limits.take(draws)
+                    rate_limits.take(drawn)
             return
         except IntegrityError:
             if not left:
@@ -201,7 +201,7 @@ def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscript
     if expired:
         said = gettext("This link has expired: it was good for %(hours)s hours.")
         again = gettext("Subscribe again to get a fresh one.")
-        raise SpentLink(f"{said % {'hours': settings.CONFIRM_HOURS}} {again}", found[0])
+        raise SpentConfirmLink(f"{said % {'hours': settings.CONFIRM_HOURS}} {again}", found[0])
     good = []
     for each in found:
         nonce = nonces[str(each.pk)]
@@ -211,7 +211,7 @@ def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscript
     if not good:
         said = gettext("This link no longer works, because you left after it was sent.")
         again = gettext("Subscribe again to get a fresh one.")
-        raise SpentLink(f"{said} {again}", found[0])
+        raise SpentConfirmLink(f"{said} {again}", found[0])
     return good
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from common import signing
 from subscriptions.models import Subscription
-from subscriptions.rules.invitations import LARGEST, Suffix, is_invited
+from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited
 from subscriptions.subscribers.notices import renew_nonce
 
 _ID = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -31,7 +31,7 @@ def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) ->
     None where only a proof of our own can help. Upstream's proof is worth nothing for our keys: it gave the
     same numbers to other people. Raises TokenError.
     """
-    if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST:
+    if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST_ID:
         raise signing.TokenError(gettext(signing.BROKEN))
     number = int(subscription_id)
     proven = is_invited(number, invitation, salt=settings.UPSTREAM_SALT, suffix=suffix)

@@ -11,11 +11,11 @@ from subscriptions.rules.limits import (
     NO_ADDRESS,
     PERIODS,
     PREFIXES,
-    USUAL,
+    USUAL_LIMITS,
     Limit,
     counted_as,
     counts_from,
-    is_over,
+    is_reached,
     networks_of,
     parse_limits,
     slice_of,
@@ -27,7 +27,7 @@ limits = st.builds(Limit, st.just("ip"), st.integers(0, 12), st.sampled_from([HO
 
 
 def test_the_usual_limits_hold_for_what_is_not_named() -> None:
-    assert parse_limits("") == parse_limits(USUAL)
+    assert parse_limits("") == parse_limits(USUAL_LIMITS)
     named = parse_limits("ip=3/day, newsletter = 7 / hour")
     assert [limit for limit in named if limit.scope == "ip"] == [Limit("ip", 3, DAY)]
     assert Limit("newsletter", 7, HOUR) in named
@@ -60,7 +60,7 @@ def test_no_period_wherever_it_begins_holds_more(limit: Limit, seconds: list[int
     taken: list[datetime] = []
     for now in sorted(begin + timedelta(seconds=second) for second in seconds):
         used = sum(slice_of(limit, moment) >= counts_from(limit, now) for moment in taken)
-        if not is_over(limit, used):
+        if not is_reached(limit, used):
             taken.append(now)
     for moment in taken:
         assert sum(moment <= other < moment + limit.period for other in taken) <= limit.most
