@@ -41,7 +41,7 @@ def on_the_way(feed: Feed) -> int:
 
 @transaction.atomic
 def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime) -> str:
-    """Deletes a newsletter, its issues and what is queued. With subscribers only when forced."""
+    """Deletes a newsletter with its issues and its queued letters. With subscribers only when forced."""
     lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
     readers = counted(count, "subscriber")
@@ -56,7 +56,7 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
 
 
 def clear_unneeded(*, item_ids: list[int]) -> int:
-    """Clears those items that no open collection needs any more, in pk order, in the caller's transaction."""
+    """Clears the items that no open collection needs any more, in pk order, in the caller's transaction."""
     locked = (
         Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED).order_by("pk").select_for_update()
     )

@@ -1,6 +1,7 @@
-"""One post by several feeds: a canonical link that is unique in each goes into a newsletter once.
+"""One post by several feeds: a post whose canonical link is unique in each feed goes into a newsletter once.
 
-So does one that is nearly the same (www, a slash, the order of the query, ref=, /amp/), under the same title.
+So does a post of the same title whose link is nearly the same: but for www, a slash, the order of the query,
+ref= or /amp/.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from subscriptions.models import Carried, Subscribable
 
 
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
-    """Notes that these newsletters take the item. Returns, for those that had its post, the item of that.
+    """Notes that these newsletters take the item. Returns the earlier item of the same post, by newsletter.
 
     In the caller's transaction, which has locked the newsletters. Newsletters of one feed are not looked at.
     """

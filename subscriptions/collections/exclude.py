@@ -1,4 +1,4 @@
-"""Excluding: taking items out of what is still being collected. Works until a collection is sealed."""
+"""Excluding: taking items out of open collections. Works until a collection is sealed."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -10,9 +10,9 @@ from subscriptions.rules.post_rules import InvalidRule, Rule, check_rule, senten
 
 
 class PostRule(models.Model):
-    """One rule: which posts it speaks of, and what becomes of them. Read in the order of their positions.
+    """One rule: which posts it is for, and what becomes of them. Read in the order of their positions.
 
-    Where there are rules that keep, a post has to fit one of them; one that fits a rule that drops goes.
+    Where there are rules that keep, a post has to fit one of them. If it fits one that drops, it is left out.
     """
 
     class Action(models.TextChoices):

@@ -127,7 +127,7 @@ class Subscribable(models.Model):
     approval_minutes = models.PositiveIntegerField(
         "after so many minutes", null=True, blank=True, help_text="How long you have to look at it."
     )
-    # Set by an admin, or when mail servers refuse us: what is on its way waits.
+    # Set by an admin, or when mail servers refuse us. Letters on their way wait then.
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     sending_paused_reason = models.TextField(blank=True, default="", editable=False)
 

@@ -57,7 +57,7 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
 
 
 def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:
-    """Who may see a newsletter over these feeds and sign up, when nobody says; {} is as for all."""
+    """Visibility and sign-up of a newsletter over these feeds, when nobody says; {} for the usual ones."""
     if not any(feed.credentials for feed in feeds):
         return {}
     return {"visibility": Subscribable.Visibility.PRIVATE, "sign_up": Subscribable.SignUp.CLOSED}

@@ -1,4 +1,4 @@
-"""What this app holds about an address, and all that any app holds as one document, to take along."""
+"""What this app holds about an address; and all that any app holds as one document, for its owner to keep."""
 
 import json
 from collections.abc import Iterator, Sequence

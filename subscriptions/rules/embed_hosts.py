@@ -16,7 +16,8 @@ MOST_SITES = 20
 LONGEST_URL = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 WILD = "*."
-# Browsers drop or turn some of these before they follow an address, so none is followed from here.
+# Browsers drop or change some of these characters before they follow an address. One with any of them is
+# refused.
 _UNSAFE = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 # RFC 3986 §3.3 and §3.4; an octet that is written as %XX already stays so.
 _KEPT = "/?:@!$&'()*+,;=-._~%"
@@ -57,7 +58,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self | None:
-        """None for what is not plainly http or https, or could be read in two ways."""
+        """None for a text that is not plainly http or https, or could be read in two ways."""
         if len(url) > LONGEST_URL or _UNSAFE.search(url):
             return None
         try:

@@ -125,9 +125,9 @@ class Heading:
 
 
 def heading(names: Sequence[str], meanings: Mapping[str, str] | None = None) -> Heading:
-    """The heading of a first line; `meanings` is what a person said of columns, by their names.
+    """The heading of a first line. `meanings` is what a person said that columns mean, by the columns' names.
 
-    Raises NoList when there is no email in it, or twice, or a meaning is of no column.
+    Raises NoList when the line names no email or names it twice, or has no column that a meaning is given to.
     """
     known = [plain_name(name) for name in names]
     program = next((each for each in PROGRAMS if each.signs.issubset(known)), NO_PROGRAM)

@@ -21,7 +21,7 @@ STATUS_WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to know a file of it, what it calls things, and what a line is that has no status.
+    """How to know a program's file, what it calls things, and the status of a line that names none.
 
     `dates` is the order in which it writes day and month: “dmy” or “mdy”. `note` says what its file does not.
     """

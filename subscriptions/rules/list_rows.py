@@ -161,7 +161,7 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
         )
     status = row.status
     if suppresses:
-        # What they are should the suppression ever be lifted. Nobody is a subscriber then who never said so.
+        # The status that counts once the suppression is lifted: nobody subscribes who never confirmed.
         status = "unsubscribed" if row.left else "confirmed" if row.confirmed else "unconfirmed"
     suppressed = known.suppressed or suppresses
     return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids)

@@ -24,7 +24,7 @@ NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text"
 TOO_SLOW = "Its regular expression takes too long for this post."
 
 T = TypeVar("T")
-# Clean html (common.html.clean.clean) has its values in quotes, no comments, and no < or > but those of tags.
+# For html that common.html.clean.clean made: values stand in quotes, and < and > only in tags; no comments.
 _TAG = re.compile(r"</?[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>")
 _NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 _WITHIN_WORDS = words(
@@ -64,7 +64,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An entry after the rules that replace, and those that changed something."""
+    """An entry after the rules that replace. `changed_by` are the rules that changed something in it."""
 
     entry: Entry
     changed_by: tuple[Rule, ...] = ()
@@ -108,8 +108,8 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
 def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
     """Whether a newsletter with these rules takes the post.
 
-    Where there are rules that keep, it has to fit one of them; if it fits one that drops, it goes. A rule
-    that cannot judge it speaks for keeping it.
+    If it fits a rule that drops, it is left out. Where there are rules that keep, it has to fit one of them.
+    A rule that cannot judge it counts as a reason to keep it.
     """
     troubles: list[Trouble] = []
     for rule in _of(DROP, rules):
@@ -126,7 +126,7 @@ def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
 
 
 def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
-    """The entry after the rules that replace, in their order, each on what the one before has left."""
+    """The entry after the rules that replace, applied one after the other."""
     changed_by, troubles = [], []
     for rule in _of(REPLACE, rules):
         try:

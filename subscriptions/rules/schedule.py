@@ -82,7 +82,7 @@ def firings(line: str, reading: datetime) -> Iterator[datetime]:
 def check_cron(line: str) -> None:
     """Raises ValueError, in a sentence for the admin, for a line that is wrong or never fires.
 
-    Neither zone nor present matters: what fires at all does so within 40 years (a 29 February on a Sunday).
+    Neither zone nor present matters. Whatever fires at all does so within 40 years: 29 February on a Sunday.
     """
     if len(line) > MAX_LENGTH:
         raise ValueError(f"The cron line is longer than {MAX_LENGTH} characters.")

@@ -11,7 +11,7 @@ A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
 LONGEST_LANGUAGE = 35
-# Newsletters in one sign-up: what fits into one mail and its link.
+# How many newsletters one sign-up may ask for: as many as fit into one mail and its link.
 MOST_AT_ONCE = 20
 _PLACES = (
     ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
@@ -50,19 +50,14 @@ class SignUpReply(Enum):
     NOTHING = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionStatus:
-    """Where an address stands with a newsletter. `blocked`: suppressed, or nothing arrives there."""
+def answer(status: str, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
+    """The answer to a sign-up, by the subscription's status; empty when there is none yet.
 
-    status: str = ""
-    blocked: bool = False
-
-
-def answer(standing: SubscriptionStatus, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """The answer to a sign-up. `earlier` are the moments at which this subscription was written to."""
-    if standing.blocked or not may_write(earlier=earlier, now=now):
+    `earlier` are the moments at which this subscription was written to.
+    """
+    if not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
-    return SignUpReply.ALREADY if standing.status == "confirmed" else SignUpReply.CONFIRM
+    return SignUpReply.ALREADY if status == "confirmed" else SignUpReply.CONFIRM
 
 
 def may_write(*, earlier: Iterable[datetime], now: datetime) -> bool:

@@ -18,7 +18,7 @@ class WrongFields(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`type` is in lower case; what is not known of an address is empty."""
+    """What a form asks for. `type` is in lower case; `email` and `name` are empty where it says none."""
 
     newsletter: str
     type: str = "email"
@@ -27,7 +27,7 @@ class Asked:
 
 
 def asked(pairs: Iterable[tuple[str, str]]) -> Asked:
-    """What a form asks for. Raises WrongFields for what contradicts itself, or names no newsletter."""
+    """What a form asks for. Raises WrongFields where it contradicts itself or names no newsletter."""
     fields: dict[str, str] = {}
     for name, value in pairs:
         # Blank ones do not count.

@@ -54,7 +54,7 @@ def zone_words(zone: ZoneInfo) -> str:
 
 
 def place_of(zone: ZoneInfo) -> str:
-    """The place whose time it is, "New York"; empty for UTC and what is counted from it."""
+    """The place whose time it is, "New York"; empty for UTC and for zones that are counted from UTC."""
     name = str(zone).rpartition("/")[2]
     is_counted = name in _UTC_NAMES or _FIXED.fullmatch(name)
     return "" if is_counted else name.replace("_", " ")

@@ -54,7 +54,7 @@ def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
 
 
 def unsubscribe_many(*, keys: Iterable[int], now: datetime) -> int:
-    """Ends those that have not ended, and the confirmations under way with them. Returns how many."""
+    """Ends those that have not ended yet, with their confirmations under way. Returns how many."""
     return sum(end(part, now=now) for part in _parts(keys))
 
 
@@ -97,7 +97,7 @@ def movable(keys: Iterable[int]) -> "QuerySet[Subscription]":
 
 
 def targets(keys: Iterable[int]) -> list[Target]:
-    """The newsletters that any of them may move to, each with what that would do. Three questions."""
+    """The newsletters that any of them may move to, each with what that would do. Takes three queries."""
     chosen = movable(keys)
     people = Count("destination", distinct=True)
     by_channel = dict(chosen.order_by().values_list("subscribable__channel").annotate(n=people))

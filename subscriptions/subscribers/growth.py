@@ -1,4 +1,4 @@
-"""How a list grows and shrinks: who was new, confirmed and left on each day, counted from the rows."""
+"""How a list grows and shrinks: how many were new, confirmed and left on each day, counted from the rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "l
 
 
 def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> dict[str, dict[date, int]]:
-    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three questions."""
+    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three queries."""
     rows = Subscription.objects.all() if subscribable is None else subscribable.subscriptions.all()
     return {name: per_day(rows, field, since=since, zone=zone) for name, field in MOMENTS.items()}
 

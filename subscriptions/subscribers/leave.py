@@ -103,7 +103,7 @@ def _say_farewell(gone: list[Subscription], now: datetime) -> None:
 
 
 def not_left(destination: Destination) -> "QuerySet[Subscription]":
-    """What an address receives or has yet to confirm, and what a switch has ended a moment ago."""
+    """The subscriptions that an address receives or has yet to confirm, and any that a switch just ended."""
     return destination.subscriptions.exclude(status=Subscription.Status.UNSUBSCRIBED).order_by("pk")
 
 

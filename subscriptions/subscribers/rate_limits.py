@@ -29,14 +29,16 @@ from subscriptions.rules.limits import (
     slice_of,
 )
 
+log = logging.getLogger(__name__)
+
 TABLE = Tally._meta.db_table
 Value = str | int | datetime
 BEGAN_AT = Tally._meta.get_field("began_at")
 # The order of locks: a row that few others want comes first.
 ORDER = ("address", "ip", "domain", "newsletter")
-# Limits that readers have in common who have nothing to do with each other. A row is locked until its sign-up
-# is on disk. With one row for all, sign-ups came to one per write, so each of these counts has 2⁴ rows. That
-# many sign-ups at the same moment may exceed such a limit.
+# The limits that strangers share. A row is locked until its sign-up is on disk. With one row for all, there
+# was one sign-up per write, so each of these counts has 2⁴ rows. That many sign-ups at the same moment may
+# exceed such a limit.
 SHARED = frozenset({"domain", "newsletter"})
 SHARD_BITS = 4
 # The scope of refusals by an address of this machine or network, which most likely is our own proxy's.
@@ -73,7 +75,7 @@ def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
 
 
 def add_one(counts: Sequence[Count]) -> dict[str, int]:
-    """Adds one to each, by one statement, and returns what they come to, by key.
+    """Adds one to each, by one statement. Returns the new counts, by key.
 
     Rows are locked in the order given: whoever adds to several gives them in the same order.
     """
@@ -93,9 +95,6 @@ def add_one(counts: Sequence[Count]) -> dict[str, int]:
 def _stored(moment: datetime) -> str | datetime:
     stored: str | datetime = BEGAN_AT.get_db_prep_save(moment, connection)
     return stored
-
-
-log = logging.getLogger(__name__)
 
 
 class OverLimit(Exception):
@@ -151,7 +150,7 @@ def check_limits(
 
 
 def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
-    """One more of each value, by its limit. Raises OverLimit when one is reached already.
+    """What one more of each value takes from its limit. Raises OverLimit when one is reached already.
 
     Locks nothing, so that a flood costs one look.
     """

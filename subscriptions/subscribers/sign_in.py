@@ -45,7 +45,7 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
 
 
 def mail_links(*, now: datetime) -> int:
-    """Looks at what was asked for: an address that is known gets a link by mail. Returns how many wishes."""
+    """Looks at each wish: an address that is known gets a link by mail. Returns how many there were."""
     if not SignInWish.objects.exists():
         return 0
     total = 0

@@ -24,7 +24,6 @@ from subscriptions.rules.sign_up import (
     LONGEST_LANGUAGE,
     MOST_AT_ONCE,
     SignUpReply,
-    SubscriptionStatus,
     answer,
     noted,
     remembered,
@@ -39,7 +38,7 @@ KNOWN = f"""
     FROM (SELECT 1 AS one) always LEFT JOIN {Destination._meta.db_table} ON kind = %s AND core = %s
 """  # noqa: S608
 UNCONFIRMED = Subscription.Status.UNCONFIRMED
-# A second sign-up at the same moment made the row first: once more, and it is found.
+# Another sign-up may make the same row at the same moment. At the next try it is found.
 TRIES = 3
 
 
@@ -80,8 +79,7 @@ def answer_all(asked: SignUpRequest) -> bool:
     for subscribable in asked.subscribables:
         row = there.get(subscribable.pk) or Subscription(added_at=asked.now)
         row.subscribable, row.destination = subscribable, destination
-        status, earlier = SubscriptionStatus(row.status), remembered(row.notices_at)
-        reply = answer(status, earlier=earlier, now=asked.now)
+        reply = answer(row.status, earlier=remembered(row.notices_at), now=asked.now)
         if reply is SignUpReply.CONFIRM:
             waiting.append(row)
         elif reply is SignUpReply.ALREADY:
@@ -217,7 +215,7 @@ def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscript
 
 @transaction.atomic
 def confirm(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
-    """Confirms all that a link is about; a second time changes nothing.
+    """Confirms all subscriptions that a link is for; a second time changes nothing.
 
     Raises TokenError for a link that no longer stands.
     """
