@@ -74,7 +74,7 @@ def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
 
 
 def takable(now: datetime) -> ItemQuerySet:
-    """Final items of feeds that a newsletter reads. The others wait for their first one, for a while."""
+    """Final items of feeds that a newsletter reads. Items of other feeds wait a while for a newsletter."""
     readers = Subscribable.feeds.through.objects.filter(feed_id=OuterRef("feed_id"))
     return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
 
@@ -129,8 +129,8 @@ def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assign
     Every n: the open collection while it has room and is not sealed; else one of the next number.
     """
     if subscribable.arrangement == Subscribable.Arrangement.EACH:
-        return _open(subscribable, Slot(within_type_id_for("each", item_id=item.pk)), now)
-    if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
+        slot = Slot(within_type_id_for("each", item_id=item.pk))
+    elif subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
         current = Assignable.objects.filter(
             subscribable=subscribable, within_type_id=numbered(subscribable.counter)
         ).first()
@@ -140,30 +140,21 @@ def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assign
                 return current
             subscribable.counter += 1
             subscribable.save(update_fields=["counter"])
-        return _open(subscribable, Slot(numbered(subscribable.counter)), now)
-    assert item.final_at is not None  # noqa: S101 - only final items are assigned
-    open_rows = Assignable.objects.filter(subscribable=subscribable)
-    slot = period_slot(
-        final_at=item.final_at,
-        now=now,
-        schedule=schedule_of(subscribable),
-        zone=ZoneInfo(subscribable.time_zone),
-        issued_through=subscribable.issued_through,
-        collections=[
-            OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
-            for row in open_rows
-            if row.period_end is not None
-        ],
-    )
-    return _open(subscribable, slot, now)
-
-
-def numbered(counter: int) -> str:
-    """An every-n collection's name."""
-    return within_type_id_for("every_n", counter=counter)
-
-
-def _open(subscribable: Subscribable, slot: Slot, now: datetime) -> Assignable:
+        slot = Slot(numbered(subscribable.counter))
+    else:
+        assert item.final_at is not None  # noqa: S101 - only final items are assigned
+        slot = period_slot(
+            final_at=item.final_at,
+            now=now,
+            schedule=schedule_of(subscribable),
+            zone=ZoneInfo(subscribable.time_zone),
+            issued_through=subscribable.issued_through,
+            collections=[
+                OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
+                for row in Assignable.objects.filter(subscribable=subscribable)
+                if row.period_end is not None
+            ],
+        )
     assignable, _ = Assignable.objects.get_or_create(
         subscribable=subscribable,
         within_type_id=slot.within_type_id,
@@ -176,3 +167,8 @@ def _open(subscribable: Subscribable, slot: Slot, now: datetime) -> Assignable:
         },
     )
     return assignable
+
+
+def numbered(counter: int) -> str:
+    """An every-n collection's name."""
+    return within_type_id_for("every_n", counter=counter)

@@ -32,9 +32,8 @@ def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
     total = 0
     for part in _parts(keys):
         with transaction.atomic():
-            waiting = _locked(
-                Subscription.objects.filter(pk__any_of=part, status=Subscription.Status.UNCONFIRMED)
-            )
+            unconfirmed = Subscription.Status.UNCONFIRMED
+            waiting = _locked(Subscription.objects.filter(pk__any_of=part, status=unconfirmed))
             name = Case(When(asked_name="", then=F("display_name")), default=F("asked_name"))
             Subscription.objects.filter(pk__any_of=frozenset(waiting)).update(
                 status=Subscription.Status.CONFIRMED,
@@ -46,7 +45,7 @@ def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
             )
             if waiting:
                 proof = {"act": Consent.Act.ADDED.value, "at": now, "how": How.ADMIN.value}
-                columns = {name: [value] * len(waiting) for name, value in proof.items()}
+                columns = {column: [value] * len(waiting) for column, value in proof.items()}
                 insert_rows(Consent, {"subscription": waiting, **columns})
             emit(Event(EventKind.CONFIRMED, tuple(waiting), now))
         total += len(waiting)
@@ -61,9 +60,8 @@ def unsubscribe_many(*, keys: Iterable[int], now: datetime) -> int:
 @transaction.atomic
 def end(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
     """As `unsubscribe_many`, for as many as one statement can take. An import tells nobody."""
-    going = _locked(
-        Subscription.objects.filter(pk__any_of=keys).exclude(status=Subscription.Status.UNSUBSCRIBED)
-    )
+    left = Subscription.Status.UNSUBSCRIBED
+    going = _locked(Subscription.objects.filter(pk__any_of=keys).exclude(status=left))
     among = frozenset(going)
     # Where the frequency was changed once, what that led to ends as well.
     switches = Switch.objects.filter(Q(old__pk__any_of=among) | Q(new__pk__any_of=among))
@@ -72,7 +70,7 @@ def end(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
         leave(subscription=subscription, now=now)
     plain = among - switching
     Subscription.objects.filter(pk__any_of=plain).update(
-        status=Subscription.Status.UNSUBSCRIBED, left_at=now, undo_until=None, confirm_nonce="", asked_name=""
+        status=left, left_at=now, undo_until=None, confirm_nonce="", asked_name=""
     )
     Notice.objects.filter(subscription__pk__any_of=plain).delete()
     if tell:
@@ -109,7 +107,7 @@ def targets(keys: Iterable[int]) -> list[Target]:
 
 
 def move_many(*, keys: Iterable[int], target: Subscribable, now: datetime) -> int:
-    """To another newsletter of the same channel, with name, dates, proof of consent and links as they are.
+    """Moves them to another newsletter of the channel. Name, dates, proof of consent and links stay the same.
 
     Whoever is there already, whatever their status, stays where they are. Returns how many moved.
     """
