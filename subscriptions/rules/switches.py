@@ -99,6 +99,11 @@ def is_olds(bound: Bound, place: Place, *, is_over: bool) -> bool:
     return not is_over
 
 
-def goes_to(is_old: bool, posts: Iterable[bool]) -> bool:
-    """Whether an issue goes to the old subscription, or to the new. `posts`: for each if it is the old's."""
-    return any(olds is is_old for olds in posts)
+def goes_to_old(posts: Iterable[bool]) -> bool:
+    """Whether an issue goes to the old subscription. `posts`: whether each is the old one's."""
+    return any(posts)
+
+
+def goes_to_new(posts: Iterable[bool]) -> bool:
+    """Whether an issue goes to the new subscription. `posts`: whether each is the old one's."""
+    return not all(posts)
