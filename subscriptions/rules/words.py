@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 from subscriptions.rules.schedule import Schedule
 
-WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTH_NAMES = (
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
@@ -22,7 +22,7 @@ def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
         case "daily":
             return f"every day {at}"
         case "weekly":
-            return f"every {WEEKDAY_NAMES[schedule.weekday]} {at}"
+            return f"every {WEEKDAYS[schedule.weekday]} {at}"
         case "monthly":
             day = schedule.day_of_month
             if day == 31:
@@ -38,7 +38,7 @@ def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
 def moment_words(moment: datetime, zone: ZoneInfo) -> str:
     """ "Monday, 23 November 2026 at 7:00, New York time"."""
     local = moment.astimezone(zone)
-    day = f"{WEEKDAY_NAMES[local.weekday()]}, {local.day} {MONTH_NAMES[local.month - 1]} {local.year}"
+    day = f"{WEEKDAYS[local.weekday()]}, {local.day} {MONTHS[local.month - 1]} {local.year}"
     return f"{day} at {clock_words(local.time())}, {zone_words(zone)}"
 
 
