@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -18,7 +17,7 @@ from feeds.models.item import ItemQuerySet
 from subscriptions.collections.duplicates import skip_duplicates, words_for
 from subscriptions.collections.post_rules import left_out_words, note_left_out, verdicts
 from subscriptions.models import Assignable, Assignment, Stuck, Subscribable
-from subscriptions.models.subscribable import SubscribableQuerySet, schedule_of
+from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.collections import OpenCollection, Slot, period_slot, within_type_id_for
 
 log = logging.getLogger(__name__)
@@ -146,8 +145,8 @@ def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assign
         slot = period_slot(
             final_at=item.final_at,
             now=now,
-            schedule=schedule_of(subscribable),
-            zone=ZoneInfo(subscribable.time_zone),
+            schedule=subscribable.schedule,
+            zone=subscribable.zone,
             issued_through=subscribable.issued_through,
             collections=[
                 OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)

@@ -18,7 +18,6 @@ from subscriptions.models import LeftOut, PostRule, Subscribable
 from subscriptions.newsletters.own_code import is_wanted
 from subscriptions.rules.post_rules import (
     InvalidRule,
-    Rule,
     Trouble,
     Verdict,
     check_on,
@@ -33,14 +32,9 @@ BY_ITS_HOOK = "the newsletter’s own code (filter) does not want it"
 TRIED = 20
 
 
-def rules_of(subscribable: Subscribable) -> tuple[Rule, ...]:
-    """The rules that are in use, in their order."""
-    return tuple(row.rule for row in subscribable.post_rules.all() if row.active)
-
-
 def verdict(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> Verdict:
     """Whether the newsletter takes the post: its rules first, then its hook. Raises HookError."""
-    said = judge(entry, rules_of(subscribable))
+    said = judge(entry, subscribable.active_rules)
     if said.is_kept and not is_wanted(subscribable, entry, feed=feed):
         return replace(said, is_kept=False, reason=BY_ITS_HOOK)
     return said
@@ -161,7 +155,7 @@ class Tried:
 
 def try_rules(subscribable: Subscribable, count: int = TRIED) -> list[Tried]:
     """The newest posts of its feeds, newest first. A rule that fails with one is not tried on those after."""
-    rules: tuple[Rule, ...] = rules_of(subscribable)
+    rules = subscribable.active_rules
     found = []
     for feed, entry in _present(subscribable, count):
         said = judge(entry, rules)

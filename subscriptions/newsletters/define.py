@@ -11,7 +11,6 @@ from common.ports import channels
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Subscribable
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.newsletters.own_code import check_hooks
 from subscriptions.rules import embed_hosts
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
@@ -151,7 +150,7 @@ def check(subscribable: Subscribable) -> None:
     """Raises ValidationError, naming the field, for a newsletter that could not work."""
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:
-        check_schedule(schedule_of(subscribable), subscribable.time_zone)
+        check_schedule(subscribable.schedule, subscribable.time_zone)
         if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
             check_counts(subscribable.n, subscribable.max_wait_days)
     except InvalidSchedule as error:

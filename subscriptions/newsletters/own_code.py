@@ -1,7 +1,5 @@
 """A newsletter's own code, its hooks, and what they are told of the newsletter."""
 
-from zoneinfo import ZoneInfo
-
 from django.core.exceptions import ValidationError
 
 from common.ports.hooks import HookRefused, Hooks, load
@@ -31,7 +29,7 @@ def context_of(subscribable: Subscribable) -> Context:
         title=str(subscribable),
         channel=subscribable.channel,
         arrangement=subscribable.arrangement,
-        zone=ZoneInfo(subscribable.time_zone),
+        zone=subscribable.zone,
         language=subscribable.language,
         feed_urls=tuple(subscribable.feeds.order_by("pk").values_list("url", flat=True)),
         params=dict(subscribable.params),

@@ -4,7 +4,6 @@ What comes during a pause is not sent, and not sent later either.
 """
 
 from datetime import date, datetime
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
@@ -46,7 +45,7 @@ def revoke_links(*, subscription: Subscription) -> None:
 
 def pause(*, subscription: Subscription, until: date, now: datetime) -> None:
     """Until that day begins on the newsletter's clock. Raises BadDate for one past or too far off."""
-    end = pause_end(until, now=now, zone=ZoneInfo(subscription.subscribable.time_zone))
+    end = pause_end(until, now=now, zone=subscription.subscribable.zone)
     _set_pause(subscription, end)
 
 

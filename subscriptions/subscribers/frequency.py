@@ -5,7 +5,6 @@ between two of them, in which no post is lost or repeated.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
@@ -14,9 +13,8 @@ from django.utils.translation import gettext
 from common.ports.events import Event, EventKind, emit
 from subscriptions.collections.assign import lock_for_membership, numbered
 from subscriptions.models import Assignable, Assignment, Consent, Subscribable, Subscription, Switch
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.switches import Bound, Rhythm, bound_of, is_nested, is_rarer, rarity
+from subscriptions.rules.switches import Bound, bound_of, is_nested, is_rarer, rarity
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.sign_up import is_open
 
@@ -49,26 +47,22 @@ def siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
     """The newsletters over the same feeds and channel that readers may see and join, the rarest last."""
     rows = Subscribable.objects.listed().siblings_of(newsletter).filter(sign_up=Subscribable.SignUp.OPEN)
     found = [one for one in rows.order_by("title", "name")[:MOST_SIBLINGS] if is_open(one)]
-    return sorted(found, key=lambda one: rarity(rhythm_of(one), now))
+    return sorted(found, key=lambda one: rarity(one.rhythm, now))
 
 
 def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
     """Those siblings that come less often."""
-    mine = rhythm_of(newsletter)
-    return [one for one in siblings(newsletter, now=now) if is_rarer(rhythm_of(one), mine, now)]
-
-
-def rhythm_of(newsletter: Subscribable) -> Rhythm:
-    return Rhythm(schedule_of(newsletter), ZoneInfo(newsletter.time_zone), newsletter.n)
+    mine = newsletter.rhythm
+    return [one for one in siblings(newsletter, now=now) if is_rarer(one.rhythm, mine, now)]
 
 
 def plan(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
-    mine, other = rhythm_of(old), rhythm_of(new)
+    mine, other = old.rhythm, new.rhythm
     rarer, often = (new, mine) if is_rarer(other, mine, now) else (old, other)
     collections = Assignable.objects.filter(subscribable=rarer).annotate(held=Count("assignments"))
     rows = list(collections.values_list("within_type_id", "period_end", "held"))
     bound = bound_of(
-        rhythm_of(rarer),
+        rarer.rhythm,
         now=now,
         open_ends=[end for _, end, _ in rows if end is not None],
         counter=rarer.counter,
