@@ -1,11 +1,8 @@
 """Sentences that more than one admin page shows."""
 
-from zoneinfo import ZoneInfo
-
 from common.clock import utcnow
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.completion import why_open
 from subscriptions.rules.words import describe, moment_words
 
@@ -14,18 +11,18 @@ def waits_for(assignable: Assignable) -> str:
     """When a collection goes out, or what it waits for."""
     if assignable.last_error:
         return f"It failed and is tried again: {assignable.last_error}"
-    zone = ZoneInfo(assignable.subscribable.time_zone)
+    zone = assignable.subscribable.zone
     return why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
 
 
 def rhythm(subscribable: Subscribable) -> str:
     """ "every Monday at 7:00, New York time"."""
-    return describe(schedule_of(subscribable), subscribable.n, ZoneInfo(subscribable.time_zone))
+    return describe(subscribable.schedule, subscribable.n, subscribable.zone)
 
 
 def collection_name(assignable: Assignable) -> str:
     """How people tell one collection from another: by its period, else by when it was opened."""
-    zone = ZoneInfo(assignable.subscribable.time_zone)
+    zone = assignable.subscribable.zone
     if assignable.period_start is None or assignable.period_end is None:
         return f"opened {moment_words(assignable.opened_at, zone)}"
     start, end = assignable.period_start.astimezone(zone), assignable.period_end.astimezone(zone)

@@ -22,7 +22,7 @@ from delivery.rendering.issue import IssueFacts
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item
 from feeds.parsing.entry import Entry
-from subscriptions.collections.post_rules import left_out_words, note_left_out, rules_of
+from subscriptions.collections.post_rules import left_out_words, note_left_out
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.newsletters.own_code import context_of, hooks_of
 from subscriptions.rules.post_rules import Trouble, in_order, rewrite
@@ -51,7 +51,7 @@ def arranged(subscribable: Subscribable, posts: Sequence[Post]) -> Arranged:
     First its rules that replace, then its order, then its hooks; last what their publishers ask for. Raises
     LetterError where own code fails: nothing is sent then, and nothing is lost.
     """
-    rules = rules_of(subscribable)
+    rules = subscribable.active_rules
     done = [rewrite(post.entry, rules) for post in posts]
     ready = [post.with_entry(each.entry) for post, each in zip(posts, done, strict=True)]
     ready = in_order(ready, subscribable.post_order, lambda post: post.entry.title)

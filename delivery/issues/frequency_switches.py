@@ -20,7 +20,7 @@ from subscriptions.collections.readiness import facts_of_feeds
 from subscriptions.models import Assignable, Assignment, Subscribable, Subscription, Switch
 from subscriptions.rules.collections import number_of
 from subscriptions.rules.completion import is_closed
-from subscriptions.rules.switches import Bound, Place, goes_to, is_olds
+from subscriptions.rules.switches import Bound, Place, goes_to_new, goes_to_old, is_olds
 from subscriptions.subscribers.frequency import settle
 
 log = logging.getLogger(__name__)
@@ -54,9 +54,9 @@ def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QueryS
     """Without those for whom the other newsletter brings, or has brought, all posts of this issue."""
     for cut in cuts(Q(old__subscribable=issue.subscribable_id) | Q(new__subscribable=issue.subscribable_id)):
         posts = _olds(cut, _posts_of(issue))
-        if not goes_to(True, posts) and cut.old == issue.subscribable_id:
+        if not goes_to_old(posts) and cut.old == issue.subscribable_id:
             recipients = recipients.filter(~Exists(cut.switches.filter(old=OuterRef("pk"))))
-        if not goes_to(False, posts) and cut.new == issue.subscribable_id:
+        if not goes_to_new(posts) and cut.new == issue.subscribable_id:
             joining = cut.switches.filter(new=OuterRef("pk"), was_there=False)
             recipients = recipients.filter(~Exists(joining))
     return recipients
@@ -102,8 +102,8 @@ def _is_decided(cut: Cut, now: datetime) -> bool:
     """Whether no issue to come can be the old one's, or not be the new one's."""
     return (
         _is_rarer_through(cut, now)
-        and not any(goes_to(True, _olds(cut, posts)) for posts in _to_come(cut.old))
-        and all(goes_to(False, _olds(cut, posts)) for posts in _to_come(cut.new))
+        and not any(goes_to_old(_olds(cut, posts)) for posts in _to_come(cut.old))
+        and all(goes_to_new(_olds(cut, posts)) for posts in _to_come(cut.new))
     )
 
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import F, Q, Sum, prefetch_related_objects
-from django.utils import timezone
 
 from delivery.models import Delivery, Lane, LaneDomain, LaneUse
-from delivery.models.lane import Limits as LimitsRow
 from delivery.rules.lanes import EXPECTED_RATE, claimable, slowed
 from delivery.rules.limits import (
     DAY,
@@ -23,7 +21,6 @@ from delivery.rules.limits import (
     LaneLimits,
     Used,
     Uses,
-    WarmUp,
     again_at,
     allowed,
     counted_after,
@@ -102,7 +99,7 @@ def room(
     `in_flight` of its messages are claimed by this worker; it may use that many `connections` (None: all),
     each of which sends `expected` messages a second.
     """
-    limits = limits_of(lane)
+    limits = lane.limits
     width = lane.width if connections is None else min(connections, lane.width)
     # In good days so many; a lane that was told to slow down comes back step by step.
     most = max(slowed(claimable(width, expected=expected), lane.failures) - in_flight, 0)
@@ -145,7 +142,7 @@ def _sift_domain(
     if row.paused:
         sifted.hold.extend(pks)
         return
-    limits = limits_of(row)
+    limits = row.limits
     open_now = allowed(limits, used, now)
     number = len(pks) if open_now is None else open_now
     sifted.take.extend(pks[:number])
@@ -175,7 +172,7 @@ def _put_off(
         yield first, start
     latest = max(start, now + LONGEST_WAIT)
     behind = min(max(start, row.put_off_until or start), latest)
-    speed, until, done = pace(limits_of(row), now), behind, 0
+    speed, until, done = pace(row.limits, now), behind, 0
     for number, due_at in put_off(len(others), behind, speed, latest):
         yield others[done : done + number], due_at
         done, until = done + number, due_at + timedelta(seconds=number / speed)
@@ -196,8 +193,8 @@ def use(lane: Lane, domains: Mapping[str, int], now: datetime) -> None:
         lane.save(update_fields=["free_at"])
     for name, row in limited.items():
         _take_tokens(row, domains[name], now)
-    counts = {name: domains[name] for name, row in limited.items() if limits_of(row).counts}
-    if limits_of(lane).counts:
+    counts = {name: domains[name] for name, row in limited.items() if row.limits.counts}
+    if lane.limits.counts:
         counts[WHOLE] = total
     count(lane, counts, now)
 
@@ -212,32 +209,15 @@ def give_back_use(lane: Lane, domains: Mapping[str, int], claimed_at: datetime) 
     for name, row in limited.items():
         if row.rate is not None:
             LaneDomain.objects.filter(pk=row.pk).update(tokens=F("tokens") + domains[name])
-    counts = {name: domains[name] for name, row in limited.items() if limits_of(row).counts}
-    if limits_of(lane).counts:
+    counts = {name: domains[name] for name, row in limited.items() if row.limits.counts}
+    if lane.limits.counts:
         counts[WHOLE] = total
     uncount(lane.pk, counts, claimed_at)
 
 
-def limits_of(row: LimitsRow) -> LaneLimits:
-    """The limits of a lane or of one of its domains, for the rules."""
-    warm_up = None
-    if row.warm_up_from is not None:
-        zone = timezone.get_default_timezone()
-        warm_up = WarmUp(row.warm_up_from, row.warm_up_first, row.warm_up_growth, zone)
-    return LaneLimits(
-        bucket=Bucket(row.rate, row.burst, row.tokens, row.refilled_at),
-        per_hour=row.per_hour,
-        per_day=row.per_day,
-        warm_up=warm_up,
-        concurrency=row.concurrency if isinstance(row, LaneDomain) else None,
-        paused=row.paused,
-        free_at=row.free_at,
-    )
-
-
 def _take_tokens(row: Lane | LaneDomain, number: int, now: datetime) -> None:
     if row.rate is not None:
-        row.tokens, row.refilled_at = limits_of(row).bucket.refilled(now) - number, now
+        row.tokens, row.refilled_at = row.limits.bucket.refilled(now) - number, now
         row.save(update_fields=["tokens", "refilled_at"])
 
 
@@ -248,7 +228,7 @@ def _domains(lane: Lane) -> dict[str, LaneDomain]:
 
 
 def _used(lane: Lane, rows: Collection[LaneDomain], now: datetime) -> dict[str, Used]:
-    counting = [row.domain for row in rows if limits_of(row).counts]
+    counting = [row.domain for row in rows if row.limits.counts]
     sums = windows(lane, counting, now) if counting else {}
     sending = _sending(lane, [row.domain for row in rows if row.concurrency is not None])
     return {

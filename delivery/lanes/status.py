@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from common.text import counted
-from delivery.lanes.limits import WHOLE, limits_of, windows
+from delivery.lanes.limits import WHOLE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import DAY, Used, daily_limit, ramp
 
@@ -26,7 +26,7 @@ class LaneStatus:
 
 
 def standing(lane: Lane, now: datetime) -> LaneStatus:
-    limits = limits_of(lane)
+    limits = lane.limits
     today = daily_limit(limits.per_day, limits.warm_up, now)
     used = windows(lane, [WHOLE], now).get(WHOLE, Used()) if limits.counts else Used()
     return LaneStatus(used, limits.per_hour, today, warms_up=bool(coming_days(lane, now, days=1)))
@@ -34,7 +34,7 @@ def standing(lane: Lane, now: datetime) -> LaneStatus:
 
 def coming_days(row: Lane | LaneDomain, now: datetime, *, days: int) -> list[tuple[date, int]]:
     """What the warm-up allows on the coming days; none where it is over or was never begun."""
-    limits = limits_of(row)
+    limits = row.limits
     if limits.warm_up is None:
         return []
     return ramp(limits.warm_up, limits.warm_up.day_of(now), limits.per_day, days=days)
@@ -67,7 +67,7 @@ class DomainStanding:
 
 def domains(lane: Lane, now: datetime) -> list[DomainStanding]:
     rows = list(lane.domains.order_by("domain"))
-    counting = [row.domain for row in rows if limits_of(row).counts]
+    counting = [row.domain for row in rows if row.limits.counts]
     used = windows(lane, counting, now) if counting else {}
     held = Delivery.objects.filter(state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane)
     held_of = Counter(held.filter(domain__in=[row.domain for row in rows]).values_list("domain", flat=True))
@@ -75,7 +75,7 @@ def domains(lane: Lane, now: datetime) -> list[DomainStanding]:
 
 
 def _domain(row: LaneDomain, used: Used, held: int, now: datetime) -> DomainStanding:
-    limits = limits_of(row)
+    limits = row.limits
     return DomainStanding(row, used, daily_limit(limits.per_day, limits.warm_up, now), held)
 
 

@@ -5,6 +5,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from delivery.rules.limits import Bucket, LaneLimits, WarmUp
+
 MOST_CONNECTIONS = 100
 
 
@@ -55,6 +57,23 @@ class Limits(models.Model):
 
     class Meta:
         abstract = True
+
+    @property
+    def limits(self) -> LaneLimits:
+        """As the rules take them."""
+        warm_up = None
+        if self.warm_up_from is not None:
+            zone = timezone.get_default_timezone()
+            warm_up = WarmUp(self.warm_up_from, self.warm_up_first, self.warm_up_growth, zone)
+        return LaneLimits(
+            bucket=Bucket(self.rate, self.burst, self.tokens, self.refilled_at),
+            per_hour=self.per_hour,
+            per_day=self.per_day,
+            warm_up=warm_up,
+            concurrency=self.concurrency if isinstance(self, LaneDomain) else None,
+            paused=self.paused,
+            free_at=self.free_at,
+        )
 
 
 class Lane(Limits):

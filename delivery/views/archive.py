@@ -43,7 +43,7 @@ class Wanted:
 def archive(request: HttpRequest, name: str) -> HttpResponse:
     """The issues of a newsletter by years, newest first."""
     newsletter = newsletter_or_404(name)
-    every, zone = published(newsletter), ZoneInfo(newsletter.time_zone)
+    every, zone = published(newsletter), newsletter.zone
     years = [first.year for first in every.datetimes("published_at", "year", order="DESC", tzinfo=zone)]
     wanted = _wanted(request, years)
     issues = Paginator(_found(every, wanted, zone), ON_A_PAGE)

@@ -28,7 +28,6 @@ from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone,
 from feeds.rules.pace import (
     KEEP_AWAY,
     Next,
-    Pacing,
     Signs,
     first_pause,
     fresh_for,
@@ -62,14 +61,6 @@ READ_FIELDS = (
     "lease_token",
     "lease_until",
 )
-
-
-def pacing_of(feed: Feed) -> Pacing:
-    return Pacing(
-        interval=timedelta(minutes=feed.recheck_every_minutes),
-        ceiling=timedelta(minutes=feed.ceiling_minutes),
-        adaptive=feed.pace == Feed.Pace.ADAPTIVE,
-    )
 
 
 def signs_of(feed: Feed, reading: Reading, now: datetime, *, settling: bool, hub_is_live: bool) -> Signs:
@@ -238,7 +229,7 @@ def _read(
     feed.failures, feed.failing_since, feed.last_error = 0, None, ""
     feed.gone_polls, feed.gone_since = 0, None
     signs = signs_of(feed, reading, moment, settling=settling, hub_is_live=hub_is_live)
-    _schedule(feed, next_poll(pacing_of(feed), signs, moment, chance=_chance()))
+    _schedule(feed, next_poll(feed.pacing, signs, moment, chance=_chance()))
     return _line(feed, reading, counts, moment, note)
 
 
@@ -277,7 +268,7 @@ def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
         if locked is None:
             return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
         counts = store(locked, reading, moment, rows)
-        soon = Next(moment if counts.deferred else moment + pacing_of(locked).floor, "push")
+        soon = Next(moment if counts.deferred else moment + locked.pacing.floor, "push")
         if soon.at < locked.next_poll_at and not locked.failures:
             _schedule(locked, soon)
         locked.lease_token = locked.lease_until = None
@@ -354,7 +345,7 @@ def _count_gone(feed: Feed, failure: ReadingFailed, now: datetime) -> None:
 
 
 def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
-    first = first_pause(failure.status, pacing_of(feed).floor)
+    first = first_pause(failure.status, feed.pacing.floor)
     longest = GONE_ASKED_EVERY if failure.status == GONE else LONGEST_BACKOFF
     pause = delay(feed.failures, first=first, limit=max(first, longest))
     kept_to = feed.last_polled_at if feed.next_poll_why == "retry_after" else None

@@ -15,7 +15,7 @@ from feeds.polling.known_items import Recorded, chunks, known, previous_order, r
 from feeds.polling.namesakes import leave_before, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.facts import Adding, Insert, PollPlan
-from feeds.rules.finality import LEFT_WHILE_HELD, Timing
+from feeds.rules.finality import LEFT_WHILE_HELD
 from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
 
@@ -48,10 +48,6 @@ class PollCounts:
     deferred: int = 0
 
 
-def timing_of(feed: Feed) -> Timing:
-    return Timing(feed.min_delay_minutes, feed.await_stabilization_minutes, feed.max_delay_minutes)
-
-
 def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
     """What may be done before the transaction: compare, compress, and clean what will probably be written.
 
@@ -82,7 +78,7 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     unsaved. A push to a feed that was never read is passed over: what it holds tells nothing of the rest.
     """
     if reading.unchanged:
-        plan = plan_unchanged(known(feed, lock=True), timing=timing_of(feed), moment=moment)
+        plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
         keep_answer(feed, reading, moment)
         return apply(feed, plan, reading, moment)
     if reading.partial and feed.first_polled_at is None:
@@ -122,7 +118,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         formers=rows.formers,
         # In front, where they move no other post's place.
         previous=(*reading.before, *previous_order(shorts(feed) if lock else rows.order, ids)),
-        timing=timing_of(feed),
+        timing=feed.timing,
         added_at=max(feed.added_at, seen_through or feed.added_at),
         adding=adding,
         moment=moment,

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Count
 from django.utils.html import format_html, format_html_join
@@ -16,7 +15,6 @@ from subscriptions.admin.command import define_command
 from subscriptions.admin.list_pages import export_url, import_url
 from subscriptions.admin_words import rhythm, waits_for
 from subscriptions.models import Assignable, Subscribable, Subscription
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
 
@@ -41,8 +39,8 @@ def how_it_goes(subscribable: Subscribable) -> SafeString:
 
 def next_times(subscribable: Subscribable, now: datetime | None = None) -> list[str]:
     """The next five moments at which a letter may go out; none for arrangements without a calendar."""
-    zone = ZoneInfo(subscribable.time_zone)
-    ends = next_ends(schedule_of(subscribable), zone, now or utcnow(), count=NEXT)
+    zone = subscribable.zone
+    ends = next_ends(subscribable.schedule, zone, now or utcnow(), count=NEXT)
     return [moment_words(end, zone) for end in ends]
 
 

@@ -1,9 +1,8 @@
 """Assigning: a final item goes, in one transaction, into every collection it will ever belong to."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -18,13 +17,12 @@ from feeds.models.item import ItemQuerySet
 from subscriptions.collections.duplicates import skip_duplicates, words_for
 from subscriptions.collections.post_rules import left_out_words, note_left_out, verdicts
 from subscriptions.models import Assignable, Assignment, Stuck, Subscribable
-from subscriptions.models.subscribable import SubscribableQuerySet, schedule_of
+from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.collections import OpenCollection, Slot, period_slot, within_type_id_for
-from subscriptions.rules.post_rules import Verdict
 
 log = logging.getLogger(__name__)
 
-# Whoever adds a feed defines its newsletter next: what settles in between is not lost.
+# Whoever adds a feed defines its newsletter next. Posts that settle in between are not lost, they wait.
 WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
 FIRST_BACKOFF = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=1)
@@ -37,9 +35,9 @@ def assign_final(
     budget: timedelta | None = None,
     ignore_back_off: bool = False,
 ) -> int:
-    """Assigns every final item, oldest first, or what the budget allows. Returns how many were assigned.
+    """Assigns every final item, oldest first, or as many as the budget allows. Returns how many it assigned.
 
-    One that cannot be assigned stays as it is; the error is kept, and it is tried again later.
+    An item that cannot be assigned stays as it is. The error is kept, and the item is tried again later.
     """
     assigned = 0
     left = TimeBudget(budget)
@@ -47,21 +45,18 @@ def assign_final(
     for pk in list(takable(clock()).order_by("final_at", "pk").values_list("pk", flat=True)):
         if left.is_spent:
             break
-        if pk in stuck and stuck[pk] > clock() and not ignore_back_off:
+        now = clock()
+        if pk in stuck and stuck[pk] > now and not ignore_back_off:
             continue
-        assigned += _tried(pk, clock(), is_stuck=pk in stuck)
-    return assigned
-
-
-def _tried(item_id: int, now: datetime, *, is_stuck: bool) -> bool:
-    try:
-        assigned = assign(item_id=item_id, now=now)
-    except Exception as error:
-        log.exception("assigning failed", extra={"item": item_id})
-        _note_stuck(item_id, error, now)
-        return False
-    if is_stuck:
-        Stuck.objects.filter(item=item_id).delete()
+        try:
+            is_assigned = assign_item(item_id=pk, now=now)
+        except Exception as error:
+            log.exception("assigning failed", extra={"item": pk})
+            _note_stuck(pk, error, now)
+            continue
+        assigned += is_assigned
+        if pk in stuck:
+            Stuck.objects.filter(item=pk).delete()
     return assigned
 
 
@@ -78,12 +73,12 @@ def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
 
 
 def takable(now: datetime) -> ItemQuerySet:
-    """Final items of feeds that a newsletter reads. The others wait for their first one, for a while."""
+    """Final items of feeds that a newsletter reads. Items of other feeds wait a while for a newsletter."""
     readers = Subscribable.feeds.through.objects.filter(feed_id=OuterRef("feed_id"))
     return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
 
 
-def assign(*, item_id: int, now: datetime) -> bool:
+def assign_item(*, item_id: int, now: datetime) -> bool:
     """Assigns one item. False: another was first, it has just changed, or no newsletter reads its feed yet.
 
     Raises HookError where a newsletter's own code fails: it may yet want the post.
@@ -91,35 +86,32 @@ def assign(*, item_id: int, now: datetime) -> bool:
     item = Item.objects.select_related("feed").defer("entry").filter(pk=item_id).first()
     if item is None:
         return False
-    return _assign(item, verdicts(item, now=now), now)
-
-
-@transaction.atomic
-def _assign(seen: Item, said: Mapping[int, Verdict], now: datetime) -> bool:
-    """Assigns the item, if it is still what the newsletters were asked about."""
-    takers = lock_for_membership(Subscribable.objects.filter(feeds=seen.feed_id, stopped=False))
-    item = takable(now).select_for_update(of=("self",)).filter(pk=seen.pk).first()
-    if item is None or item.final_at is None or item.content_hash != seen.content_hash:
-        return False
-    refusing = [taker for taker in takers if taker.pk in said and not said[taker.pk].is_kept]
-    wanting = [taker for taker in takers if taker not in refusing]
-    # A copy of the post by another feed may well be wanted where this one is not.
-    had = skip_duplicates(item, wanting)
-    rows = [
-        Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now)
-        for taker in wanting
-        if taker.pk not in had
-    ]
-    Assignment.objects.bulk_create(rows)
-    for taker in refusing:
-        note_left_out(taker, {item.pk: said[taker.pk].reason}, now=now)
-    # Nobody takes it, so nothing will ever clear it but us.
-    state = Item.State.ASSIGNED if rows else Item.State.CLEARED
-    changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
-    left_out = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
-    reason = " ".join(filter(None, (words_for(wanting, had), *left_out)))
-    why = {"reason": reason} if reason else {}
-    return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
+    seen, said = item, verdicts(item, now=now)
+    with transaction.atomic():
+        takers = lock_for_membership(Subscribable.objects.filter(feeds=seen.feed_id, stopped=False))
+        item = takable(now).select_for_update(of=("self",)).filter(pk=seen.pk).first()
+        # Only while it is still what the newsletters were asked about.
+        if item is None or item.final_at is None or item.content_hash != seen.content_hash:
+            return False
+        refusing = [taker for taker in takers if taker.pk in said and not said[taker.pk].is_kept]
+        wanting = [taker for taker in takers if taker not in refusing]
+        # A copy of the post by another feed may well be wanted where this one is not.
+        had = skip_duplicates(item, wanting)
+        rows = [
+            Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now)
+            for taker in wanting
+            if taker.pk not in had
+        ]
+        Assignment.objects.bulk_create(rows)
+        for taker in refusing:
+            note_left_out(taker, {item.pk: said[taker.pk].reason}, now=now)
+        # Nobody takes it, so nothing will ever clear it but us.
+        state = Item.State.ASSIGNED if rows else Item.State.CLEARED
+        changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
+        left_out = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
+        reason = " ".join(filter(None, (words_for(wanting, had), *left_out)))
+        why = {"reason": reason} if reason else {}
+        return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
 
 
 def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribable]:
@@ -131,48 +123,37 @@ def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribabl
 
 
 def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
-    """The collection of this newsletter that takes the item, opened if need be. Its lock is held."""
+    """The collection of this newsletter that takes the item, opened if need be. Its lock is held.
+
+    Every n: the open collection while it has room and is not sealed; else one of the next number.
+    """
     if subscribable.arrangement == Subscribable.Arrangement.EACH:
-        return _open(subscribable, Slot(within_type_id_for("each", item_id=item.pk)), now)
-    if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
-        return _numbered(subscribable, now)
-    assert item.final_at is not None  # noqa: S101 - only final items are assigned
-    open_rows = Assignable.objects.filter(subscribable=subscribable)
-    slot = period_slot(
-        final_at=item.final_at,
-        now=now,
-        schedule=schedule_of(subscribable),
-        zone=ZoneInfo(subscribable.time_zone),
-        issued_through=subscribable.issued_through,
-        collections=[
-            OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
-            for row in open_rows
-            if row.period_end is not None
-        ],
-    )
-    return _open(subscribable, slot, now)
-
-
-def _numbered(subscribable: Subscribable, now: datetime) -> Assignable:
-    """Every n: the open collection while it has room and is not sealed; else the next number."""
-    current = Assignable.objects.filter(
-        subscribable=subscribable, within_type_id=numbered(subscribable.counter)
-    ).first()
-    if current is not None:
-        full = current.assignments.count() >= (current.capacity or 1)
-        if not full and current.seal_token is None:
-            return current
-        subscribable.counter += 1
-        subscribable.save(update_fields=["counter"])
-    return _open(subscribable, Slot(numbered(subscribable.counter)), now)
-
-
-def numbered(counter: int) -> str:
-    """An every-n collection's name."""
-    return within_type_id_for("every_n", counter=counter)
-
-
-def _open(subscribable: Subscribable, slot: Slot, now: datetime) -> Assignable:
+        slot = Slot(within_type_id_for("each", item_id=item.pk))
+    elif subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
+        current = Assignable.objects.filter(
+            subscribable=subscribable, within_type_id=numbered(subscribable.counter)
+        ).first()
+        if current is not None:
+            full = current.assignments.count() >= (current.capacity or 1)
+            if not full and current.seal_token is None:
+                return current
+            subscribable.counter += 1
+            subscribable.save(update_fields=["counter"])
+        slot = Slot(numbered(subscribable.counter))
+    else:
+        assert item.final_at is not None  # noqa: S101 - only final items are assigned
+        slot = period_slot(
+            final_at=item.final_at,
+            now=now,
+            schedule=subscribable.schedule,
+            zone=subscribable.zone,
+            issued_through=subscribable.issued_through,
+            collections=[
+                OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
+                for row in Assignable.objects.filter(subscribable=subscribable)
+                if row.period_end is not None
+            ],
+        )
     assignable, _ = Assignable.objects.get_or_create(
         subscribable=subscribable,
         within_type_id=slot.within_type_id,
@@ -185,3 +166,8 @@ def _open(subscribable: Subscribable, slot: Slot, now: datetime) -> Assignable:
         },
     )
     return assignable
+
+
+def numbered(counter: int) -> str:
+    """An every-n collection's name."""
+    return within_type_id_for("every_n", counter=counter)

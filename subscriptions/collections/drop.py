@@ -41,7 +41,7 @@ def on_the_way(feed: Feed) -> int:
 
 @transaction.atomic
 def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime) -> str:
-    """Deletes a newsletter, its issues and what is queued. With subscribers only when forced."""
+    """Deletes a newsletter with its issues and its queued letters. With subscribers only when forced."""
     lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
     readers = counted(count, "subscriber")
@@ -56,7 +56,7 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
 
 
 def clear_unneeded(*, item_ids: list[int]) -> int:
-    """Clears those items that no open collection needs any more, in pk order, in the caller's transaction."""
+    """Clears the items that no open collection needs any more, in pk order, in the caller's transaction."""
     locked = (
         Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED).order_by("pk").select_for_update()
     )
@@ -69,15 +69,13 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
 def delete_dropped_feeds() -> int:
     """Deletes feeds whose dropping waited for their last posts to go out. Returns how many."""
     dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
-    return sum(_delete_if_done(pk) for pk in list(dropping))
-
-
-@transaction.atomic
-def _delete_if_done(feed_id: int) -> bool:
-    # Under the same locks as an assignment: it would come between our look and our deleting.
-    lock_for_membership(Subscribable.objects.filter(feeds=feed_id))
-    feed = Feed.objects.select_for_update().filter(pk=feed_id, dropping=True).first()
-    if feed is None or on_the_way(feed):
-        return False
-    feed.delete()
-    return True
+    deleted = 0
+    for pk in list(dropping):
+        with transaction.atomic():
+            # Under the same locks as an assignment: it would come between our look and our deleting.
+            lock_for_membership(Subscribable.objects.filter(feeds=pk))
+            feed = Feed.objects.select_for_update().filter(pk=pk, dropping=True).first()
+            if feed is not None and not on_the_way(feed):
+                feed.delete()
+                deleted += 1
+    return deleted

@@ -1,4 +1,4 @@
-"""Excluding: taking items out of what is still being collected. Works until a collection is sealed."""
+"""Excluding: taking items out of open collections. Works until a collection is sealed."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,6 @@ from feeds.items.held import note_decided
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Assignable, Assignment, Carried, Subscribable
-from subscriptions.models.subscribable import SubscribableQuerySet
 
 BY_HAND = "by hand"
 
@@ -22,41 +21,34 @@ def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = BY_HA
 
 def exclude(*, item_id: int, reason: str) -> bool:
     """Excludes one item, and takes it out of every open collection. False when it is too late."""
-    item = _exclude(item_id, reason)
-    if item is not None and item.held_at is not None:
-        # By itself, for the feed's row is locked before those of its items, never after them.
+    with transaction.atomic():
+        # Locked are the newsletters whose collections hold the item, and those that may be about to take it.
+        takers = Subscribable.objects.filter(feeds__items=item_id).values("pk")
+        holders = Assignable.objects.filter(items=item_id).values("subscribable")
+        lock_for_membership(Subscribable.objects.filter(Q(pk__in=takers) | Q(pk__in=holders)))
+        there = Item.objects.filter(pk=item_id, state__in=("unassigned", "assigned"))
+        item = there.select_for_update().first()
+        held = Assignment.objects.filter(item=item_id)
+        if item is None or held.filter(assignable__seal_token__isnull=False).exists():
+            return False
+        collections = list(held.values_list("assignable_id", flat=True))
+        # These newsletters no longer have the post by this item, so they take a copy by another feed.
+        # Newsletters that sent it already keep the note.
+        Carried.objects.filter(item=item, subscribable__assignables__in=collections).delete()
+        held.delete()
+        # An emptied collection would be an empty issue.
+        Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
+        Item.objects.filter(pk=item.pk, state=item.state).update(
+            state=Item.State.EXCLUDED,
+            reason=reason,
+            entry=None,
+            content_hash="",
+            final_at=None,
+            vanished_at=None,
+            rolled_off_at=None,
+            held_at=None,
+        )
+    if item.held_at is not None:
+        # In a transaction of its own: the feed's row is locked before those of its items, never after them.
         note_decided(feed_id=item.feed_id)
-    return item is not None
-
-
-@transaction.atomic
-def _exclude(item_id: int, reason: str) -> Item | None:
-    lock_for_membership(_concerned(item_id))
-    item = Item.objects.select_for_update().filter(pk=item_id, state__in=("unassigned", "assigned")).first()
-    held = Assignment.objects.filter(item=item_id)
-    if item is None or held.filter(assignable__seal_token__isnull=False).exists():
-        return None
-    collections = list(held.values_list("assignable_id", flat=True))
-    # Not by this item, then: by another feed's copy, if one comes. (Where it went out already, it did.)
-    Carried.objects.filter(item=item, subscribable__assignables__in=collections).delete()
-    held.delete()
-    # An emptied collection would be an empty issue.
-    Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
-    Item.objects.filter(pk=item.pk, state=item.state).update(
-        state=Item.State.EXCLUDED,
-        reason=reason,
-        entry=None,
-        content_hash="",
-        final_at=None,
-        vanished_at=None,
-        rolled_off_at=None,
-        held_at=None,
-    )
-    return item
-
-
-def _concerned(item_id: int) -> SubscribableQuerySet:
-    """Whose collections hold the item, and who may be about to take it."""
-    takers = Subscribable.objects.filter(feeds__items=item_id).values("pk")
-    holders = Assignable.objects.filter(items=item_id).values("subscribable")
-    return Subscribable.objects.filter(Q(pk__in=takers) | Q(pk__in=holders))
+    return True

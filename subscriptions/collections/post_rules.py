@@ -1,6 +1,4 @@
-"""A newsletter's rules for posts: kept, changed, asked which posts it takes, and tried on those there are
-now.
-"""
+"""A newsletter's rules for posts: how they are saved, applied, and tried on the posts of its feeds."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +18,6 @@ from subscriptions.models import LeftOut, PostRule, Subscribable
 from subscriptions.newsletters.own_code import is_wanted
 from subscriptions.rules.post_rules import (
     InvalidRule,
-    Rule,
     Trouble,
     Verdict,
     check_on,
@@ -35,21 +32,16 @@ BY_ITS_HOOK = "the newsletter’s own code (filter) does not want it"
 TRIED = 20
 
 
-def rules_of(subscribable: Subscribable) -> tuple[Rule, ...]:
-    """The rules that are in use, in their order."""
-    return tuple(row.rule for row in subscribable.post_rules.all() if row.active)
-
-
 def verdict(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> Verdict:
     """Whether the newsletter takes the post: its rules first, then its hook. Raises HookError."""
-    said = judge(entry, rules_of(subscribable))
+    said = judge(entry, subscribable.active_rules)
     if said.is_kept and not is_wanted(subscribable, entry, feed=feed):
         return replace(said, is_kept=False, reason=BY_ITS_HOOK)
     return said
 
 
 def verdicts(item: Item, *, now: datetime) -> dict[int, Verdict]:
-    """What those newsletters say of the post that have rules or hooks. Raises HookError.
+    """What the newsletters that have rules or hooks say of the post. Raises HookError.
 
     Outside of any transaction: expressions take time, and hooks are somebody's code.
     """
@@ -108,7 +100,7 @@ def change_rules(
 ) -> None:
     """Saves rules, new ones and others, and takes some away. Raises ValidationError, naming the field.
 
-    What they say holds for posts that settle from now on; rules that replace, for letters made from now on.
+    They hold for posts that settle from now on; rules that replace hold for letters made from now on.
     """
     for row in saved:
         row.full_clean(exclude=["subscribable"])
@@ -135,16 +127,20 @@ def refuse_slow(row: PostRule) -> None:
 
 def present_posts(subscribable: Subscribable, count: int) -> list[Entry]:
     """The newest posts that stand in its feeds now, at most `count`; those without a date come last."""
-    entries = [entry for feed in subscribable.feeds.all() for entry in present_entries(feed, count)]
-    entries.sort(key=lambda entry: entry.published.timestamp() if entry.published else 0, reverse=True)
-    return entries[:count]
+    return [entry for _, entry in _present(subscribable, count)]
+
+
+def _present(subscribable: Subscribable, count: int) -> list[tuple[Feed, Entry]]:
+    pairs = [(feed, entry) for feed in subscribable.feeds.all() for entry in present_entries(feed, count)]
+    pairs.sort(key=lambda pair: pair[1].published.timestamp() if pair[1].published else 0, reverse=True)
+    return pairs[:count]
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One post. `reason` says why it is left out; `changed_by` what changed it, `title` is as it would be.
+    """One post. `reason` says why it is left out, `changed_by` what changed it. `title` is as it would be.
 
-    `troubles` are sentences: of rules that could not judge it, or of code that failed.
+    `troubles` are sentences on rules that could not judge it, or on code that failed.
     """
 
     title: str
@@ -159,44 +155,31 @@ class Tried:
 
 def try_rules(subscribable: Subscribable, count: int = TRIED) -> list[Tried]:
     """The newest posts of its feeds, newest first. A rule that fails with one is not tried on those after."""
-    entries = [(feed, entry) for feed in subscribable.feeds.all() for entry in present_entries(feed, count)]
-    entries.sort(key=lambda pair: pair[1].published.timestamp() if pair[1].published else 0, reverse=True)
-    rules: tuple[Rule, ...] = rules_of(subscribable)
+    rules = subscribable.active_rules
     found = []
-    for feed, entry in entries[:count]:
-        tried, troubles = _tried(subscribable, feed, entry, rules)
+    for feed, entry in _present(subscribable, count):
+        said = judge(entry, rules)
+        # Where the newsletter's own code fails, the post would wait.
+        wants, failure = said.is_kept, ""
+        if wants:
+            try:
+                wants = is_wanted(subscribable, entry, feed=feed)
+            except HookError as error:
+                wants, failure = False, str(error)
+        done = rewrite(entry, rules)
+        troubles = (*said.troubles, *done.troubles)
+        sentences = (*(f"{sentence(each.rule)} {each.why}" for each in troubles), *filter(None, (failure,)))
+        tried = Tried(
+            title=one_line(done.entry.title) or done.entry.link or "Untitled",
+            link=done.entry.link,
+            feed=feed,
+            is_kept=wants,
+            reason=said.reason or ("" if wants else failure or BY_ITS_HOOK),
+            old_title=entry.title if done.entry.title != entry.title else "",
+            changed_by=tuple(sentence(rule) for rule in done.changed_by) if wants else (),
+            troubles=sentences,
+        )
         found.append(tried)
         failed = {trouble.rule for trouble in troubles}
         rules = tuple(rule for rule in rules if rule not in failed)
     return found
-
-
-def _tried(
-    subscribable: Subscribable, feed: Feed, entry: Entry, rules: Sequence[Rule]
-) -> tuple[Tried, tuple[Trouble, ...]]:
-    said = judge(entry, rules)
-    wants, failure = _wants(subscribable, feed, entry, said)
-    done = rewrite(entry, rules)
-    title = one_line(done.entry.title) or done.entry.link or "Untitled"
-    troubles = (*said.troubles, *done.troubles)
-    tried = Tried(
-        title=title,
-        link=done.entry.link,
-        feed=feed,
-        is_kept=wants,
-        reason=said.reason or ("" if wants else failure or BY_ITS_HOOK),
-        old_title=entry.title if done.entry.title != entry.title else "",
-        changed_by=tuple(sentence(rule) for rule in done.changed_by) if wants else (),
-        troubles=(*(f"{sentence(each.rule)} {each.why}" for each in troubles), *filter(None, (failure,))),
-    )
-    return tried, troubles
-
-
-def _wants(subscribable: Subscribable, feed: Feed, entry: Entry, said: Verdict) -> tuple[bool, str]:
-    """Whether the post is taken, and how the newsletter's own code failed if it did: the post waits then."""
-    if not said.is_kept:
-        return False, ""
-    try:
-        return is_wanted(subscribable, entry, feed=feed), ""
-    except HookError as error:
-        return False, str(error)

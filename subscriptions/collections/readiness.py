@@ -1,4 +1,4 @@
-"""What an open collection waits for, as facts for the rule, and a nudge for the feeds it waits for."""
+"""What an open collection waits for, as facts for the rule; and an early poll of the feeds it waits for."""
 
 from datetime import datetime, timedelta
 

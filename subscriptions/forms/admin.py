@@ -23,7 +23,6 @@ from unfold.widgets import (
 
 from common.ports import channels
 from subscriptions.models import Subscribable
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.newsletters.define import SCHEDULING, USES, check
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
@@ -242,7 +241,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
     def _check_schedule(self) -> None:
         """Even if there are other errors: all are shown at once."""
         try:
-            check_schedule(schedule_of(self.instance), self.instance.time_zone)
+            check_schedule(self.instance.schedule, self.instance.time_zone)
         except InvalidSchedule as error:
             if error.field not in self.errors:
                 self.add_error(error.field, str(error))

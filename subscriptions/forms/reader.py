@@ -2,7 +2,6 @@
 
 from datetime import date, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django import forms
 from django.conf import settings
@@ -49,7 +48,7 @@ class PauseForm(forms.Form):
 
     def __init__(self, *args: Any, newsletter: Subscribable, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
-        self.zone, self.now = ZoneInfo(newsletter.time_zone), now
+        self.zone, self.now = newsletter.zone, now
         self.first, self.last = bounds(now=now, zone=self.zone)
         limits = {"min": self.first.isoformat(), "max": self.last.isoformat()}
         self.fields["until"].widget.attrs.update(limits)

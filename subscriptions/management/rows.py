@@ -2,12 +2,10 @@
 
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
 from subscriptions.models import PostRule, Subscribable, Subscription, Suppression
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.periods import next_ends
 
 
@@ -43,7 +41,7 @@ def counted(subscribable: Subscribable, *, now: datetime) -> dict[str, Any]:
 
 def next_end(subscribable: Subscribable, *, now: datetime) -> datetime | None:
     """When the coming period ends; None where posts decide, not the calendar."""
-    ends = next_ends(schedule_of(subscribable), ZoneInfo(subscribable.time_zone), now, 1)
+    ends = next_ends(subscribable.schedule, subscribable.zone, now, 1)
     return ends[0] if ends else None
 
 

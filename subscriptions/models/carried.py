@@ -1,4 +1,4 @@
-"""What a newsletter over several feeds has carried: a post that comes by two of them goes out once."""
+"""Which posts a newsletter over several feeds has carried: a post that two of them bring goes out once."""
 
 from django.db import models
 

@@ -17,7 +17,7 @@ class Destination(models.Model):
     added_at = models.DateTimeField(default=timezone.now)
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_reason = models.TextField(blank=True, default="")
-    # Since then it stands for nobody: what was sent to them is still counted, once for each issue.
+    # Since then it stands for nobody. What was sent to its person is still counted, once for each issue.
     erased_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:

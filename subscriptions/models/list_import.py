@@ -25,10 +25,10 @@ class ListImport(models.Model):
     file_name = models.CharField("file", max_length=200)
     size = models.PositiveBigIntegerField(default=0)
     by = models.CharField("uploaded by", max_length=150, blank=True, default="")
-    # For lines that say no status, and how these people agreed.
+    # The status of lines that name none, and how these people agreed.
     status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
     words = models.TextField(blank=True, default="")
-    # What a person said its columns mean, by their names; and the order of day and month in its dates.
+    # What a person said that its columns mean, by their names; and the order of day and month in its dates.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")
 

@@ -6,13 +6,13 @@ from django.utils import timezone
 
 from feeds.models import Item
 from subscriptions.models.subscribable import Subscribable
-from subscriptions.rules.post_rules import InvalidRule, Rule, check, sentence
+from subscriptions.rules.post_rules import InvalidRule, Rule, check_rule, sentence
 
 
 class PostRule(models.Model):
-    """One rule: which posts it speaks of, and what becomes of them. Read in the order of their positions.
+    """One rule: which posts it is for, and what becomes of them. Read in the order of their positions.
 
-    Where there are rules that keep, a post has to fit one of them; one that fits a rule that drops goes.
+    Where there are rules that keep, a post has to fit one of them. If it fits one that drops, it is left out.
     """
 
     class Action(models.TextChoices):
@@ -58,7 +58,7 @@ class PostRule(models.Model):
     def clean(self) -> None:
         """Raises ValidationError, naming the field, for a rule that could not work."""
         try:
-            check(self.rule)
+            check_rule(self.rule)
         except InvalidRule as error:
             raise ValidationError({error.field: str(error)}) from error
 

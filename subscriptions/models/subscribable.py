@@ -2,6 +2,7 @@
 
 from datetime import time
 from typing import Self
+from zoneinfo import ZoneInfo
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -9,7 +10,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from feeds.models import Feed
+from subscriptions.rules.post_rules import Rule
 from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.switches import Rhythm
 
 NAME = RegexValidator(
     r"\A[A-Za-z0-9._-]{1,64}\Z", "Use 1 to 64 letters, digits, dots, dashes or underscores, without spaces."
@@ -127,7 +130,7 @@ class Subscribable(models.Model):
     approval_minutes = models.PositiveIntegerField(
         "after so many minutes", null=True, blank=True, help_text="How long you have to look at it."
     )
-    # Set by an admin, or when mail servers refuse us: what is on its way waits.
+    # Set by an admin, or when mail servers refuse us. Letters on their way wait then.
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     sending_paused_reason = models.TextField(blank=True, default="", editable=False)
 
@@ -209,12 +212,20 @@ class Subscribable(models.Model):
     def __str__(self) -> str:
         return self.title or self.name
 
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(self.arrangement, self.at, self.weekday, self.day_of_month, self.cron)
 
-def schedule_of(subscribable: Subscribable) -> Schedule:
-    return Schedule(
-        arrangement=subscribable.arrangement,
-        at=subscribable.at,
-        weekday=subscribable.weekday,
-        day_of_month=subscribable.day_of_month,
-        cron=subscribable.cron,
-    )
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def rhythm(self) -> Rhythm:
+        """How often it comes, as the rules for a change of frequency compare it."""
+        return Rhythm(self.schedule, self.zone, self.n)
+
+    @property
+    def active_rules(self) -> tuple[Rule, ...]:
+        """The rules for posts that are in use, in their order."""
+        return tuple(row.rule for row in self.post_rules.all() if row.active)

@@ -16,7 +16,7 @@ def random_token() -> str:
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
     def confirmed(self) -> Self:
-        """Without those that a switch has ended, whose last letters are still on their way."""
+        """Without subscriptions that a switch has ended and whose last letters are still on their way."""
         return self.filter(status="confirmed", ended_at=None)
 
     def reachable(self) -> Self:

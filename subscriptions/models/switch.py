@@ -11,8 +11,8 @@ from subscriptions.models.subscription import Subscription
 class Switch(models.Model):
     """Kept when it is over: it says what became of the old subscription.
 
-    The collections of the newsletter that comes `rarer` decide: those that end by `at`, or (every n) have a
-    number up to `number`, are the old one's, and so is every post in them.
+    The collections of the newsletter that comes `rarer` decide. Those that end by `at`, or (every n) have a
+    number up to `number`, belong to the old subscription, and so does every post in them.
     """
 
     old = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="switches_away")
@@ -20,10 +20,10 @@ class Switch(models.Model):
     rarer = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField(null=True, blank=True)
     number = models.PositiveBigIntegerField(null=True, blank=True)
-    # The new one was received before: it goes on as it was, whatever becomes of the switch.
+    # The reader had the new one before the switch: it goes on as it was, whatever becomes of that.
     was_there = models.BooleanField(default=False)
     made_at = models.DateTimeField(default=timezone.now)
-    # Nothing new is decided by it any more: the old one has ended, but for what is on its way.
+    # Since then it decides about no more issues: the old one has ended, but for what is on its way.
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""How often something happened lately: what limits are judged by."""
+"""How often something happened lately, for limits to be checked against."""
 
 from django.db import models
 
@@ -9,7 +9,7 @@ class Tally(models.Model):
     scope = models.CharField(max_length=16)
     key = models.CharField(max_length=32)
     began_at = models.DateTimeField(db_index=True)
-    # What everybody counts at once stands in several rows, so that they need not wait for each other.
+    # A count that many sign-ups add to at once has several rows, so that they need not wait for each other.
     shard = models.PositiveSmallIntegerField(default=0)
     count = models.PositiveIntegerField(default=0)
 

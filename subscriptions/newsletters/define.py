@@ -11,12 +11,11 @@ from common.ports import channels
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Subscribable
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.newsletters.own_code import check_hooks
 from subscriptions.rules import embed_hosts
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
 
-# What each arrangement uses besides the time zone; anything else given is refused.
+# The fields that each arrangement uses besides the time zone. Any other that is given is refused.
 USES: Mapping[str, frozenset[str]] = {
     "each": frozenset(),
     "daily": frozenset({"at"}),
@@ -27,16 +26,16 @@ USES: Mapping[str, frozenset[str]] = {
 }
 SCHEDULING = frozenset().union(*USES.values())
 # Set by the program itself, as collections open and issues go out.
-KEPT = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
+SET_BY_PROGRAM = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
     "sending_paused_at",
     "sending_paused_reason",
 }
-EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - KEPT
+EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - SET_BY_PROGRAM
 MAX_PARAMS = 50
 MAX_GRACE = 7 * 24 * 60
 LONGEST_APPROVAL = 30 * 24 * 60
 DELAY = Subscribable.Approval.DELAY
-# Added by the apps after this one. Each raises ValidationError, naming the field, for what cannot work.
+# Added by later apps. Each raises ValidationError, naming the field, for a newsletter that could not work.
 checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
@@ -57,7 +56,7 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
 
 
 def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:
-    """Who may see a newsletter over these feeds and sign up, when nobody says; {} is as for all."""
+    """Visibility and sign-up of a newsletter over these feeds, when nobody says; {} for the usual ones."""
     if not any(feed.credentials for feed in feeds):
         return {}
     return {"visibility": Subscribable.Visibility.PRIVATE, "sign_up": Subscribable.SignUp.CLOSED}
@@ -78,10 +77,16 @@ def alter_subscribable(
     refuse_unused(arrangement, fields)
     with transaction.atomic():
         subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
-        _refuse_other_channel(subscribable, fields.get("channel", subscribable.channel))
+        moves = fields.get("channel", subscribable.channel) != subscribable.channel
+        if moves and subscribable.subscriptions.exists():
+            message = "It has subscribers of its channel already. Define another newsletter beside it."
+            raise ValidationError({"channel": message})
         for field, value in fields.items():
             setattr(subscribable, field, value)
-        _forget_unused(subscribable, arrangement)
+        if arrangement != "every_n":
+            subscribable.n = subscribable.max_wait_days = None
+        if arrangement != "cron":
+            subscribable.cron = ""
         if subscribable.approval != DELAY and "approval_minutes" not in fields:
             subscribable.approval_minutes = None
         check(subscribable)
@@ -96,7 +101,7 @@ def _save(subscribable: Subscribable) -> None:
         with transaction.atomic():
             subscribable.save()
     except IntegrityError as error:
-        # Looked at before, but another admin may have been as quick.
+        # `check_subscribable` has looked for the name, but another admin may have been as quick.
         raise ValidationError({"name": "There is a newsletter of this name already."}) from error
 
 
@@ -127,7 +132,7 @@ def set_extra_params(
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:
-    """Raises ValidationError for what a newsletter has no such field for, or keeps for itself."""
+    """Raises ValidationError for a name that is no field of a newsletter, or that only the program sets."""
     if unknown := sorted(set(given) - EDITABLE):
         raise ValidationError(f"A newsletter has no setting called {', '.join(unknown)}.")
 
@@ -141,63 +146,36 @@ def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
         raise ValidationError(dict.fromkeys(unused, f"“{arrangement}” does not use it. Leave it out."))
 
 
-def _refuse_other_channel(subscribable: Subscribable, channel: str) -> None:
-    count = subscribable.subscriptions.count() if channel != subscribable.channel else 0
-    if count:
-        raise ValidationError(
-            {"channel": "It has subscribers of its channel already. Define another newsletter beside it."}
-        )
-
-
-def _forget_unused(subscribable: Subscribable, arrangement: str) -> None:
-    if arrangement != "every_n":
-        subscribable.n = subscribable.max_wait_days = None
-    if arrangement != "cron":
-        subscribable.cron = ""
-
-
 def check(subscribable: Subscribable) -> None:
     """Raises ValidationError, naming the field, for a newsletter that could not work."""
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:
-        check_schedule(schedule_of(subscribable), subscribable.time_zone)
+        check_schedule(subscribable.schedule, subscribable.time_zone)
         if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
             check_counts(subscribable.n, subscribable.max_wait_days)
     except InvalidSchedule as error:
         raise ValidationError({error.field: str(error)}) from error
     if subscribable.grace_minutes > MAX_GRACE:
         raise ValidationError({"grace_minutes": f"At most {MAX_GRACE} minutes, which is a week."})
-    _check_approval(subscribable)
-    _check_lines(subscribable)
-    _tidy_sites(subscribable)
-    _check_channel(subscribable)
-    check_params(subscribable.params)
-    check_hooks(subscribable)
-    for check_of_later_app in checks_of_later_apps:
-        check_of_later_app(subscribable)
-
-
-def _check_approval(subscribable: Subscribable) -> None:
     minutes = subscribable.approval_minutes
     if subscribable.approval != DELAY and minutes is not None:
         raise ValidationError({"approval_minutes": "Only what goes out after a while has such a time."})
     if subscribable.approval == DELAY and not 1 <= (minutes or 0) <= LONGEST_APPROVAL:
         text = f"Say after how many minutes it goes out: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
         raise ValidationError({"approval_minutes": text})
-
-
-def _check_lines(subscribable: Subscribable) -> None:
-    """What becomes part of a header is one line."""
+    # They become part of a header.
     for name in ("title", "from_email", "reply_to", "language"):
         if getattr(subscribable, name) != one_line(getattr(subscribable, name)):
             raise ValidationError({name: "Write it on one line, without control characters."})
-
-
-def _tidy_sites(subscribable: Subscribable) -> None:
     try:
         subscribable.embed_hosts = embed_hosts.tidy(subscribable.embed_hosts)
     except embed_hosts.InvalidSite as error:
         raise ValidationError({"embed_hosts": str(error)}) from error
+    _check_channel(subscribable)
+    check_params(subscribable.params)
+    check_hooks(subscribable)
+    for check_of_later_app in checks_of_later_apps:
+        check_of_later_app(subscribable)
 
 
 def _check_channel(subscribable: Subscribable) -> None:

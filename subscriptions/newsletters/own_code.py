@@ -1,6 +1,4 @@
-"""A newsletter's own code, and what that is told of the newsletter."""
-
-from zoneinfo import ZoneInfo
+"""A newsletter's own code, its hooks, and what they are told of the newsletter."""
 
 from django.core.exceptions import ValidationError
 
@@ -25,13 +23,13 @@ def check_hooks(subscribable: Subscribable) -> None:
 
 
 def context_of(subscribable: Subscribable) -> Context:
-    """What hooks are told of the newsletter. (One question, for its feeds.)"""
+    """What hooks are told of the newsletter. Takes one query, for its feeds."""
     return Context(
         newsletter=subscribable.name,
         title=str(subscribable),
         channel=subscribable.channel,
         arrangement=subscribable.arrangement,
-        zone=ZoneInfo(subscribable.time_zone),
+        zone=subscribable.zone,
         language=subscribable.language,
         feed_urls=tuple(subscribable.feeds.order_by("pk").values_list("url", flat=True)),
         params=dict(subscribable.params),

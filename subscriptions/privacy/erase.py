@@ -1,6 +1,6 @@
 """Erasing a person: all that is held about an address goes, in one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -13,8 +13,8 @@ from common.ports.personal_data import holdings
 from subscriptions.models import Destination, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
-# What is left of a suppression: enough to go on never writing there.
-KEPT = "Kept when this person’s data was erased, so that nothing is sent here again."
+# The reason of a suppression whose person was erased: it says just enough to go on never writing there.
+KEPT_AFTER_ERASURE = "Kept when this person’s data was erased, so that nothing is sent here again."
 SWEPT_AT_ONCE = 100
 
 
@@ -31,38 +31,36 @@ def count_held(destination: Destination) -> dict[str, int]:
 def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
     """Erases all that is held about an address. Returns how much of each sort; a second time, nothing.
 
-    A Destination stays that stands for nobody, so that no issue can go out twice and counts stay right.
+    The Destination stays and stands for nobody, so that no issue goes out twice and counts stay right.
     Whoever comes back is somebody new. A suppression stays: else they might be written to again.
     """
     return _erase([destination], now)
 
 
 def sweep_erased(*, now: datetime) -> int:
-    """Erases what came in since about those erased lately: ends of letters that were on their way then,
-    and bounces. Returns how many rows."""
+    """Erases what came in about people after they were erased. Returns how many rows.
+
+    Letters that were on their way then came to an end, or bounced.
+    """
     since = now - timedelta(days=settings.KEEP_DAYS)
     erased, after, total = Destination.objects.filter(erased_at__gte=since).order_by("pk"), 0, 0
     while batch := list(erased.filter(pk__gt=after)[:SWEPT_AT_ONCE]):
         after = batch[-1].pk
-        total += sum(_swept(batch, now).values())
+        with transaction.atomic():
+            total += sum(_erase(batch, now).values())
     return total
 
 
-@transaction.atomic
-def _swept(destinations: Sequence[Destination], now: datetime) -> Mapping[str, int]:
-    return _erase(destinations, now)
-
-
 def _erase(destinations: Sequence[Destination], now: datetime) -> dict[str, int]:
-    # What points to others goes first; deliveries are locked before addresses, as everywhere.
+    # Rows that point to others go first; deliveries are locked before addresses, as everywhere.
     return {holding.key: holding.erase(destinations, now) for holding in reversed(holdings())}
 
 
 def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
-    """Ends and deletes them with their consents and notices; the addresses become nobody's.
+    """Ends and deletes the subscriptions with their consents and notices; the addresses become nobody's.
 
-    Locks addresses, then subscriptions, then turns the addresses' names into others: who signs up meanwhile
-    waits for nothing of ours while they hold something that we want.
+    Locks addresses, then subscriptions, and only then changes the addresses' names. So whoever signs up
+    meanwhile never waits for us while they hold a lock that we want.
     """
     pks = sorted(one.pk for one in destinations)
     list(
@@ -70,49 +68,42 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
     )
     rows = Subscription.objects.filter(destination__in=pks).order_by("pk")
     held = list(rows.select_for_update(no_key=True).values_list("pk", "status"))
-    _tell_of_leaving([pk for pk, status in held if status == Subscription.Status.CONFIRMED], now)
+    confirmed = [pk for pk, status in held if status == Subscription.Status.CONFIRMED]
+    left = Subscription.Status.UNSUBSCRIBED
+    Subscription.objects.filter(pk__in=confirmed).exclude(status=left).update(status=left, left_at=now)
+    # While the rows are there, and say whom they are about.
+    emit(Event(EventKind.LEFT, tuple(confirmed), now, {"how": "erased"}))
     _forget_in_admin_log(Subscription, [pk for pk, _ in held])
     _forget_in_admin_log(Destination, pks)
     for pk in pks:
-        _make_nobodys(pk, now)
+        Destination.objects.filter(pk=pk, erased_at=None).update(
+            # Without an @ it is an address that nobody can type.
+            core=f"erased-{pk}",
+            label=f"erased {pk}",
+            config={},
+            secrets={},
+            disabled_at=now,
+            disabled_reason=ERASED,
+            erased_at=now,
+        )
     Subscription.objects.filter(pk__in=[pk for pk, _ in held]).delete()
     return len(held)
 
 
-def _tell_of_leaving(pks: Sequence[int], now: datetime) -> None:
-    """While the rows are there, and say whom they are about."""
-    left = Subscription.Status.UNSUBSCRIBED
-    Subscription.objects.filter(pk__in=pks).exclude(status=left).update(status=left, left_at=now)
-    emit(Event(EventKind.LEFT, tuple(pks), now, {"how": "erased"}))
-
-
-def _make_nobodys(pk: int, now: datetime) -> None:
-    """(Without an @ it is an address that nobody can type.)"""
-    Destination.objects.filter(pk=pk, erased_at=None).update(
-        core=f"erased-{pk}",
-        label=f"erased {pk}",
-        config={},
-        secrets={},
-        disabled_at=now,
-        disabled_reason=ERASED,
-        erased_at=now,
-    )
-
-
 def erase_suppressions(destinations: Sequence[Destination], now: datetime) -> int:
-    """Nothing of them but the address, and that it must not be written to. None for who is nobody by now."""
+    """Leaves the address, and that it must not be written to; of one that is erased already, nothing."""
     count = 0
     for one in destinations:
         rows = Suppression.objects.filter(kind=one.kind, core=one.core)
         if one.erased_at is not None:
             count += rows.delete()[0]
         else:
-            rows.exclude(reason=KEPT).update(reason=KEPT)
+            rows.exclude(reason=KEPT_AFTER_ERASURE).update(reason=KEPT_AFTER_ERASURE)
     return count
 
 
 def _forget_in_admin_log(model: type[Subscription | Destination], pks: Sequence[int]) -> None:
-    """The history of the admin pages names what it is about."""
+    """The admin pages' history keeps a name of each row that it is about: that goes."""
     about = LogEntry.objects.filter(
         content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in pks]
     )

@@ -1,13 +1,13 @@
-"""What this app holds about an address, and all that any app holds as one document, to take along."""
+"""What this app holds about an address; and all that any app holds as one document, for its owner to keep."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, Model, Value
+from django.db.models import F, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
@@ -26,33 +26,33 @@ def install() -> None:
         add_holding(holding)
 
 
-def address(destination: Destination) -> Query:
+def address_rows(destination: Destination) -> Query:
     own = ("added_at", "disabled_at", "disabled_reason")
     rows = Destination.objects.filter(pk=destination.pk)
     return rows.values(*own, address=F("label"), channel=F("kind"))
 
 
-def subscriptions(destination: Destination) -> Query:
+def subscription_rows(destination: Destination) -> Query:
     own = ("status", "language", "asked_name", "added_at", "confirmed_at", "left_at", "paused_until")
     rows = destination.subscriptions.order_by("-added_at", "-pk")
     return rows.values(*own, name=F("display_name"), newsletter=_title("subscribable"))
 
 
-def consents(destination: Destination) -> Query:
+def consent_rows(destination: Destination) -> Query:
     rows = Consent.objects.filter(subscription__destination=destination).order_by("-at", "-pk")
     return rows.values("at", "act", "how", "words", "ip", newsletter=_title("subscription__subscribable"))
 
 
-def suppressions(destination: Destination) -> Query:
+def suppression_rows(destination: Destination) -> Query:
     rows = Suppression.objects.filter(kind=destination.kind, core=destination.core)
     return rows.values("reason", since=F("created_at"))
 
 
-def sign_ins(destination: Destination) -> Query:
+def sign_in_rows(destination: Destination) -> Query:
     return destination.sign_ins.order_by("-pk").values("asked_at", "used_at")
 
 
-def notices(destination: Destination) -> Query:
+def notice_rows(destination: Destination) -> Query:
     return Notice.objects.filter(destination=destination).order_by("-pk").values("kind", "created_at")
 
 
@@ -62,15 +62,12 @@ def _title(path: str) -> Coalesce:
 
 
 def _with_the_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
+    # `erase_subscriptions` does it.
     return 0
 
 
-def _delete(model: type[Model]) -> Callable[[Sequence[Destination], datetime], int]:
-    def delete(destinations: Sequence[Destination], now: datetime) -> int:
-        rows: Any = model._default_manager
-        return int(rows.filter(destination__in=destinations).delete()[0])
-
-    return delete
+def _delete_notices(destinations: Sequence[Destination], now: datetime) -> int:
+    return Notice.objects.filter(destination__in=destinations).delete()[0]
 
 
 def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
@@ -93,7 +90,7 @@ ADDRESS = PersonalDataSource(
         "disabled_at": _("Nothing is sent since"),
         "disabled_reason": _("Why"),
     },
-    query=address,
+    query=address_rows,
     erase=_with_the_subscriptions,
 )
 SUBSCRIPTIONS = PersonalDataSource(
@@ -109,7 +106,7 @@ SUBSCRIPTIONS = PersonalDataSource(
         "paused_until": _("Paused until"),
         "left_at": _("Left"),
     },
-    query=subscriptions,
+    query=subscription_rows,
     erase=erase_subscriptions,
     words={
         Subscription.Status.UNCONFIRMED: _("not confirmed yet"),
@@ -127,7 +124,7 @@ CONSENTS = PersonalDataSource(
         "words": _("What you read there"),
         "ip": _("From the internet address"),
     },
-    query=consents,
+    query=consent_rows,
     erase=_delete_consents,
     words={
         Consent.Act.ASKED: _("asked for it"),
@@ -141,22 +138,22 @@ SUPPRESSIONS = PersonalDataSource(
     key="suppressions",
     title=_("Why nothing may be sent to you"),
     columns={"since": _("Since"), "reason": _("Why")},
-    query=suppressions,
+    query=suppression_rows,
     erase=erase_suppressions,
 )
 SIGN_INS = PersonalDataSource(
     key="sign_in_links",
     title=_("Sign-in links of the last days"),
     columns={"asked_at": _("Asked for"), "used_at": _("Used")},
-    query=sign_ins,
+    query=sign_in_rows,
     erase=_delete_sign_ins,
 )
 NOTICES = PersonalDataSource(
     key="mails_to_come",
     title=_("Mails about to be written"),
     columns={"created_at": _("Since"), "kind": _("What")},
-    query=notices,
-    erase=_delete(Notice),
+    query=notice_rows,
+    erase=_delete_notices,
     words={
         Notice.Kind.CONFIRMATION: _("a request to confirm"),
         Notice.Kind.WELCOME: _("a welcome"),
@@ -170,17 +167,13 @@ def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:
     """One JSON document in pieces, with a row a line; of each sort at most 100,000 rows, the newest."""
     yield "{\n" + f'"address": {_json(destination.label)},\n"as_of": {_json(now)}'
     for holding in holdings():
-        yield from _part(holding, destination)
+        yield f",\n{_json(holding.key)}: ["
+        for number, row in enumerate(islice(holding.rows(destination), MOST_ROWS)):
+            yield (",\n" if number else "\n") + _json(dict(row))
+        yield "\n]"
+        if (more := holding.count(destination) - MOST_ROWS) > 0:
+            yield f",\n{_json(f'{holding.key}_left_out')}: {more}"
     yield "\n}\n"
-
-
-def _part(holding: PersonalDataSource, destination: Destination) -> Iterator[str]:
-    yield f",\n{_json(holding.key)}: ["
-    for number, row in enumerate(islice(holding.rows(destination), MOST_ROWS)):
-        yield (",\n" if number else "\n") + _json(dict(row))
-    yield "\n]"
-    if (more := holding.count(destination) - MOST_ROWS) > 0:
-        yield f",\n{_json(f'{holding.key}_left_out')}: {more}"
 
 
 def _json(value: object) -> str:

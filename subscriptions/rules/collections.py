@@ -1,13 +1,13 @@
 """Which period's collection an item goes into: its own, unless that is sealed or issued already.
 
-A collection has a name within its newsletter, and is issued at most once under each.
+A collection has a name within its newsletter. Under each name it is issued at most once.
 """
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from zoneinfo import ZoneInfo
 
 from subscriptions.rules.periods import Period, instant_id, period_for
@@ -44,13 +44,9 @@ def number_of(wti: str) -> int | None:
 def resend_wti(wti: str, taken: Collection[str]) -> str:
     """The name for sending a collection again on purpose: "+2", then "+3" after the highest taken."""
     base = _RESENT.sub("", wti)
-    highest = max((_number(other) for other in taken if _RESENT.sub("", other) == base), default=1)
+    numbers = (_RESENT.search(other) for other in taken if _RESENT.sub("", other) == base)
+    highest = max((int(found[1]) if found else 1 for found in numbers), default=1)
     return f"{base}+{highest + 1}"
-
-
-def _number(wti: str) -> int:
-    found = _RESENT.search(wti)
-    return int(found[1]) if found else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +92,20 @@ def period_slot(
                 continue
             return Slot(there.within_type_id, period.start, period.end)
         start = period.start if issued_through is None else max(period.start, issued_through)
-        for begin in _starts(start, moment):
-            slot = _slot(Period(begin, period.end))
-            if slot.within_type_id not in names and begin < period.end:
-                return slot
+        # A name that is taken was given under another schedule, and keeps its end. The next free second then
+        # begins the collection.
+        later = max(start, moment).replace(microsecond=0)
+        for begin in chain((start,), (later + timedelta(seconds=each) for each in range(LOOK_AHEAD))):
+            name = within_type_id_for("daily", period=Period(begin, period.end))
+            if name not in names and begin < period.end:
+                return Slot(name, begin, period.end)
     raise ValueError("The schedule has no period that is still open.")
-
-
-def _slot(period: Period) -> Slot:
-    return Slot(within_type_id_for("daily", period=period), period.start, period.end)
-
-
-def _starts(start: datetime, moment: datetime) -> Iterator[datetime]:
-    """What to name a collection by. A taken name was given under another schedule, and keeps its end."""
-    yield start
-    later = max(start, moment).replace(microsecond=0)
-    yield from (later + timedelta(seconds=second) for second in range(LOOK_AHEAD))
 
 
 def _candidates(
     final_at: datetime, now: datetime, schedule: Schedule, zone: ZoneInfo
 ) -> Iterator[tuple[datetime, Period]]:
+    """The periods that may take an item, each with a moment in it: its own, then all from now on."""
     yield final_at, period_for(final_at, schedule, zone)
     moment = max(now, final_at)
     while True:

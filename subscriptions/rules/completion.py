@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 from subscriptions.rules.words import moment_words
 
-GRACE = timedelta(minutes=60)
+USUAL_GRACE = timedelta(minutes=60)
+DEBTS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,12 @@ class CollectionFacts:
     max_wait_days: int | None = None
     takes_more: bool = True
     period_end: datetime | None = None
-    grace: timedelta = GRACE
+    grace: timedelta = USUAL_GRACE
+
+    @property
+    def wait_end(self) -> datetime | None:
+        """Every n: when it goes out even though it is not full."""
+        return None if self.max_wait_days is None else self.opened_at + timedelta(days=self.max_wait_days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,9 @@ def is_complete(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: da
     return collection.count > 0 and _is_over(collection, feeds, now)
 
 
-def is_closed(end: datetime, feeds: Iterable[FeedFacts], now: datetime, *, grace: timedelta = GRACE) -> bool:
+def is_closed(
+    end: datetime, feeds: Iterable[FeedFacts], now: datetime, *, grace: timedelta = USUAL_GRACE
+) -> bool:
     """Whether nothing more may come into a period with that end."""
     return now >= end and (now >= end + grace or not _unsettled(end, feeds))
 
@@ -59,35 +67,30 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
             "Complete: it goes out within a minute." if collection.count else "Empty: nothing will be sent."
         )
     if collection.period_end is None:
-        return _why_not_full(collection, zone)
+        missing = max((collection.capacity or 1) - collection.count, 1)
+        sentence = f"Waits for {missing} more {'post' if missing == 1 else 'posts'}"
+        if collection.wait_end is None or collection.count == 0:
+            return f"{sentence}."
+        return f"{sentence}, until {moment_words(collection.wait_end, zone)}."
     if now < collection.period_end:
         return f"Closes on {moment_words(collection.period_end, zone)}."
+    owed = _unsettled(collection.period_end, feeds)
+    if len(owed) > DEBTS_SHOWN:
+        owed = [*owed[:DEBTS_SHOWN], f"{len(owed) - DEBTS_SHOWN} more"]
+    debts = " and ".join(part for part in (", ".join(owed[:-1]), owed[-1]) if part)
     latest = moment_words(collection.period_end + collection.grace, zone)
-    return (
-        f"Its time is over. It waits for {_list(_unsettled(collection.period_end, feeds))}, until {latest}."
-    )
+    return f"Its time is over. It waits for {debts}, until {latest}."
 
 
 def _is_over(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:
-    if collection.period_end is None:
-        return _is_full(collection, now)
-    return is_closed(collection.period_end, feeds, now, grace=collection.grace)
-
-
-def _is_full(collection: CollectionFacts, now: datetime) -> bool:
+    if collection.period_end is not None:
+        return is_closed(collection.period_end, feeds, now, grace=collection.grace)
     if collection.capacity is None or not collection.takes_more:
         return True
     # At least, not exactly: lowering n below what is there must not strand a collection.
     if collection.count >= collection.capacity:
         return True
-    wait_end = _wait_end(collection)
-    return collection.count > 0 and wait_end is not None and now >= wait_end
-
-
-def _wait_end(collection: CollectionFacts) -> datetime | None:
-    if collection.max_wait_days is None:
-        return None
-    return collection.opened_at + timedelta(days=collection.max_wait_days)
+    return collection.count > 0 and collection.wait_end is not None and now >= collection.wait_end
 
 
 def _unsettled(end: datetime, feeds: Iterable[FeedFacts]) -> list[str]:
@@ -101,18 +104,3 @@ def _unsettled(end: datetime, feeds: Iterable[FeedFacts]) -> list[str]:
         elif feed.unassigned_before_end:
             owed.append(f"posts of {feed.title} to be taken in")
     return owed
-
-
-def _why_not_full(collection: CollectionFacts, zone: ZoneInfo) -> str:
-    missing = max((collection.capacity or 1) - collection.count, 1)
-    sentence = f"Waits for {missing} more {'post' if missing == 1 else 'posts'}"
-    wait_end = _wait_end(collection)
-    if wait_end is None or collection.count == 0:
-        return f"{sentence}."
-    return f"{sentence}, until {moment_words(wait_end, zone)}."
-
-
-def _list(parts: list[str], shown: int = 3) -> str:
-    if len(parts) > shown:
-        parts = [*parts[:shown], f"{len(parts) - shown} more"]
-    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)

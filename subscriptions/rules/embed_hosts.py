@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address
@@ -11,11 +12,12 @@ from urllib.parse import quote, urlsplit
 import idna
 from publicsuffixlist import PublicSuffixList
 
-MOST = 20
+MOST_SITES = 20
 LONGEST_URL = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 WILD = "*."
-# Browsers drop or turn some of these before they follow an address, so none is followed from here.
+# Browsers drop or change some of these characters before they follow an address. One with any of them is
+# refused.
 _UNSAFE = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 # RFC 3986 §3.3 and §3.4; an octet that is written as %XX already stays so.
 _KEPT = "/?:@!$&'()*+,;=-._~%"
@@ -56,7 +58,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self | None:
-        """None for what is not plainly http or https, or could be read in two ways."""
+        """None for a text that is not plainly http or https, or could be read in two ways."""
         if len(url) > LONGEST_URL or _UNSAFE.search(url):
             return None
         try:
@@ -84,14 +86,18 @@ class Address:
 def tidy(text: str) -> str:
     """The lines as they are kept: each site once, as Site writes it. Raises InvalidSite."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) > MOST:
-        raise InvalidSite(f"At most {MOST} sites. *.example.org stands for all under it.")
+    if len(lines) > MOST_SITES:
+        raise InvalidSite(f"At most {MOST_SITES} sites. *.example.org stands for all under it.")
     return "\n".join(dict.fromkeys(str(_site(line)) for line in lines))
 
 
 def sites(kept: str) -> list[Site]:
     """The sites of lines that `tidy` made; any other line allows nothing."""
-    return [site for line in kept.splitlines() if (site := _kept(line))]
+    found = []
+    for line in kept.splitlines():
+        with suppress(InvalidSite):
+            found.append(_site(line))
+    return found
 
 
 def allowed(kept: str, url: str) -> Address | None:
@@ -106,13 +112,6 @@ def sources(kept: Iterable[Site]) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _kept(line: str) -> Site | None:
-    try:
-        return _site(line)
-    except InvalidSite:
-        return None
-
-
 def _site(line: str) -> Site:
     """A line as a person writes it; whoever pastes a whole address means its site."""
     whole = line if "://" in line else f"http://{line}"
@@ -126,15 +125,13 @@ def _site(line: str) -> Site:
     if "." not in host and host != "localhost":
         raise _wrong(line)
     if "://*." in whole:
-        host = _wild(host, line)
+        # Not for all of .org, nor for everyone at a hoster: *.github.io are many people's sites.
+        if _is_ip(host) or not _suffixes().privatesuffix(host):
+            raise InvalidSite(
+                f"“{line}” would be sites of many people. Name your own, such as *.example.org."
+            )
+        host = WILD + host
     return Site(host, None if port == DEFAULT_PORTS[parts.scheme] else port)
-
-
-def _wild(host: str, line: str) -> str:
-    """Not for all of .org, nor for everyone at a hoster: *.github.io are many people's sites."""
-    if _is_ip(host) or not _suffixes().privatesuffix(host):
-        raise InvalidSite(f"“{line}” would be sites of many people. Name your own, such as *.example.org.")
-    return WILD + host
 
 
 def _wrong(line: str) -> InvalidSite:

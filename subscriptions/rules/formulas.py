@@ -1,12 +1,12 @@
-"""Cells that a spreadsheet would take for a formula: an apostrophe in front makes them text.
+"""Cells that a spreadsheet would take for a formula, made text by an apostrophe in front of them.
 
 What a stranger typed as a name must not run when an admin opens the list (OWASP, “CSV injection”).
 """
 
 import re
 
-# Also after what some systems take for the end of a cell: a semicolon where the comma stands in numbers. The
-# full-width signs count as the others where Chinese or Japanese is typed.
+# A formula may also begin after what some systems take for the end of a cell: a semicolon ends cells where
+# numbers are written with a comma. Where Chinese or Japanese is typed, the full-width signs count as well.
 _BEGIN = r"(?:^|(?<=[;,\t\r\n]))"
 _SIGN = r"[=+\-@＝＋－＠\t\r]"
 _RISKY = re.compile(rf"{_BEGIN}(?='*{_SIGN})")

@@ -4,8 +4,8 @@ import hashlib
 import hmac
 from enum import StrEnum
 
-# It counts in 8 octets, with a sign.
-LARGEST = 2**63 - 1
+# Upstream's ids are 8 octets, with a sign.
+LARGEST_ID = 2**63 - 1
 
 
 class Suffix(StrEnum):

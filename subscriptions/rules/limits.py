@@ -13,9 +13,9 @@ from common.net.addresses import read_address
 
 SLICES = 6
 PERIODS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
-LONGEST = PERIODS["day"]
+LONGEST_PERIOD = PERIODS["day"]
 SCOPES = ("ip", "address", "newsletter", "domain")
-USUAL = "ip=10/hour, ip=30/day, address=10/day, newsletter=1000/hour, domain=1000/hour"
+USUAL_LIMITS = "ip=10/hour, ip=30/day, address=10/day, newsletter=1000/hour, domain=1000/hour"
 HIGHEST = 1_000_000_000
 _NEAR = tuple(
     map(
@@ -29,7 +29,7 @@ _NEAR = tuple(
 )
 # Prefix length → how many times the limit of one reader.
 PREFIXES = {64: 1, 56: 2, 48: 4}
-UNREADABLE = "unreadable"
+NO_ADDRESS = "unreadable"
 _LIMIT = re.compile(r"(\w+)\s*=\s*([0-9]{1,10})\s*/\s*(\w+)")
 
 
@@ -57,7 +57,7 @@ def counts_from(limit: Limit, now: datetime) -> datetime:
     return slice_of(limit, now) - limit.period
 
 
-def is_over(limit: Limit, used: int) -> bool:
+def is_reached(limit: Limit, used: int) -> bool:
     """Whether one more would be too much."""
     return used >= limit.most
 
@@ -66,36 +66,35 @@ def parse_limits(text: str) -> tuple[Limit, ...]:
     """The limits of SIGN_UP_LIMITS; a scope it does not name has the usual ones. Raises ValueError."""
     named = _parsed(text)
     scopes = {limit.scope for limit in named}
-    return (*named, *(limit for limit in _parsed(USUAL) if limit.scope not in scopes))
+    return (*named, *(limit for limit in _parsed(USUAL_LIMITS) if limit.scope not in scopes))
 
 
 def _parsed(text: str) -> tuple[Limit, ...]:
-    return tuple(_limit(part.strip()) for part in text.split(",") if part.strip())
-
-
-def _limit(text: str) -> Limit:
-    match = _LIMIT.fullmatch(text)
-    if match is None or match[1] not in SCOPES or match[3] not in PERIODS or int(match[2]) > HIGHEST:
-        raise ValueError(text)
-    return Limit(match[1], int(match[2]), PERIODS[match[3]])
+    limits = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _LIMIT.fullmatch(part)
+        if match is None or match[1] not in SCOPES or match[3] not in PERIODS or int(match[2]) > HIGHEST:
+            raise ValueError(part)
+        limits.append(Limit(match[1], int(match[2]), PERIODS[match[3]]))
+    return tuple(limits)
 
 
 def is_near(ip: str) -> bool:
-    """Whether it is an address of this machine or of a private network, or none: no reader's, most likely."""
+    """Whether this is most likely no reader's: of this machine, of a private network, or no address."""
     address = read_address(ip)
     return address is None or any(address in network for network in _NEAR)
 
 
 def networks_of(ip: str) -> dict[str, int]:
-    """Whose address that is, with how many times the limit holds for it.
+    """The networks by which a reader at that address is counted, each with how often the limit fits into it.
 
-    An IPv4 address, or the /64 that one IPv6 connection has for itself; besides, the /56 and the /48, of
-    which providers give one to a customer: whoever has one would otherwise be 65,536 readers. All that is no
-    address (a server behind a socket of this machine) counts as one.
+    An IPv4 address counts by itself. An IPv6 address counts as the /64 that one connection has for itself,
+    and as its /56 and /48: providers give one of those to a customer, who would otherwise be 65,536 readers.
+    All that is no address (a server behind a socket of this machine) counts as one.
     """
     address = read_address(ip)
     if address is None:
-        return {UNREADABLE: 1}
+        return {NO_ADDRESS: 1}
     if isinstance(address, IPv4Address):
         return {str(address): 1}
     number = int(address)
@@ -111,6 +110,5 @@ def counted_as(core: str) -> str:
     With dots taken out where they do matter, two people share a limit; that is all.
     """
     local, _, domain = core.lower().rpartition("@")
-    return (
-        f"{local.partition('+')[0].replace('.', '')}@{'gmail.com' if domain == 'googlemail.com' else domain}"
-    )
+    mailbox = local.partition("+")[0].replace(".", "")
+    return f"{mailbox}@{'gmail.com' if domain == 'googlemail.com' else domain}"

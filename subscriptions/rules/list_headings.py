@@ -22,7 +22,7 @@ COLUMNS = (
 )
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."
 
-# What else a heading may be called, in the order in which they are looked for. (Written without _ and -.)
+# What else a heading may be called, in the order in which they are looked for, without _ and -.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "email": (
         "email address",
@@ -62,7 +62,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "confirms": (),
 }
 
-# What a column may mean by which whoever has something in it is blocked.
+# Meanings of a column that block whoever has something in it.
 BLOCKS = ("suppressed", "unsubscribed")
 IGNORED = "ignore"
 MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, IGNORED)
@@ -73,7 +73,7 @@ _LOOKS_BLOCKED = re.compile(
     r"bl(?:a|o)c?k ?list|block(?:ed|list)|unsub|opt(?:ed)? ?out|bounce|delet|suppress|complain|spam|banned"
     r"|undeliver|disabled|removed|cleaned|do not|d[eé]sabonn|desinscri|abgemeldet|gesperrt|baja"
 )
-# They go with a column that is read.
+# These columns only add detail to one that is read.
 _TOLD_ELSEWHERE = frozenset(
     f"{what} {tail}"
     for what in ("unsub", "clean", "unsubscribe", "bounce")
@@ -89,8 +89,8 @@ class NoList(ValueError):
 class Heading:
     """Where each column stands.
 
-    `blocks` are those by which people are blocked; `questions` the names of columns that look as if they
-    said so, and of which nobody has said what they mean: until then nothing is imported.
+    `blocks` are the columns by which people are blocked. `questions` are the names of columns that look as
+    if they did that, too; until somebody has said what they mean, nothing is imported.
     """
 
     places: tuple[tuple[str, int], ...]
@@ -99,14 +99,24 @@ class Heading:
     questions: tuple[str, ...] = ()
 
     def row(self, values: Sequence[str]) -> dict[str, str]:
-        """A line's cells by our names. No status stays empty where nothing in the line tells it."""
+        """A line's cells by our names. The status is empty only where nothing in the line tells it."""
         count = len(values)
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
         said = cells.get("status", "").lower()
         said = self.program.status_words.get(said, STATUS_WORDS.get(said, said))
-        cells["status"] = said or _told(cells) or self.program.status
+        if not said:
+            wants, declines = cells.get("wants", "").lower(), cells.get("declines", "").lower()
+            if cells.get("bounced"):
+                said = "suppressed"
+            elif cells.get("left") or wants in NO or declines in YES:
+                said = "unsubscribed"
+            elif cells.get("confirms", "").lower() in NO:
+                said = "unconfirmed"
+            else:
+                said = "confirmed" if cells.get("confirmed") or wants in YES else self.program.status
+        cells["status"] = said
         for status, place in self.blocks:
             is_blocked = place < count and not _NOTHING_IN_IT.fullmatch(values[place].strip())
             if is_blocked and cells["status"] != "suppressed":
@@ -115,9 +125,9 @@ class Heading:
 
 
 def heading(names: Sequence[str], meanings: Mapping[str, str] | None = None) -> Heading:
-    """The heading of a first line; `meanings` is what a person said of columns, by their names.
+    """The heading of a first line. `meanings` is what a person said that columns mean, by the columns' names.
 
-    Raises NoList when there is no email in it, or twice, or a meaning is of no column.
+    Raises NoList when the line names no email or names it twice, or has no column that a meaning is given to.
     """
     known = [plain_name(name) for name in names]
     program = next((each for each in PROGRAMS if each.signs.issubset(known)), NO_PROGRAM)
@@ -138,36 +148,21 @@ def heading(names: Sequence[str], meanings: Mapping[str, str] | None = None) -> 
         places[column] = among.index(found)
     if "email" not in places:
         raise NoList(HEADER)
-    blocks = _blocks(known, told, program)
-    left = {place for place, name in enumerate(free) if name} - {*places.values(), *(at for _, at in blocks)}
-    questions = (names[place] for place in sorted(left) if _is_question(known[place], program))
-    return Heading(tuple(places.items()), program, blocks, tuple(dict.fromkeys(questions)))
-
-
-def _blocks(known: Sequence[str], told: Mapping[str, str], program: Program) -> tuple[tuple[str, int], ...]:
-    """The columns that block, a suppressing one last: it counts where both do."""
     usual = {name: block for block in BLOCKS for name in program.aliases.get(block, ())}
     meant = {**usual, **told}
-    found = [(meant[name], place) for place, name in enumerate(known) if meant.get(name) in BLOCKS]
-    return tuple(sorted(found, reverse=True))
-
-
-def _is_question(name: str, program: Program) -> bool:
-    return bool(_LOOKS_BLOCKED.search(name)) and name not in program.ignored | _TOLD_ELSEWHERE
+    found_blocks = ((meant[name], place) for place, name in enumerate(known) if meant.get(name) in BLOCKS)
+    # A column that suppresses comes last: it counts where another one blocks, too.
+    blocks = tuple(sorted(found_blocks, reverse=True))
+    left = {place for place, name in enumerate(free) if name} - {*places.values(), *(at for _, at in blocks)}
+    harmless = program.ignored | _TOLD_ELSEWHERE
+    questions = (
+        names[place]
+        for place in sorted(left)
+        if _LOOKS_BLOCKED.search(known[place]) and known[place] not in harmless
+    )
+    return Heading(tuple(places.items()), program, blocks, tuple(dict.fromkeys(questions)))
 
 
 def plain_name(name: str) -> str:
     """A heading as it is compared."""
     return " ".join(re.split(r"[\s_-]+", name.strip().lower())).strip()
-
-
-def _told(cells: Mapping[str, str]) -> str:
-    """What other columns say of the status."""
-    if cells.get("bounced"):
-        return "suppressed"
-    wants, declines = cells.get("wants", "").lower(), cells.get("declines", "").lower()
-    if cells.get("left") or wants in NO or declines in YES:
-        return "unsubscribed"
-    if cells.get("confirms", "").lower() in NO:
-        return "unconfirmed"
-    return "confirmed" if cells.get("confirmed") or wants in YES else ""

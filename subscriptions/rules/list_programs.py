@@ -21,9 +21,9 @@ STATUS_WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to know a file of it, what it calls things, and what a line is that has no status.
+    """How to know a program's file, what it calls things, and the status of a line that names none.
 
-    `dates`: in which order it writes day and month (“dmy”, “mdy”). `note`: what its file does not tell.
+    `dates` is the order in which it writes day and month: “dmy” or “mdy”. `note` says what its file does not.
     """
 
     name: str
@@ -41,7 +41,7 @@ LISTMONK = (
     " status. Import those who left first, as “unsubscribed”."
 )
 
-# The first whose signs are all there.
+# A file is of the first program whose signs are all there.
 PROGRAMS = (
     Program("Mailchimp", frozenset(("optin time", "confirm time"))),
     Program("Substack", frozenset(("active subscription", "expiry"))),

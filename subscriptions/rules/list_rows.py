@@ -8,11 +8,10 @@ from enum import Enum
 from ipaddress import ip_address
 
 from subscriptions.rules.formulas import from_text
-from subscriptions.rules.invitations import LARGEST
+from subscriptions.rules.invitations import LARGEST_ID
 from subscriptions.rules.list_programs import STATUSES
-from subscriptions.rules.list_times import NoTime, moment
+from subscriptions.rules.list_times import NoTime, read_moment
 
-UNREADABLE = "\ufffd"
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LONGEST_CELL = 2000
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
@@ -84,22 +83,38 @@ def read_row(
     said = texts.get("status", "").lower() or status
     if said not in STATUSES:
         raise RefusedLine(f"“{said[:40]}” is not a status; use {', '.join(STATUSES)} or nothing.")
-    return ListRow(
-        texts["email"],
-        texts.get("name", ""),
-        said,
-        _language(texts.get("language", "")),
-        _moment(texts.get("added", ""), now, dates),
-        _moment(texts.get("confirmed", ""), now, dates),
-        _moment(texts.get("left", ""), now, dates),
-        _proof(texts, now, dates),
-        _upstream_ids(texts.get("upstream_id", "")),
-    )
+    tag = texts.get("language", "")
+    language = tag.lower().replace("_", "-")
+    if language and not _LANGUAGE.fullmatch(language):
+        raise RefusedLine(f"“{tag[:40]}” is not a language; write a code such as en or pt-br.")
+    added = _moment(texts.get("added", ""), now, dates)
+    confirmed = _moment(texts.get("confirmed", ""), now, dates)
+    left = _moment(texts.get("left", ""), now, dates)
+    words, how = texts.get("consent_words", ""), texts.get("consent_how", "")
+    at, ip = texts.get("consent_at", ""), texts.get("consent_ip", "")
+    proof = NO_PROOF
+    if words or how or at or ip:
+        agreed_at = _moment(at, now, dates)
+        try:
+            proof = Proof(agreed_at, how, words, str(ip_address(ip)) if ip else None)
+        except ValueError:
+            raise RefusedLine(f"“{ip[:40]}” is not an IP address.") from None
+    # Several numbers of one subscription stand beside each other, with a space between.
+    numbers = texts.get("upstream_id", "").split()
+    for number in numbers:
+        if not (
+            number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST_ID
+        ):
+            raise RefusedLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
+    upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
+    name = texts.get("name", "")
+    return ListRow(texts["email"], name, said, language, added, confirmed, left, proof, upstream_ids)
 
 
 def _refuse_unreadable(texts: Mapping[str, str]) -> None:
     everything = "".join(texts.values())
-    if UNREADABLE in everything:
+    # U+FFFD stands where the file's octets were no UTF-8.
+    if "\ufffd" in everything:
         raise RefusedLine("it is not UTF-8 text; save the file as UTF-8.")
     # The words that somebody agreed to may have several lines.
     rest = "".join(text for name, text in texts.items() if name != "consent_words")
@@ -111,44 +126,11 @@ def _refuse_unreadable(texts: Mapping[str, str]) -> None:
         raise RefusedLine(f"a cell is longer than {LONGEST_CELL:,} characters.")
 
 
-def _language(text: str) -> str:
-    tag = text.lower().replace("_", "-")
-    if tag and not _LANGUAGE.fullmatch(tag):
-        raise RefusedLine(f"“{text[:40]}” is not a language; write a code such as en or pt-br.")
-    return tag
-
-
-def _upstream_ids(text: str) -> tuple[int, ...]:
-    """Several numbers of one subscription stand beside each other, with a space between."""
-    numbers = text.split()
-    for number in numbers:
-        if not (number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST):
-            raise RefusedLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
-    return tuple(dict.fromkeys(map(int, numbers)))
-
-
-def _proof(texts: Mapping[str, str], now: datetime, dates: str) -> Proof:
-    words, how = texts.get("consent_words", ""), texts.get("consent_how", "")
-    at, ip = texts.get("consent_at", ""), texts.get("consent_ip", "")
-    if not (words or how or at or ip):
-        return NO_PROOF
-    return Proof(_moment(at, now, dates), how, words, _ip(ip))
-
-
-def _ip(text: str) -> str | None:
-    if not text:
-        return None
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        raise RefusedLine(f"“{text[:40]}” is not an IP address.") from None
-
-
 def _moment(text: str, now: datetime, dates: str) -> datetime | None:
     if not text:
         return None
     try:
-        read = moment(text, dates)
+        read = read_moment(text, dates)
     except NoTime as error:
         raise RefusedLine(str(error)) from None
     if not EARLIEST <= read <= now:
@@ -159,24 +141,30 @@ def _moment(text: str, now: datetime, dates: str) -> datetime | None:
 def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """What is known once the line is taken. Raises RefusedLine where a person's own word stands against it.
 
-    A list never takes back a confirmation, never brings back who left, and never lifts a suppression.
+    A list never takes back a confirmation, never brings back whoever left, and never lifts a suppression.
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
         raise RefusedLine("the address is suppressed; remove its suppression first.")
     if known.status == "unsubscribed" and wants_mail:
         raise RefusedLine("this subscriber left; only they can come back.")
-    if not known.status:
-        suppressed = known.suppressed or _suppresses(row)
-        return KnownSubscriber(_first_status(row), row.name, row.language, suppressed, row.upstream_ids)
-    return replace(
-        known,
-        status=_status(row, known),
-        name=row.name or known.name,
-        language=row.language or known.language,
-        suppressed=known.suppressed or _suppresses(row),
-        upstream_ids=tuple(dict.fromkeys((*known.upstream_ids, *row.upstream_ids))),
-    )
+    suppresses = row.status == "suppressed"
+    if known.status:
+        moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
+        return replace(
+            known,
+            status=row.status if moves else known.status,
+            name=row.name or known.name,
+            language=row.language or known.language,
+            suppressed=known.suppressed or suppresses,
+            upstream_ids=tuple(dict.fromkeys((*known.upstream_ids, *row.upstream_ids))),
+        )
+    status = row.status
+    if suppresses:
+        # The status that counts once the suppression is lifted: nobody subscribes who never confirmed.
+        status = "unsubscribed" if row.left else "confirmed" if row.confirmed else "unconfirmed"
+    suppressed = known.suppressed or suppresses
+    return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids)
 
 
 def change(before: KnownSubscriber, then: KnownSubscriber) -> Change:
@@ -184,21 +172,3 @@ def change(before: KnownSubscriber, then: KnownSubscriber) -> Change:
     if not before.status:
         return Change.ADD
     return Change.NOTHING if before == then else Change.UPDATE
-
-
-def _suppresses(row: ListRow) -> bool:
-    return row.status == "suppressed"
-
-
-def _first_status(row: ListRow) -> str:
-    if not _suppresses(row):
-        return row.status
-    # What they are should the suppression ever be lifted: nobody who never said so is a subscriber then.
-    if row.left:
-        return "unsubscribed"
-    return "confirmed" if row.confirmed else "unconfirmed"
-
-
-def _status(row: ListRow, known: KnownSubscriber) -> str:
-    moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
-    return row.status if moves else known.status

@@ -17,7 +17,7 @@ class NoTime(ValueError):
     """A text that is no time, or may be two. The message is a sentence for people."""
 
 
-def moment(text: str, dates: str = "") -> datetime:
+def read_moment(text: str, dates: str = "") -> datetime:
     """The time in UTC that a cell means; one without a zone is UTC. Raises NoTime.
 
     `dates` says what 3/4/2026 is: “dmy”, “mdy”, or "" where nobody said: then only what cannot be mistaken,
@@ -31,7 +31,16 @@ def moment(text: str, dates: str = "") -> datetime:
         elif match := _EPOCH.fullmatch(text):
             read = datetime.fromtimestamp(int(text[:10]), UTC)
         elif match := _DAY.fullmatch(text):
-            read = _day(match, dates)
+            first, second, order = int(match[1]), int(match[3]), dates
+            # A dot stands between day and month only where the day comes first.
+            if match[2] == "." or first == second or first > 12:
+                order = "dmy"
+            elif second > 12:
+                order = "mdy"
+            if not order:
+                raise NoTime(f"“{text[:40]}” may be two days; say whether the day or the month comes first.")
+            day, month = (first, second) if order == "dmy" else (second, first)
+            read = datetime.fromisoformat(f"{match[4]}-{month:02}-{day:02}T{match[5] or '00:00'}")
         else:
             # beehiiv and others write “2026-03-02 12:00:00 UTC”.
             read = datetime.fromisoformat(text.removesuffix(" UTC"))
@@ -40,16 +49,3 @@ def moment(text: str, dates: str = "") -> datetime:
         raise
     except (ValueError, OverflowError):
         raise NoTime(f"“{text[:40]}” is not a time; write 2026-03-02 or 2026-03-02T12:00:00Z.") from None
-
-
-def _day(match: re.Match[str], dates: str) -> datetime:
-    first, second, year = int(match[1]), int(match[3]), int(match[4])
-    order = dates
-    if match[2] == "." or first == second or first > 12:
-        order = "dmy"
-    elif second > 12:
-        order = "mdy"
-    if not order:
-        raise NoTime(f"“{match[0][:40]}” may be two days; say whether the day or the month comes first.")
-    day, month = (first, second) if order == "dmy" else (second, first)
-    return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}T{match[5] or '00:00'}")

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class How(StrEnum):
-    """By which way a reader, or an admin in their place, said what they wanted."""
+    """The way by which a reader, or an admin for them, said what they wanted."""
 
     PAGE = "page"
     DIRECTORY = "directory"

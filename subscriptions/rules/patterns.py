@@ -2,7 +2,6 @@
 
 import time
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import regex
 
 CONTAINS, EQUALS, MATCHES = "contains", "equals", "matches"
-# Seconds that a pattern may take of a post: when it is saved, and (a busy machine is slower) in use.
+# Seconds that a pattern may take for a post: when it is saved, and in use, where a busy machine is slower.
 SAVED_WITHIN, USED_WITHIN = 0.05, 0.1
-# A repetition is written out when it is compiled: what a pattern may take then is its size times this.
+# A repetition is written out when it is compiled. The size of a pattern, times all of its repetitions, may be
+# this at most.
 MOST_WRITTEN_OUT = 50_000
 MOST_PROBES = 12
 # The clock is looked at between steps only, and one step may hold a class in brackets against all of a text:
@@ -23,7 +23,6 @@ _REPEATS = regex.compile(r"\{\s*(\d*)\s*(?:,\s*(\d*)\s*)?\}")
 _GROUP = regex.compile(r"\\(\\|[0-9])")
 _BLANKS = regex.compile(r"\s+")
 _CLASSES = regex.compile(r"\\.|(\[\^?\]?(?:\\.|[^\]\\])*)", regex.DOTALL)
-_NUL = "\0"
 
 
 class InvalidPattern(ValueError):
@@ -36,7 +35,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """What is left of the time that one pattern has for one post. `at` is of the monotonic clock."""
+    """When the time that one pattern has for one post ends: `at`, on the monotonic clock."""
 
     at: float
 
@@ -63,7 +62,13 @@ def compiled(test: str, pattern: str) -> Any:
     if test != MATCHES:
         words = r"\s+".join(regex.escape(word) for word in _BLANKS.split(pattern) if word)
         return regex.compile(rf"\A\s*{words}\s*\Z" if test == EQUALS else words, regex.IGNORECASE)
-    _refuse_huge(pattern)
+    size = len(pattern)
+    for bounds in _REPEATS.findall(pattern):
+        size *= max([int(bound[:9]) for bound in bounds if bound] or [1]) or 1
+        if size > MOST_WRITTEN_OUT:
+            raise InvalidPattern(
+                "Its repetitions, multiplied, are too many. Use smaller numbers, or + and *."
+            )
     try:
         return regex.compile(pattern, cache_pattern=False)
     except (regex.error, RecursionError, OverflowError, MemoryError, ValueError, IndexError) as error:
@@ -75,8 +80,8 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
-    """Whether the text has it. Raises InvalidPattern and OutOfTime."""
+def is_found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
+    """Whether the pattern is found in the text. Raises InvalidPattern and OutOfTime."""
     _refuse_long_steps(test, pattern, text)
     try:
         return compiled(test, pattern).search(composed(text), timeout=deadline.left) is not None
@@ -92,33 +97,43 @@ def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Dea
     given, text = text, composed(text)
     _refuse_long_steps(test, pattern, text)
     pieces, at, size = [], 0, 0
-    for match in _matches(compiled(test, pattern), text, deadline):
-        if match.end() == match.start():
-            continue
-        pieces += [text[at : match.start()], _filled(replacement, match) if test == MATCHES else replacement]
-        at = match.end()
-        size += len(pieces[-1]) + len(pieces[-2])
-        if size > room:
-            raise ValueError(f"It makes the post longer than {room:,} characters.")
+    expression = compiled(test, pattern)
+    try:
+        for match in expression.finditer(text, timeout=deadline.left):
+            if match.end() == match.start():
+                continue
+            by = _filled(replacement, match) if test == MATCHES else replacement
+            pieces += [text[at : match.start()], by]
+            at = match.end()
+            size += len(pieces[-1]) + len(pieces[-2])
+            if size > room:
+                raise ValueError(f"It makes the post longer than {room:,} characters.")
+    except TimeoutError as error:
+        raise OutOfTime from error
     return "".join([*pieces, text[at:]]) if pieces else given
 
 
-def check(test: str, pattern: str, replacement: str = "") -> None:
-    """Raises InvalidPattern for what cannot be compiled, takes too long, or replaces by what it has not."""
+def check_pattern(test: str, pattern: str, replacement: str = "") -> None:
+    """Raises InvalidPattern for a pattern that cannot be compiled or takes too long.
+
+    So it does for a replacement that names a group which the pattern does not have.
+    """
     expression = compiled(test, pattern)
     if test != MATCHES:
         return
     groups = [int(name) for name in _GROUP.findall(replacement) if name != "\\"]
     if groups and max(groups) > expression.groups:
         raise InvalidPattern(f"The replacement has \\{max(groups)}, but the pattern has no such group.")
-    for probe in _probes(pattern):
-        refuse_slow(pattern, probe)
+    # Texts that a hostile pattern stumbles over: many of a character that it speaks of, and then another.
+    letters = dict.fromkeys(char for char in pattern if char.isalnum() or char in " -_.,")
+    for char in [*dict.fromkeys("a1 "), *letters][:MOST_PROBES]:
+        refuse_slow_pattern(pattern, char * 500 + "\0")
 
 
-def refuse_slow(pattern: str, text: str) -> None:
+def refuse_slow_pattern(pattern: str, text: str) -> None:
     """Raises InvalidPattern if the regular expression takes too long for this text."""
     try:
-        found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
+        is_found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
     except OutOfTime as error:
         raise InvalidPattern(
             "It can take too long: a repetition stands within another, perhaps, as in (a+)+. Make it simpler."
@@ -126,16 +141,9 @@ def refuse_slow(pattern: str, text: str) -> None:
 
 
 def _refuse_long_steps(test: str, pattern: str, text: str) -> None:
-    """Raises OutOfTime for what may take too long without the clock being looked at."""
+    """Raises OutOfTime for a search in which too long a time may pass between two looks at the clock."""
     if test == MATCHES and sum(map(len, _CLASSES.findall(pattern))) * len(text) > MOST_IN_A_STEP:
         raise OutOfTime
-
-
-def _matches(expression: Any, text: str, deadline: Deadline) -> Iterator[Any]:
-    try:
-        yield from expression.finditer(text, timeout=deadline.left)
-    except TimeoutError as error:
-        raise OutOfTime from error
 
 
 def _filled(replacement: str, match: Any) -> str:
@@ -146,20 +154,3 @@ def _filled(replacement: str, match: Any) -> str:
         return str(match.group(int(name)) or "") if int(name) <= match.re.groups else ""
 
     return str(_GROUP.sub(of_group, replacement))
-
-
-def _refuse_huge(pattern: str) -> None:
-    size = len(pattern)
-    for bounds in _REPEATS.findall(pattern):
-        size *= max([int(bound[:9]) for bound in bounds if bound] or [1]) or 1
-        if size > MOST_WRITTEN_OUT:
-            raise InvalidPattern(
-                "Its repetitions, multiplied, are too many. Use smaller numbers, or + and *."
-            )
-
-
-def _probes(pattern: str) -> Iterator[str]:
-    """Texts that a hostile pattern stumbles over: many of a character that it speaks of, and then another."""
-    letters = dict.fromkeys(char for char in pattern if char.isalnum() or char in " -_.,")
-    for char in [*dict.fromkeys("a1 "), *letters][:MOST_PROBES]:
-        yield char * 500 + _NUL

@@ -1,9 +1,9 @@
 """How long a reader may pause, and when that ends: at the beginning of a day, on the newsletter's clock."""
 
-from calendar import monthrange
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from subscriptions.rules.periods import in_month
 from subscriptions.rules.schedule import first_instant, wall
 
 WEEK, FORTNIGHT, MONTH = "week", "fortnight", "month"
@@ -23,14 +23,14 @@ def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
         case "fortnight":
             return today + timedelta(weeks=2)
         case "month":
-            return _months_on(today, 1)
+            return in_month(today, 1, today.day)
     raise BadDate(length)
 
 
 def bounds(*, now: datetime, zone: ZoneInfo) -> tuple[date, date]:
     """The first and the last day on which a pause may end: tomorrow, and in a year."""
     today = wall(now, zone).date()
-    return today + timedelta(days=1), _months_on(today, 12)
+    return today + timedelta(days=1), in_month(today, 12, today.day)
 
 
 def pause_end(day: date, *, now: datetime, zone: ZoneInfo) -> datetime:
@@ -39,9 +39,3 @@ def pause_end(day: date, *, now: datetime, zone: ZoneInfo) -> datetime:
     if not first <= day <= last:
         raise BadDate(day.isoformat())
     return first_instant(datetime.combine(day, time(0)), zone)
-
-
-def _months_on(day: date, months: int) -> date:
-    years, month = divmod(day.month - 1 + months, 12)
-    year = day.year + years
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))

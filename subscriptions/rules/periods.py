@@ -1,14 +1,14 @@
 """Which period a moment belongs to. Periods tile time: the end of one is the start of the next."""
 
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from subscriptions.rules.schedule import Schedule, firings, first_instant, wall
 
-# Cuts looked at from the one before the moment's day on: a clock set back by a whole day needs four.
+# How many cuts are looked at, from the one before the moment's day on. A clock set back by a whole day needs
+# four.
 _LOOK_AHEAD = 6
 
 
@@ -28,8 +28,25 @@ def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
 
     Raises ValueError for an arrangement without periods and a cron line without a firing on either side.
     """
+    shown, at = wall(moment, zone), schedule.at
+    # From the day before: on the day itself the cut may be still to come.
+    day = shown.date() - timedelta(days=1)
+    # The cuts that the wall clock shows, in ascending order, from one that is not after the moment.
+    match schedule.arrangement:
+        case "cron":
+            cuts = firings(schedule.cron, shown)
+        case "daily":
+            cuts = (datetime.combine(day + timedelta(days=k), at) for k in range(_LOOK_AHEAD))
+        case "weekly":
+            first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
+            cuts = (datetime.combine(first + timedelta(weeks=k), at) for k in range(_LOOK_AHEAD))
+        case "monthly":
+            days = (in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
+            cuts = (datetime.combine(each, at) for each in days)
+        case _:
+            raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
     start: datetime | None = None
-    for reading in _cuts(schedule, wall(moment, zone)):
+    for reading in cuts:
         cut = first_instant(reading, zone)
         if cut <= moment:
             start = cut
@@ -52,29 +69,8 @@ def instant_id(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _cuts(schedule: Schedule, reading: datetime) -> Iterator[datetime]:
-    """Wall-clock cuts in ascending order, from one that is not after the reading."""
-    if schedule.arrangement == "cron":
-        return firings(schedule.cron, reading)
-    # From the day before: on the day itself the cut may be still to come.
-    dates = _dates(schedule, reading.date() - timedelta(days=1))
-    return (datetime.combine(day, schedule.at) for day in dates)
-
-
-def _dates(schedule: Schedule, day: date) -> Iterator[date]:
-    """Dates of cuts, the first of them not after `day`."""
-    match schedule.arrangement:
-        case "daily":
-            return (day + timedelta(days=k) for k in range(_LOOK_AHEAD))
-        case "weekly":
-            first = day - timedelta(days=(day.weekday() - schedule.weekday) % 7)
-            return (first + timedelta(weeks=k) for k in range(_LOOK_AHEAD))
-        case "monthly":
-            return (_in_month(day, k, schedule.day_of_month) for k in range(-1, _LOOK_AHEAD - 1))
-    raise ValueError(f"The arrangement {schedule.arrangement} has no periods.")
-
-
-def _in_month(day: date, months: int, day_of_month: int) -> date:
+def in_month(day: date, months: int, day_of_month: int) -> date:
+    """That day of the month which comes so many months after `day`'s, or the month's last day."""
     years, month = divmod(day.month - 1 + months, 12)
     year = day.year + years
     return date(year, month + 1, min(day_of_month, monthrange(year, month + 1)[1]))

@@ -1,4 +1,4 @@
-"""A newsletter's rules for posts: which it takes, what it changes in them, in which order they come. Pure.
+"""A newsletter's rules for posts: which posts it takes, what it changes in them, and their order. Pure.
 
 In html only the text between the tags is looked at and changed.
 """
@@ -13,18 +13,18 @@ from typing import TypeVar
 from common.html.clean import MAX_HTML, clean
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
-from subscriptions.rules import patterns, post_rules
+from subscriptions.rules import patterns
 from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
 ANY, TITLE, AUTHOR, CATEGORY, CONTENT, LINK = "any", "title", "author", "category", "content", "link"
 REPLACEABLE = (ANY, TITLE, CONTENT)
-MAX_TITLE = 2_000
+LONGEST_TITLE = 2_000
 NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text", LINK: "link"}
 TOO_SLOW = "Its regular expression takes too long for this post."
 
 T = TypeVar("T")
-# Clean html (common.html.clean.clean) has its values in quotes, no comments, and no < or > but those of tags.
+# For html that common.html.clean.clean made: values stand in quotes, and < and > only in tags; no comments.
 _TAG = re.compile(r"</?[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>")
 _NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 _WITHIN_WORDS = words(
@@ -64,7 +64,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An entry after the rules that replace, and those that changed something."""
+    """An entry after the rules that replace. `changed_by` are the rules that changed something in it."""
 
     entry: Entry
     changed_by: tuple[Rule, ...] = ()
@@ -79,7 +79,7 @@ class InvalidRule(ValueError):
         self.field = field
 
 
-def check(rule: Rule) -> None:
+def check_rule(rule: Rule) -> None:
     """Raises InvalidRule for a rule that could not work, or could take too long."""
     if not rule.pattern.strip():
         raise InvalidRule("pattern", "Say what to look for.")
@@ -88,7 +88,7 @@ def check(rule: Rule) -> None:
     if rule.action != REPLACE and rule.replacement:
         raise InvalidRule("replacement", "Only a rule that replaces has use for it. Leave it empty.")
     try:
-        patterns.check(rule.test, rule.pattern, rule.replacement)
+        patterns.check_pattern(rule.test, rule.pattern, rule.replacement)
     except InvalidPattern as error:
         raise InvalidRule("pattern", str(error)) from error
 
@@ -100,7 +100,7 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
     for entry in entries:
         for _, value in _values(rule.field, entry):
             try:
-                patterns.refuse_slow(rule.pattern, value)
+                patterns.refuse_slow_pattern(rule.pattern, value)
             except InvalidPattern as error:
                 raise InvalidRule("pattern", f"{error} (Tried on “{entry.title or entry.link}”.)") from error
 
@@ -108,21 +108,25 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
 def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
     """Whether a newsletter with these rules takes the post.
 
-    Where there are rules that keep, it has to fit one of them; if it fits one that drops, it goes. A rule
-    that cannot judge it speaks for keeping it.
+    If it fits a rule that drops, it is left out. Where there are rules that keep, it has to fit one of them.
+    A rule that cannot judge it counts as a reason to keep it.
     """
     troubles: list[Trouble] = []
     for rule in _of(DROP, rules):
         if field := _fits(rule, entry, troubles, otherwise=""):
-            return Verdict(False, _reason(rule, field), tuple(troubles))
+            return Verdict(False, f"its {NOUNS[field]} {_verb(rule)}", tuple(troubles))
     keeping = list(_of(KEEP, rules))
-    if keeping and not any(_fits(rule, entry, troubles, otherwise=rule.field) for rule in keeping):
-        return Verdict(False, _missing(keeping), tuple(troubles))
-    return Verdict(True, "", tuple(troubles))
+    if not keeping or any(_fits(rule, entry, troubles, otherwise=rule.field) for rule in keeping):
+        return Verdict(True, "", tuple(troubles))
+    reason = f"it fits none of the {len(keeping)} rules for what to keep"
+    if len(keeping) == 1:
+        (rule,) = keeping
+        reason = f"{'nothing in it' if rule.field == ANY else f'no {NOUNS[rule.field]} of it'} {_verb(rule)}"
+    return Verdict(False, reason, tuple(troubles))
 
 
 def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
-    """The entry after the rules that replace, in their order, each on what the one before has left."""
+    """The entry after the rules that replace, applied one after the other."""
     changed_by, troubles = [], []
     for rule in _of(REPLACE, rules):
         try:
@@ -166,7 +170,7 @@ def _fits(rule: Rule, entry: Entry, troubles: list[Trouble], *, otherwise: str) 
     deadline = Deadline.within(patterns.USED_WITHIN)
     try:
         for field, value in _values(rule.field, entry):
-            if patterns.found(rule.test, rule.pattern, value, deadline):
+            if patterns.is_found(rule.test, rule.pattern, value, deadline):
                 return field
     except (OutOfTime, ValueError) as error:
         troubles.append(_trouble(rule, error))
@@ -185,7 +189,7 @@ def _values(field: str, entry: Entry) -> Iterator[tuple[str, str]]:
         AUTHOR: lambda: entry.authors,
         CATEGORY: lambda: entry.categories,
         LINK: lambda: (entry.link,),
-        CONTENT: lambda: (post_rules.visible(entry.html),),
+        CONTENT: lambda: (visible(entry.html),),
     }
     for name in every if field == ANY else (field,):
         yield from ((name, value) for value in every[name]())
@@ -198,12 +202,12 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
         return patterns.replaced(rule.test, rule.pattern, rule.replacement, text, deadline, room=room)
 
     changes: dict[str, str] = {}
-    if rule.field in (ANY, TITLE) and (title := substituted(entry.title, MAX_TITLE)) != entry.title:
+    if rule.field in (ANY, TITLE) and (title := substituted(entry.title, LONGEST_TITLE)) != entry.title:
         changes["title"] = one_line(title)
     if rule.field in (ANY, CONTENT):
         for name in ("content", "summary"):
             before = getattr(entry, name)
-            if (after := post_rules.changed(before, substituted)) != before:
+            if (after := changed(before, substituted)) != before:
                 changes[name] = clean(after, base=entry.base or entry.link)
     return replace(entry, **changes) if changes else entry  # type: ignore[arg-type]
 
@@ -211,19 +215,6 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
 def _verb(rule: Rule) -> str:
     verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
     return f"{verb} “{rule.pattern}”"
-
-
-def _reason(rule: Rule, field: str) -> str:
-    return f"its {NOUNS[field]} {_verb(rule)}"
-
-
-def _missing(keeping: Sequence[Rule]) -> str:
-    if len(keeping) > 1:
-        return f"it fits none of the {len(keeping)} rules for what to keep"
-    (rule,) = keeping
-    verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
-    whose = "nothing in it" if rule.field == ANY else f"no {NOUNS[rule.field]} of it"
-    return f"{whose} {verb} “{rule.pattern}”"
 
 
 def _alphabetical(title: str) -> tuple[bool, str]:
@@ -234,12 +225,24 @@ def _alphabetical(title: str) -> tuple[bool, str]:
 
 def visible(html: str) -> str:
     """What a reader sees: the text without tags; where a block begins or ends there is a line end."""
-    return "".join(_shown(token, is_tag) for token, is_tag in _tokens(html))
+    pieces = []
+    for token, is_tag in _tokens(html):
+        name = _NAME.match(token) if is_tag else None
+        if not is_tag:
+            pieces.append(entities.unescape(token))
+        elif name is None or name.group(1).lower() not in _WITHIN_WORDS:
+            pieces.append("\n")
+    return "".join(pieces)
 
 
 def changed(html: str, change: Callable[[str], str]) -> str:
     """The html with each piece of text between two tags changed; tags and their values stay as they are."""
-    return "".join(token if is_tag else _changed(token, change) for token, is_tag in _tokens(html))
+    pieces = []
+    for token, is_tag in _tokens(html):
+        before = token if is_tag else entities.unescape(token)
+        after = token if is_tag else change(before)
+        pieces.append(token if after == before else entities.escape(after, quote=False))
+    return "".join(pieces)
 
 
 def _tokens(html: str) -> Iterator[tuple[str, bool]]:
@@ -251,16 +254,3 @@ def _tokens(html: str) -> Iterator[tuple[str, bool]]:
         at = tag.end()
     if at < len(html):
         yield html[at:], False
-
-
-def _shown(token: str, is_tag: bool) -> str:
-    if not is_tag:
-        return entities.unescape(token)
-    name = _NAME.match(token)
-    return "" if name and name.group(1).lower() in _WITHIN_WORDS else "\n"
-
-
-def _changed(token: str, change: Callable[[str], str]) -> str:
-    before = entities.unescape(token)
-    after = change(before)
-    return token if after == before else entities.escape(after, quote=False)

@@ -5,6 +5,7 @@ daylight saving does.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import chain, islice
@@ -15,7 +16,7 @@ from cronsim import CronSim, CronSimError
 PERIODIC = frozenset({"daily", "weekly", "monthly", "cron"})
 ARRANGEMENTS = PERIODIC | {"each", "every_n"}
 MAX_LENGTH = 200
-FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
+CRON_FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
 
 
@@ -56,12 +57,8 @@ def first_instant(reading: datetime, zone: ZoneInfo) -> datetime:
     if wall(instant, zone) == reading:
         return instant
     # PEP 495: in a gap, fold=0 reads the offset before it and so lies after it; fold=1 the reverse.
-    return _end_of_gap(reading.replace(tzinfo=zone, fold=1).astimezone(UTC), instant, reading, zone)
-
-
-def _end_of_gap(before: datetime, after: datetime, reading: datetime, zone: ZoneInfo) -> datetime:
+    low, high = reading.replace(tzinfo=zone, fold=1).astimezone(UTC).replace(microsecond=0), instant
     # Offsets change at whole seconds; a day's gap (Apia, 2011-12-30) takes 18 halvings.
-    low, high = before.replace(microsecond=0), after
     while (width := int((high - low).total_seconds())) > 1:
         middle = low + timedelta(seconds=width // 2)
         if wall(middle, zone) < reading:
@@ -85,34 +82,25 @@ def firings(line: str, reading: datetime) -> Iterator[datetime]:
 def check_cron(line: str) -> None:
     """Raises ValueError, in a sentence for the admin, for a line that is wrong or never fires.
 
-    Neither zone nor present matters: what fires at all does so within 40 years (a 29 February on a Sunday).
+    Neither zone nor present matters. Whatever fires at all does so within 40 years: 29 February on a Sunday.
     """
     if len(line) > MAX_LENGTH:
         raise ValueError(f"The cron line is longer than {MAX_LENGTH} characters.")
     if (count := len(line.split())) != 5:
-        raise ValueError(f"A cron line has five fields ({FIELDS}); “{line}” has {count}.")
+        raise ValueError(f"A cron line has five fields ({CRON_FIELDS}); “{line}” has {count}.")
     try:
         found = list(islice(firings(line, _ANY_TIME), 2))
     except CronSimError as error:
-        raise ValueError(_sentence(line, str(error))) from None
+        name = str(error).removeprefix("Bad ")
+        if name == "day-of-month":
+            # cronsim says so both for a day that it cannot read and for 30 February.
+            minute, hour, day, _, weekday = line.split()
+            with suppress(CronSimError):
+                CronSim(f"{minute} {hour} {day} * {weekday}", _ANY_TIME)
+                raise ValueError(
+                    f"The cron line “{line}” never fires: its months have no such day."
+                ) from None
+        name = {"day-of-month": "day", "day-of-week": "weekday"}.get(name, name)
+        raise ValueError(f"The cron line “{line}” has a wrong {name}. It reads: {CRON_FIELDS}.") from None
     if len(found) < 2:
         raise ValueError(f"The cron line “{line}” never fires: there is no such date.")
-
-
-def _sentence(line: str, reason: str) -> str:
-    name = reason.removeprefix("Bad ")
-    if name == "day-of-month" and _day_is_readable(line):
-        return f"The cron line “{line}” never fires: its months have no such day."
-    names = {"day-of-month": "day", "day-of-week": "weekday"}
-    return f"The cron line “{line}” has a wrong {names.get(name, name)}. It reads: {FIELDS}."
-
-
-def _day_is_readable(line: str) -> bool:
-    # cronsim says "Bad day-of-month" both for a day it cannot read and for 30 February.
-    fields = line.split()
-    fields[3] = "*"
-    try:
-        CronSim(" ".join(fields), _ANY_TIME)
-    except CronSimError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""What a sign-up leads to, and where its reader finds the mail. The page says the same whatever comes out."""
+"""What mail a sign-up leads to, and where its reader finds that. The page says the same in every case."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -10,7 +10,8 @@ AT_MOST_EVERY = timedelta(minutes=5)
 A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
-# Newsletters in one sign-up: what fits into one mail and its link.
+LONGEST_LANGUAGE = 35
+# How many newsletters one sign-up may ask for: as many as fit into one mail and its link.
 MOST_AT_ONCE = 20
 _PLACES = (
     ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
@@ -42,26 +43,21 @@ _PLACES = (
 
 
 class SignUpReply(Enum):
-    """What goes to the address: the confirmation, a word that it is subscribed already, or nothing."""
+    """The mail to the address: the confirmation, a word that it is subscribed already, or none."""
 
     CONFIRM = "confirmation"
     ALREADY = "already"
     NOTHING = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionStatus:
-    """Where an address stands with a newsletter. `blocked`: suppressed, or nothing arrives there."""
+def answer(status: str, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
+    """The answer to a sign-up, by the subscription's status; empty when there is none yet.
 
-    status: str = ""
-    blocked: bool = False
-
-
-def answer(standing: SubscriptionStatus, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """The answer to a sign-up, given when this subscription was written to `earlier`."""
-    if standing.blocked or not may_write(earlier=earlier, now=now):
+    `earlier` are the moments at which this subscription was written to.
+    """
+    if not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
-    return SignUpReply.ALREADY if standing.status == "confirmed" else SignUpReply.CONFIRM
+    return SignUpReply.ALREADY if status == "confirmed" else SignUpReply.CONFIRM
 
 
 def may_write(*, earlier: Iterable[datetime], now: datetime) -> bool:
@@ -96,5 +92,5 @@ _BY_DOMAIN = {domain: Webmail(name, url) for name, url, domains in _PLACES for d
 
 
 def webmail_of(address: str) -> Webmail | None:
-    """The place, for the few providers that most people are with."""
+    """Where the owner of an address reads mail, for the few providers that most people are with."""
     return _BY_DOMAIN.get(address.rpartition("@")[2].strip(" >").lower())

@@ -1,8 +1,9 @@
 """A change between newsletters over the same feeds: who gets which post, so that none is lost or repeated.
 
-The newsletter that comes rarer decides. Its collections are cut in two: those up to a bound belong to the old
-subscription, the later ones to the new; and a post belongs to whom its collection there belongs to. The other
-newsletter's issues follow their posts. An issue with posts of both goes to both: never lost, rather repeated.
+The newsletter that comes rarer decides. A bound cuts its collections in two: those up to the bound belong to
+the old subscription, the later ones to the new. A post belongs where its collection there belongs. The other
+newsletter's issues follow their posts. An issue with posts of both goes to both: a post comes twice rather
+than never.
 """
 
 from collections.abc import Iterable
@@ -32,7 +33,7 @@ class Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The last of the rarer newsletter's collections that are the old one's: by its end, or its number."""
+    """The rarer newsletter's last collection that is the old subscription's: by its end, or its number."""
 
     at: datetime | None = None
     number: int | None = None
@@ -40,7 +41,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rarer newsletter has a post: in the collection of that end, or number; in none by neither."""
+    """Where the rarer newsletter has a post: in the collection of that end, or of that number.
+
+    Without either it is in no collection.
+    """
 
     final_at: datetime
     end: datetime | None = None
@@ -53,7 +57,7 @@ def is_rarer(one: Rhythm, other: Rhythm, now: datetime) -> bool:
 
 
 def rarity(rhythm: Rhythm, now: datetime) -> tuple[int, float]:
-    """To sort by: what comes most often first."""
+    """A key to sort rhythms by: the one that comes most often is first."""
     if rhythm.schedule.has_periods:
         ends = next_ends(rhythm.schedule, rhythm.zone, now, _PERIODS + 1)
         return 2, (ends[-1] - ends[0]).total_seconds()
@@ -65,19 +69,19 @@ def bound_of(
 ) -> Bound:
     """Where a switch made now is cut: at the end of what the rarer newsletter is collecting.
 
-    `open_ends` are those of its open collections (an edit leaves them their own), `counter` and `held` the
-    number of every n's open collection and how many posts it has.
+    `open_ends` are the ends of its open collections, which an edit of the schedule does not change. `counter`
+    is the number of every n's open collection, and `held` how many posts that has.
     """
     if rarer.is_numbered:
         return Bound(number=counter if held else counter - 1)
     if rarer.schedule.has_periods:
         return Bound(at=max((period_for(now, rarer.schedule, rarer.zone).end, *open_ends)))
-    # To the minute, so that those of one minute are treated alike.
+    # To the minute, so that all switches of one minute are treated alike.
     return Bound(at=now.replace(second=0, microsecond=0) + MINUTE)
 
 
 def is_nested(bound: Bound, other: Rhythm) -> bool:
-    """Whether the other newsletter is cut there, too: then no post comes twice."""
+    """Whether a collection of the other newsletter ends there, too: then no post comes twice."""
     if other.schedule.arrangement == "each":
         return True
     if bound.at is None or not other.schedule.has_periods:
@@ -91,10 +95,15 @@ def is_olds(bound: Bound, place: Place, *, is_over: bool) -> bool:
         return place.end <= bound.at if place.end is not None else place.final_at < bound.at
     if place.number is not None and bound.number is not None:
         return place.number <= bound.number
-    # The newsletter that counts left it out, so it is in one issue only: it goes to who gets that now.
+    # The newsletter that counts posts left it out, so only one issue has it: whoever gets that now gets it.
     return not is_over
 
 
-def goes_to(is_old: bool, posts: Iterable[bool]) -> bool:
-    """Whether an issue goes to the old subscription, or to the new. `posts`: for each if it is the old's."""
-    return any(olds is is_old for olds in posts)
+def goes_to_old(posts: Iterable[bool]) -> bool:
+    """Whether an issue goes to the old subscription. `posts`: whether each is the old one's."""
+    return any(posts)
+
+
+def goes_to_new(posts: Iterable[bool]) -> bool:
+    """Whether an issue goes to the new subscription. `posts`: whether each is the old one's."""
+    return not all(posts)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 TYPES = {"email", "sms", "mastodon", "bluesky"}
-# Each with the fields that tell it from the others where no type is given. (Bluesky never is guessed.)
+# Each with the fields that tell it from the others where no type is given. Bluesky is never guessed.
 SIGNS: Mapping[str, Sequence[frozenset[str]]] = {
     "email": (frozenset({"addressPart"}), frozenset({"address"})),
     "mastodon": (frozenset({"name", "instanceUrl"}),),
@@ -18,7 +18,7 @@ class WrongFields(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`type` is in lower case; what is not known of an address is empty."""
+    """What a form asks for. `type` is in lower case; `email` and `name` are empty where it says none."""
 
     newsletter: str
     type: str = "email"
@@ -27,41 +27,30 @@ class Asked:
 
 
 def asked(pairs: Iterable[tuple[str, str]]) -> Asked:
-    """What a form asks for. Raises WrongFields for what contradicts itself, or names no newsletter."""
-    fields = _one_each(pairs)
+    """What a form asks for. Raises WrongFields where it contradicts itself or names no newsletter."""
+    fields: dict[str, str] = {}
+    for name, value in pairs:
+        # Blank ones do not count.
+        value = value.strip()
+        if value and fields.setdefault(name, value) != value:
+            raise WrongFields(f"It says {name[:40]} twice, and not the same.")
     newsletter = fields.get("subscribableName", "")
     if not newsletter:
         raise WrongFields("It does not say which newsletter (subscribableName).")
+    given = fields.get("destinationType") or fields.get("type", "")
+    if given and given.lower() not in TYPES:
+        raise WrongFields(f"It names a destination that there is not: {given[:40]}.")
+    guessed = [kind for kind, signs in SIGNS.items() if any(sign <= fields.keys() for sign in signs)]
+    if not given and len(guessed) > 1:
+        raise WrongFields(f"It names several destinations: {', '.join(guessed)}. Name one.")
     return Asked(
         newsletter,
-        _type(fields),
+        given.lower() or (guessed[0] if guessed else "email"),
         _first(fields, "addressPart", "address", "email"),
         _first(fields, "displayNamePart", "displayName", "name"),
     )
 
 
 def _first(fields: Mapping[str, str], *names: str) -> str:
-    """Upstream's names for it, then ours: that is what the form has which we show ourselves."""
+    """What the form gives under the first of these names that it has: upstream's come before ours."""
     return next((fields[name] for name in names if name in fields), "")
-
-
-def _one_each(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Trimmed; blank ones do not count."""
-    fields: dict[str, str] = {}
-    for name, value in pairs:
-        value = value.strip()
-        if value and fields.setdefault(name, value) != value:
-            raise WrongFields(f"It says {name[:40]} twice, and not the same.")
-    return fields
-
-
-def _type(fields: Mapping[str, str]) -> str:
-    given = fields.get("destinationType") or fields.get("type", "")
-    if given:
-        if given.lower() not in TYPES:
-            raise WrongFields(f"It names a destination that there is not: {given[:40]}.")
-        return given.lower()
-    guessed = [kind for kind, signs in SIGNS.items() if any(sign <= fields.keys() for sign in signs)]
-    if len(guessed) > 1:
-        raise WrongFields(f"It names several destinations: {', '.join(guessed)}. Name one.")
-    return guessed[0] if guessed else "email"

@@ -24,7 +24,17 @@ def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
         zone = check_zone(time_zone)
     except ValueError as error:
         raise InvalidSchedule("time_zone", str(error)) from None
-    _check_details(schedule)
+    if schedule.arrangement not in ARRANGEMENTS:
+        names = ", ".join(sorted(ARRANGEMENTS))
+        raise InvalidSchedule(
+            "arrangement", f"There is no arrangement “{schedule.arrangement}”. Use: {names}."
+        )
+    if schedule.at.second or schedule.at.microsecond or schedule.at.tzinfo is not None:
+        raise InvalidSchedule("at", "The time is hours and minutes, such as 07:00.")
+    if not 0 <= schedule.weekday <= 6:
+        raise InvalidSchedule("weekday", "The weekday is 0 for Monday to 6 for Sunday.")
+    if not 1 <= schedule.day_of_month <= 31:
+        raise InvalidSchedule("day_of_month", "The day of the month is 1 to 31.")
     if schedule.arrangement == "cron":
         try:
             check_cron(schedule.cron)
@@ -34,7 +44,7 @@ def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
 
 
 def check_counts(n: int | None, max_wait_days: int | None) -> None:
-    """What every n takes besides. Raises InvalidSchedule."""
+    """Checks what only every n has: its n, and its longest wait. Raises InvalidSchedule."""
     if n is None or not 1 <= n <= MAX_N:
         raise InvalidSchedule("n", f"Say after how many posts a letter goes out: 1 to {MAX_N}.")
     if max_wait_days is not None and not 1 <= max_wait_days <= MAX_WAIT_DAYS:
@@ -59,17 +69,3 @@ def check_zone(name: str) -> ZoneInfo:
 def _zone_names() -> frozenset[str]:
     # Not ZoneInfo(name): it takes "right/UTC" (with leap seconds) and raises OSError for "America".
     return frozenset(available_timezones())
-
-
-def _check_details(schedule: Schedule) -> None:
-    if schedule.arrangement not in ARRANGEMENTS:
-        names = ", ".join(sorted(ARRANGEMENTS))
-        raise InvalidSchedule(
-            "arrangement", f"There is no arrangement “{schedule.arrangement}”. Use: {names}."
-        )
-    if schedule.at.second or schedule.at.microsecond or schedule.at.tzinfo is not None:
-        raise InvalidSchedule("at", "The time is hours and minutes, such as 07:00.")
-    if not 0 <= schedule.weekday <= 6:
-        raise InvalidSchedule("weekday", "The weekday is 0 for Monday to 6 for Sunday.")
-    if not 1 <= schedule.day_of_month <= 31:
-        raise InvalidSchedule("day_of_month", "The day of the month is 1 to 31.")

@@ -24,7 +24,10 @@ def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
         case "weekly":
             return f"every {WEEKDAYS[schedule.weekday]} {at}"
         case "monthly":
-            return f"on the {_day_words(schedule.day_of_month)} {at}"
+            day = schedule.day_of_month
+            if day == 31:
+                return f"on the last day of each month {at}"
+            return f"on the {ordinal(day)} of each month{' (or its last day)' if day > 28 else ''} {at}"
         case "cron":
             return "on its own schedule"
         case "every_n" if n is not None and n > 1:
@@ -51,7 +54,7 @@ def zone_words(zone: ZoneInfo) -> str:
 
 
 def place_of(zone: ZoneInfo) -> str:
-    """The place whose time it is, "New York"; empty for UTC and what is counted from it."""
+    """The place whose time it is, "New York"; empty for UTC and for zones that are counted from UTC."""
     name = str(zone).rpartition("/")[2]
     is_counted = name in _UTC_NAMES or _FIXED.fullmatch(name)
     return "" if is_counted else name.replace("_", " ")
@@ -68,9 +71,3 @@ def ordinal(day: int) -> str:
     """ "1st", "22nd"."""
     suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{suffix}"
-
-
-def _day_words(day: int) -> str:
-    if day == 31:
-        return "last day of each month"
-    return f"{ordinal(day)} of each month{' (or its last day)' if day > 28 else ''}"

@@ -1,6 +1,6 @@
 """A subscriber of any channel, added or removed by an admin or by a program.
 
-A program may ask twice: who is there already is not asked again.
+A program may ask twice: whoever is there already is not asked to confirm again.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def subscribe(
 ) -> Subscription:
     """Adds, or takes back, a subscriber; `data` are the channel's destination fields, such as email.
 
-    Unconfirmed ones get the confirmation by mail; who is confirmed stays so. Asks the service whether new
+    Unconfirmed ones get the confirmation by mail; confirmed ones stay confirmed. Asks the service whether new
     credentials are good before anything is written. Raises InvalidDestination.
     """
     kind = channels.get(subscribable.channel)
@@ -41,20 +41,28 @@ def subscribe(
     kind.check(parsed)
     with transaction.atomic():
         _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
-        subscription = _subscription(subscribable, parsed, now=now, language=language)
+        subscription = _locked_row(subscribable, parsed, now=now, language=language)
         if subscription.status == Subscription.Status.CONFIRMED:
             subscription.save()
         elif confirmed:
             mark_confirmed(subscription, now=now)
             record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
-        else:
-            _ask(subscription, origin=origin, now=now, language=language)
+        elif now.timestamp() not in (subscription.notices_at or ()):
+            begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
+            subscription.status = Subscription.Status.UNCONFIRMED
+            subscription.notices_at = noted(subscription.notices_at, now)
+            renew_nonce(subscription)
+            subscription.save()
+            record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
+            if begins:
+                emit(Event(EventKind.CREATED, (subscription.pk,), now))
+            ask_to_confirm([subscription], now=now, language=language)
     return subscription
 
 
 @transaction.atomic
 def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscription:
-    """Confirms who waits for it, because an admin says that its owner agreed. Raises InvalidDestination."""
+    """Confirms a waiting subscription: an admin says that its owner agreed. Raises InvalidDestination."""
     rows = Subscription.objects.select_for_update(no_key=True, of=("self",))
     locked = rows.select_related("destination", "subscribable").get(pk=subscription.pk)
     label = locked.destination.label
@@ -69,20 +77,6 @@ def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscriptio
     return locked
 
 
-def _ask(subscription: Subscription, *, origin: Origin, now: datetime, language: str) -> None:
-    if now.timestamp() in (subscription.notices_at or ()):
-        return
-    begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
-    subscription.status = Subscription.Status.UNCONFIRMED
-    subscription.notices_at = noted(subscription.notices_at, now)
-    renew_nonce(subscription)
-    subscription.save()
-    record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
-    if begins:
-        emit(Event(EventKind.CREATED, (subscription.pk,), now))
-    ask_to_confirm([subscription], now=now, language=language)
-
-
 def unsubscribe(*, subscription: Subscription, now: datetime) -> None:
     """Ends a subscription. A second time changes nothing."""
     leave(subscription=subscription, now=now)
@@ -95,32 +89,28 @@ def _refuse_suppressed(kind: str, core: str, label: str) -> None:
         raise InvalidDestination(f"{label} must not be written to{reason}. Remove its suppression first.")
 
 
-def _subscription(
+def _locked_row(
     subscribable: Subscribable, parsed: ParsedDestination, *, now: datetime, language: str
 ) -> Subscription:
-    """The row, locked, with the admin's name and language for it; not saved yet."""
-    subscription, _ = Subscription.objects.select_for_update(no_key=True).get_or_create(
-        subscribable=subscribable,
-        destination=_destination(subscribable.channel, parsed, now=now),
-        defaults={"added_at": now},
-    )
-    subscription.display_name = tidy_name(parsed.display_name) or subscription.display_name
-    subscription.language = language or subscription.language
-    return subscription
+    """The row, locked, with the admin's name and language for it; not saved yet.
 
-
-def _destination(kind: str, parsed: ParsedDestination, *, now: datetime) -> Destination:
-    """An admin's credentials replace what was kept: that is how an expired token is renewed."""
+    An admin's credentials replace the Destination's: that is how an expired token is renewed.
+    """
     facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
     destination, created = Destination.objects.get_or_create(
-        kind=kind, core=parsed.core, defaults={**facts, "added_at": now}
+        kind=subscribable.channel, core=parsed.core, defaults={**facts, "added_at": now}
     )
     if not created and (parsed.secrets or parsed.config):
         for field, value in facts.items():
             setattr(destination, field, value)
         destination.disabled_at, destination.disabled_reason = None, ""
         destination.save()
-    return destination
+    subscription, _ = Subscription.objects.select_for_update(no_key=True).get_or_create(
+        subscribable=subscribable, destination=destination, defaults={"added_at": now}
+    )
+    subscription.display_name = tidy_name(parsed.display_name) or subscription.display_name
+    subscription.language = language or subscription.language
+    return subscription
 
 
 def add_subscriber(
@@ -130,14 +120,9 @@ def add_subscriber(
     parsed = channels.get(subscribable.channel).parse_destination(data)
     rows = Subscription.objects.select_related("destination", "subscribable")
     there = rows.filter(subscribable=subscribable, destination__core=parsed.core).first()
-    if there is not None and not parsed.secrets and _stands(there, confirmed):
-        return there, False
+    if there is not None and not parsed.secrets:
+        is_confirmed = there.status == Subscription.Status.CONFIRMED and there.ended_at is None
+        if is_confirmed or (there.status == Subscription.Status.UNCONFIRMED and not confirmed):
+            return there, False
     made = subscribe(subscribable=subscribable, data=data, now=now, confirmed=confirmed, language=language)
     return made, made.added_at == now
-
-
-def _stands(subscription: Subscription, confirmed: bool) -> bool:
-    """Whether it is what is wanted already."""
-    if subscription.status == Subscription.Status.CONFIRMED:
-        return subscription.ended_at is None
-    return subscription.status == Subscription.Status.UNCONFIRMED and not confirmed

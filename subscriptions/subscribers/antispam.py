@@ -1,6 +1,6 @@
-"""Holds off robots without third parties: when a form was shown, a small sum, a plain question.
+"""Holds off robots without third parties: by when a form was shown, a small sum, and a plain question.
 
-All are signed, none is stored; only what was spent is remembered, until it would have expired.
+All of them are signed, and none is stored. Only what was spent is remembered, until it would have expired.
 """
 
 import secrets
@@ -22,7 +22,7 @@ SHOWN_FOR = timedelta(days=2)
 SUM_FOR = timedelta(minutes=30)
 QUESTION_FOR = timedelta(hours=1)
 SPENT = "spent"
-NUMBERS = {
+NUMBER_NAMES = {
     2: gettext_noop("two"),
     3: gettext_noop("three"),
     4: gettext_noop("four"),
@@ -57,11 +57,18 @@ def new_sum(*, now: datetime) -> str:
 def is_solved(solution: str, *, now: datetime) -> bool:
     """Whether `solution` is a challenge of ours, a colon and its numbers; a second time it is not."""
     challenge, _, numbers = solution.rpartition(":")
-    return _is_ours(SUM, challenge, now) and is_solution(challenge, numbers) and _spend(challenge, now)
+    try:
+        signing.read(SUM, challenge, now=now)
+    except signing.TokenError:
+        return False
+    return is_solution(challenge, numbers) and _spend(challenge, now)
 
 
 def new_question(*, now: datetime, ip: str = "") -> str:
-    """A token of the question, which `question_text` says. It is for whoever asked, without the numbers."""
+    """A token for a question, which `question_text` puts in words. The token does not tell the numbers.
+
+    Only a reader at the same address can use it.
+    """
     facts: dict[str, str | int] = {
         "id": secrets.token_urlsafe(9),
         "at": _milliseconds(now),
@@ -73,10 +80,10 @@ def new_question(*, now: datetime, ip: str = "") -> str:
 def question_text(question: str, *, now: datetime) -> str:
     """The question in the reader's language, in words. Raises TokenError.
 
-    It stops programs that fill in every form, not one that was written for this one: what a person can read
-    without a script, such a program can, too. Then the limits of sign-ups are left.
+    It stops programs that fill in every form, but not one that was written for this form: such a program can
+    read what a person can read without a script. Against it there are the limits of sign-ups.
     """
-    first, second = (gettext(NUMBERS[number]) for number in _numbers(question, now))
+    first, second = (gettext(NUMBER_NAMES[number]) for number in _numbers(question, now))
     return gettext("How much is %(first)s plus %(second)s? Please answer in digits.") % {
         "first": first,
         "second": second,
@@ -84,7 +91,7 @@ def question_text(question: str, *, now: datetime) -> str:
 
 
 def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bool:
-    """Whether the reply is right, not too fast, and by whom was asked; a second time it is not."""
+    """Whether the reply is right, not too fast, and of the reader who was asked; a second time it is not."""
     try:
         facts = signing.read(QUESTION, question, now=now)
         is_right = int(reply[:LONGEST_REPLY]) == sum(_numbers(question, now))
@@ -95,9 +102,9 @@ def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bo
 
 
 def _numbers(question: str, now: datetime) -> tuple[int, int]:
-    """Who has the token cannot work them out: they come of our key."""
+    """The two numbers of a question. They come of our key: nobody can work them out from the token."""
     drawn = signing.stamp(QUESTION, str(signing.read(QUESTION, question, now=now)["id"]))
-    least, many = min(NUMBERS), len(NUMBERS)
+    least, many = min(NUMBER_NAMES), len(NUMBER_NAMES)
     return least + int(drawn[:8], 16) % many, least + int(drawn[8:16], 16) % many
 
 
@@ -107,14 +114,6 @@ def _whose(ip: str) -> str:
 
 def _milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
-
-
-def _is_ours(purpose: str, token: str, now: datetime) -> bool:
-    try:
-        signing.read(purpose, token, now=now)
-    except signing.TokenError:
-        return False
-    return True
 
 
 def _spend(token: str, now: datetime) -> bool:

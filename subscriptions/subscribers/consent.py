@@ -1,6 +1,7 @@
 """Keeps the proof that somebody agreed."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from ipaddress import ip_address
 
@@ -10,18 +11,22 @@ from subscriptions.models import Consent, Subscription
 from subscriptions.rules.origin import Origin
 
 LONGEST_WORDS = 2000
-BATCH = 1000
+CONSENTS_AT_ONCE = 1000
 
 
 def consent(subscription: Subscription, act: Consent.Act, origin: Origin, *, at: datetime) -> Consent:
     """The row, not saved yet. With the reader's address only where the newsletter keeps it."""
+    ip = None
+    if subscription.subscribable.keep_ip:
+        with suppress(ValueError):
+            ip = str(ip_address(origin.ip))
     return Consent(
         subscription=subscription,
         act=act,
         at=at,
         how=origin.how,
         words=origin.words.replace("\0", "")[:LONGEST_WORDS],
-        ip=_address(origin.ip) if subscription.subscribable.keep_ip else None,
+        ip=ip,
     )
 
 
@@ -36,13 +41,6 @@ def confirming(subscription: Subscription, origin: Origin, *, at: datetime) -> C
     return consent(subscription, Consent.Act.CONFIRMED, shown, at=at)
 
 
-def _address(ip: str) -> str | None:
-    try:
-        return str(ip_address(ip))
-    except ValueError:
-        return None
-
-
 def record_consents(rows: Iterable[Consent]) -> None:
     """Saves them, many in one statement; within the caller's transaction if there is one."""
-    Consent.objects.bulk_create(rows, batch_size=BATCH)
+    Consent.objects.bulk_create(rows, batch_size=CONSENTS_AT_ONCE)

@@ -4,7 +4,6 @@ What comes during a pause is not sent, and not sent later either.
 """
 
 from datetime import date, datetime
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
@@ -12,7 +11,7 @@ from subscriptions.models import Subscription
 from subscriptions.models.subscription import random_token
 from subscriptions.rules.pauses import pause_end
 from subscriptions.rules.sign_up import tidy_name
-from subscriptions.subscribers.lineage import before, lineage_of
+from subscriptions.subscribers.lineage import lineage_of, predecessors
 
 
 def rename(*, subscription: Subscription, name: str) -> None:
@@ -23,7 +22,7 @@ def rename(*, subscription: Subscription, name: str) -> None:
 
 @transaction.atomic
 def save_details(*, subscription: Subscription, name: str, language: str | None = None) -> None:
-    """The reader's own words for name and language, also for what it is being switched to.
+    """Sets name and language, also for the newsletter that it is being switched to.
 
     The language "" is the newsletter's; None leaves it as it is.
     """
@@ -37,7 +36,7 @@ def save_details(*, subscription: Subscription, name: str, language: str | None 
 @transaction.atomic
 def revoke_links(*, subscription: Subscription) -> None:
     """The links in all letters sent so far stop working, one-click included; new letters carry new ones."""
-    keys = {subscription.pk} | before(subscription)
+    keys = {subscription.pk} | predecessors(subscription)
     for one in Subscription.objects.filter(pk__in=keys).order_by("pk"):
         one.token = random_token()
         one.save(update_fields=["token"])
@@ -46,19 +45,19 @@ def revoke_links(*, subscription: Subscription) -> None:
 
 def pause(*, subscription: Subscription, until: date, now: datetime) -> None:
     """Until that day begins on the newsletter's clock. Raises BadDate for one past or too far off."""
-    end = pause_end(until, now=now, zone=ZoneInfo(subscription.subscribable.time_zone))
-    _set(subscription, end)
+    end = pause_end(until, now=now, zone=subscription.subscribable.zone)
+    _set_pause(subscription, end)
 
 
 def resume(*, subscription: Subscription) -> None:
     """The next letter comes again."""
-    _set(subscription, None)
+    _set_pause(subscription, None)
 
 
 def is_paused(subscription: Subscription, now: datetime) -> bool:
     return subscription.paused_until is not None and subscription.paused_until > now
 
 
-def _set(subscription: Subscription, until: datetime | None) -> None:
+def _set_pause(subscription: Subscription, until: datetime | None) -> None:
     Subscription.objects.filter(pk__in=lineage_of(subscription)).update(paused_until=until)
     subscription.paused_until = until

@@ -5,7 +5,6 @@ between two of them, in which no post is lost or repeated.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
@@ -14,23 +13,22 @@ from django.utils.translation import gettext
 from common.ports.events import Event, EventKind, emit
 from subscriptions.collections.assign import lock_for_membership, numbered
 from subscriptions.models import Assignable, Assignment, Consent, Subscribable, Subscription, Switch
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.switches import Bound, Rhythm, bound_of, is_nested, is_rarer, rarity
+from subscriptions.rules.switches import Bound, bound_of, is_nested, is_rarer, rarity
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.sign_up import is_open
 
 MOST_SIBLINGS = 20
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 MANAGED = Origin(How.MANAGE)
-# How, for who hears of it.
+# What an event says of how it came to be.
 SWITCHED = {"how": "switched"}
 CARRIED = ("display_name", "language", "confirmed_at", "paused_until")
 
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPlan:
-    """What a switch made now would mean: cut where, by which newsletter, and whether no post comes twice."""
+    """A switch that is made now: its bound, the rarer newsletter, and whether no post comes twice."""
 
     bound: Bound
     rarer: Subscribable
@@ -46,45 +44,37 @@ class Cost:
 
 
 def siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
-    """Those of the same feeds and channel that readers may see and sign up to, the rarest last."""
+    """The newsletters over the same feeds and channel that readers may see and join, the rarest last."""
     rows = Subscribable.objects.listed().siblings_of(newsletter).filter(sign_up=Subscribable.SignUp.OPEN)
     found = [one for one in rows.order_by("title", "name")[:MOST_SIBLINGS] if is_open(one)]
-    return sorted(found, key=lambda one: rarity(rhythm_of(one), now))
+    return sorted(found, key=lambda one: rarity(one.rhythm, now))
 
 
 def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
-    """Those that come less often."""
-    mine = rhythm_of(newsletter)
-    return [one for one in siblings(newsletter, now=now) if is_rarer(rhythm_of(one), mine, now)]
-
-
-def rhythm_of(newsletter: Subscribable) -> Rhythm:
-    return Rhythm(schedule_of(newsletter), ZoneInfo(newsletter.time_zone), newsletter.n)
+    """Those siblings that come less often."""
+    mine = newsletter.rhythm
+    return [one for one in siblings(newsletter, now=now) if is_rarer(one.rhythm, mine, now)]
 
 
 def plan(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
-    mine, other = rhythm_of(old), rhythm_of(new)
+    mine, other = old.rhythm, new.rhythm
     rarer, often = (new, mine) if is_rarer(other, mine, now) else (old, other)
-    bound = _bound(rarer, now)
-    return FrequencyPlan(bound, rarer, is_nested(bound, often))
-
-
-def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
-    """By what both are collecting at this moment."""
-    olds, news = _held(old), _held(new)
-    return Cost(skipped=len(olds - news), repeated=len(news - olds))
-
-
-def _bound(rarer: Subscribable, now: datetime) -> Bound:
     collections = Assignable.objects.filter(subscribable=rarer).annotate(held=Count("assignments"))
     rows = list(collections.values_list("within_type_id", "period_end", "held"))
-    return bound_of(
-        rhythm_of(rarer),
+    bound = bound_of(
+        rarer.rhythm,
         now=now,
         open_ends=[end for _, end, _ in rows if end is not None],
         counter=rarer.counter,
         held=sum(held for name, _, held in rows if name == numbered(rarer.counter)),
     )
+    return FrequencyPlan(bound, rarer, is_nested(bound, often))
+
+
+def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
+    """The cost of a switch at once, by what both newsletters are collecting at this moment."""
+    olds, news = _held(old), _held(new)
+    return Cost(skipped=len(olds - news), repeated=len(news - olds))
 
 
 def _held(newsletter: Subscribable) -> set[int]:
@@ -127,9 +117,9 @@ def switch(
     at_once: bool = False,
     origin: Origin = MANAGED,
 ) -> Switch:
-    """From the end of what the rarer newsletter collects on, or at once, the reader gets the other one.
+    """Has the reader get the other newsletter, from the end of what the rarer one collects now, or at once.
 
-    The new subscription is confirmed at once. Takes the place of a switch that is still to come. Raises
+    The new subscription is confirmed at once. A switch that is still to come makes way for this one. Raises
     CannotSwitch.
     """
     if to not in siblings(subscription.subscribable, now=now):
@@ -139,7 +129,7 @@ def switch(
     if (earlier := away(old)) is not None:
         _undo(earlier, now)
     decided = plan(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
-    new, was_there = _new(old, to, now)
+    new, was_there = _subscription_to(old, to, now)
     made = Switch.objects.create(
         old=old,
         new=new,
@@ -149,8 +139,18 @@ def switch(
         was_there=was_there,
         made_at=now,
     )
-    _note_bounds(made)
-    record_consents([*_proofs(old, new), consent(new, Consent.Act.SWITCHED, origin, at=now)])
+    # The bounds are noted for people to see: what is sent is decided by the switch itself.
+    Subscription.objects.filter(pk=old.pk).update(receives_until=made.at)
+    if not was_there:
+        Subscription.objects.filter(pk=new.pk).update(receives_from=made.at)
+    # The proof of what the reader agreed to before is the new one's, too.
+    there = set(new.consents.values_list("act", "at"))
+    proofs = [
+        Consent(subscription=new, act=one.act, at=one.at, how=one.how, words=one.words, ip=one.ip)
+        for one in old.consents.all()
+        if (one.act, one.at) not in there
+    ]
+    record_consents([*proofs, consent(new, Consent.Act.SWITCHED, origin, at=now)])
     if at_once:
         settle(switches=[made], now=now)
     return made
@@ -172,11 +172,13 @@ def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
 
 @transaction.atomic
 def settle(*, switches: Sequence[Switch], now: datetime) -> int:
-    """Ends the old ones, but for what is on its way, and lets the new ones get everything. Returns how many.
+    """Ends the old subscriptions, but for what is on its way. The new ones get everything. Returns how many.
 
     Where the new one has left meanwhile, the old one stays as it is, and the switch is forgotten.
     """
-    _lock_both(switches)
+    keys = {key for one in switches for key in (one.old_id, one.new_id)}
+    both = Subscription.objects.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
+    list(both.values_list("pk"))
     rows = Switch.objects.filter(pk__in=[one.pk for one in switches], settled_at=None)
     done = list(rows.filter(new__status=CONFIRMED).values_list("pk", "old", "new"))
     olds = Subscription.objects.filter(pk__in=[old for _, old, _ in done])
@@ -185,13 +187,19 @@ def settle(*, switches: Sequence[Switch], now: datetime) -> int:
     olds.filter(pk__in=ended).update(ended_at=now)
     Subscription.objects.filter(pk__in=[new for _, _, new in done]).update(receives_from=None)
     rows.filter(pk__in=[pk for pk, _, _ in done]).update(settled_at=now)
-    _forget_vain(rows.exclude(new__status=CONFIRMED), now)
+    # Where the reader may no longer take the leaving back, both have left for good.
+    vain = rows.exclude(new__status=CONFIRMED).exclude(new__undo_until__gt=now)
+    Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
+    vain.delete()
     emit(Event(EventKind.LEFT, ended, now, SWITCHED))
     return len(done)
 
 
 def _lock_counting(subscription: Subscription, *others: Subscribable) -> None:
-    """Holds the count of every n still; where the calendar decides, nothing can change before its time."""
+    """Locks the newsletters of every n, so that their count stands still.
+
+    Where the calendar decides, nothing can change before its time.
+    """
     earlier = away(subscription)
     keys = {subscription.subscribable_id, *(one.pk for one in others)} | (
         {earlier.rarer_id} if earlier else set()
@@ -210,12 +218,6 @@ def _locked(subscription: Subscription) -> Subscription:
     return found
 
 
-def _lock_both(switches: Sequence[Switch]) -> None:
-    keys = {key for one in switches for key in (one.old_id, one.new_id)}
-    rows = Subscription.objects.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
-    list(rows.values_list("pk"))
-
-
 def _undo(made: Switch, now: datetime) -> None:
     if is_over(made, now):
         raise CannotSwitch(gettext("Your last change is just taking effect. Please try again later."))
@@ -232,7 +234,7 @@ def _undo(made: Switch, now: datetime) -> None:
         Subscription.objects.filter(pk=new.pk).update(**back)
 
 
-def _new(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscription, bool]:
+def _subscription_to(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscription, bool]:
     """The other subscription, and whether the reader had it before."""
     facts = {**{name: getattr(old, name) for name in CARRIED}, "status": CONFIRMED}
     rows = Subscription.objects.select_for_update(no_key=True)
@@ -248,30 +250,6 @@ def _new(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscripti
         new.save()
     emit(Event(EventKind.CONFIRMED, (new.pk,), now, SWITCHED))
     return new, False
-
-
-def _note_bounds(made: Switch) -> None:
-    """For people to see: what is sent is decided by the switch itself."""
-    Subscription.objects.filter(pk=made.old_id).update(receives_until=made.at)
-    if not made.was_there:
-        Subscription.objects.filter(pk=made.new_id).update(receives_from=made.at)
-
-
-def _proofs(old: Subscription, new: Subscription) -> list[Consent]:
-    """The proof of what they agreed to before is the new one's, too."""
-    there = set(new.consents.values_list("act", "at"))
-    rows = [one for one in old.consents.all() if (one.act, one.at) not in there]
-    return [
-        Consent(subscription=new, act=one.act, at=one.at, how=one.how, words=one.words, ip=one.ip)
-        for one in rows
-    ]
-
-
-def _forget_vain(rows: "QuerySet[Switch]", now: datetime) -> None:
-    """Both have left, for good."""
-    vain = rows.exclude(new__undo_until__gt=now)
-    Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
-    vain.delete()
 
 
 def _under_way() -> "QuerySet[Switch]":

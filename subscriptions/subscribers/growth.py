@@ -1,4 +1,4 @@
-"""How a list grows and shrinks: who was new, confirmed and left on each day, counted from the rows."""
+"""How a list grows and shrinks: how many were new, confirmed and left on each day, counted from the rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,14 +11,12 @@ from django.db.models.functions import Substr, TruncDate
 
 from subscriptions.models import Subscribable, Subscription
 
-# What a day is told by, each with the moment that counts.
+# The figures of a day, each with the moment by which a subscription counts for it.
 MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "left": "left_at"}
-# "2026-03-02 12:3": ten minutes, of which each lies in one day of every zone.
-PIECE = 15
 
 
 def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> dict[str, dict[date, int]]:
-    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three questions."""
+    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three queries."""
     rows = Subscription.objects.all() if subscribable is None else subscribable.subscriptions.all()
     return {name: per_day(rows, field, since=since, zone=zone) for name, field in MOMENTS.items()}
 
@@ -28,14 +26,11 @@ def per_day(rows: "QuerySet[Any]", field: str, *, since: date, zone: tzinfo) -> 
     begin = datetime(since.year, since.month, since.day, tzinfo=zone)
     within = rows.filter(**{f"{field}__gte": begin}).order_by()
     if connections[rows.db].vendor == "sqlite":
-        return _by_pieces(within, field, zone)
+        # SQLite knows no zones, and Django's function for them is one of Python's, called for every row. So
+        # rows are counted by "2026-03-02 12:3": ten minutes, which lie in one day of every zone.
+        piece = Substr(F(field), 1, len("2026-03-02 12:3"), output_field=CharField())
+        days: Counter[date] = Counter()
+        for text, count in within.annotate(piece=piece).values_list("piece").annotate(n=Count("pk")):
+            days[datetime.fromisoformat(f"{text}0").replace(tzinfo=UTC).astimezone(zone).date()] += count
+        return dict(days)
     return dict(within.annotate(day=TruncDate(field, tzinfo=zone)).values_list("day").annotate(n=Count("pk")))
-
-
-def _by_pieces(rows: "QuerySet[Any]", field: str, zone: tzinfo) -> dict[date, int]:
-    # SQLite knows no zones, and Django's function for them is one of Python's, called for every row.
-    piece = Substr(F(field), 1, PIECE, output_field=CharField())
-    days: Counter[date] = Counter()
-    for text, count in rows.annotate(piece=piece).values_list("piece").annotate(n=Count("pk")):
-        days[datetime.fromisoformat(f"{text}0").replace(tzinfo=UTC).astimezone(zone).date()] += count
-    return dict(days)

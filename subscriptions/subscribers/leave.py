@@ -14,26 +14,35 @@ from subscriptions.subscribers.sign_up import is_open
 UNDO_FOR = timedelta(hours=24)
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 _LEFT = Q(status=LEFT)
-CHANGED = ["status", "left_at", "ended_at", "undo_until", "confirm_nonce", "asked_name"]
+CHANGED_BY_LEAVING = ["status", "left_at", "ended_at", "undo_until", "confirm_nonce", "asked_name"]
 
 
 @transaction.atomic
 def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False) -> None:
     """Ends the subscription, what it is being switched to, and any confirmation link under way.
 
-    A second time changes nothing. Who leaves by themselves may take it back for a day (`undo_leaving`), and
-    has a farewell mailed where the newsletter sends one.
+    A second time changes nothing. A reader who leaves may take it back for a day (`undo_leaving`), and has a
+    farewell mailed where the newsletter sends one.
     """
     leaving = _locked(lineage_of(subscription), ~_LEFT)
     active = [one for one in leaving if one.status == CONFIRMED and one.ended_at is None]
     for one in leaving:
-        _end(one, now, undo_until=now + UNDO_FOR if by_reader and one in active else None)
+        # What a switch has ended stays ended by that.
+        one.status, one.left_at, one.ended_at = LEFT, one.ended_at or now, None
+        one.undo_until = now + UNDO_FOR if by_reader and one in active else None
+        one.confirm_nonce, one.asked_name = "", ""
+        one.save(update_fields=CHANGED_BY_LEAVING)
     if leaving:
-        _forget_wishes([one.pk for one in leaving])
-        emit(Event(EventKind.LEFT, tuple(one.pk for one in leaving), now))
+        keys = [one.pk for one in leaving]
+        Notice.objects.filter(subscription__in=keys).delete()
+        # Whoever was switching to a newsletter that they had before, and leave now, stays with the old one.
+        vain = Switch.objects.filter(new__in=keys, was_there=True, settled_at=None)
+        Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
+        vain.delete()
+        emit(Event(EventKind.LEFT, tuple(keys), now))
     if by_reader:
         _say_farewell(active, now)
-    subscription.refresh_from_db(fields=CHANGED)
+    subscription.refresh_from_db(fields=CHANGED_BY_LEAVING)
 
 
 @transaction.atomic
@@ -47,7 +56,7 @@ def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
         keys = tuple(one.pk for one in back)
         Notice.objects.filter(subscription__in=keys, kind=Notice.Kind.FAREWELL).delete()
         emit(Event(EventKind.CONFIRMED, keys, now))
-    subscription.refresh_from_db(fields=CHANGED)
+    subscription.refresh_from_db(fields=CHANGED_BY_LEAVING)
     return bool(back)
 
 
@@ -71,23 +80,8 @@ def _locked(keys: set[int], which: Q) -> list[Subscription]:
     return list(rows.select_for_update(of=("self",), no_key=True).order_by("pk"))
 
 
-def _end(one: Subscription, now: datetime, *, undo_until: datetime | None) -> None:
-    # What a switch has ended stays ended by that.
-    one.status, one.left_at, one.ended_at = LEFT, one.ended_at or now, None
-    one.undo_until, one.confirm_nonce, one.asked_name = undo_until, "", ""
-    one.save(update_fields=CHANGED)
-
-
-def _forget_wishes(keys: list[int]) -> None:
-    """What was to be mailed; and who was switching to what they had besides, and now leave, stays."""
-    Notice.objects.filter(subscription__in=keys).delete()
-    vain = Switch.objects.filter(new__in=keys, was_there=True, settled_at=None)
-    Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
-    vain.delete()
-
-
 def _say_farewell(gone: list[Subscription], now: datetime) -> None:
-    """One mail: of what the reader got last, where two of them belong together."""
+    """One mail at most. Where a switch joins two subscriptions, it is of the older one."""
     said = [one for one in gone if one.subscribable.farewell_mail]
     if not said:
         return
@@ -109,7 +103,7 @@ def _say_farewell(gone: list[Subscription], now: datetime) -> None:
 
 
 def not_left(destination: Destination) -> "QuerySet[Subscription]":
-    """What an address receives or has yet to confirm, and what a switch has ended a moment ago."""
+    """The subscriptions that an address receives or has yet to confirm, and any that a switch just ended."""
     return destination.subscriptions.exclude(status=Subscription.Status.UNSUBSCRIBED).order_by("pk")
 
 

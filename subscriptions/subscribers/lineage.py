@@ -1,4 +1,4 @@
-"""A reader's line: a subscription, and those it was changed to. Who leaves or pauses means all of it."""
+"""A reader's lineage: a subscription, and those it was changed to. Leaving or pausing means all of them."""
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
@@ -6,28 +6,24 @@ from django.db.models.functions import Coalesce
 from subscriptions.models import Subscription, Switch
 
 # Somebody may change to and fro for years.
-LONGEST = 20
+MOST_SWITCHES = 20
 
 
 def lineage_of(subscription: Subscription) -> set[int]:
-    """The keys of it and of all that came of it by switching: while a switch is under way that is both sides.
+    """The keys of it and of all that came of it by switching. While a switch is under way, both sides count.
 
-    What the reader had besides before a switch is no part of it.
+    What the reader had besides, before a switch, is no part of it.
     """
     keys = {subscription.pk}
-    for _ in range(LONGEST):
-        further = keys | set(_next(keys))
+    switches = Switch.objects.filter(was_there=False).order_by()
+    for _ in range(MOST_SWITCHES):
+        under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
+        pairs = under_way.values_list("old", "new").union(succeeded(keys).values_list("old", "new"))
+        further = keys | {key for pair in pairs for key in pair}
         if further == keys:
             break
         keys = further
     return keys
-
-
-def _next(keys: set[int]) -> list[int]:
-    switches = Switch.objects.filter(was_there=False).order_by()
-    under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
-    pairs = under_way.values_list("old", "new").union(succeeded(keys).values_list("old", "new"))
-    return [key for pair in pairs for key in pair]
 
 
 def succeeded(keys: set[int]) -> "QuerySet[Switch]":
@@ -38,7 +34,7 @@ def succeeded(keys: set[int]) -> "QuerySet[Switch]":
 
 
 def successor(subscription: Subscription) -> Subscription | None:
-    """What the reader gets in its place, if switching ended it and that is still so."""
+    """What the reader gets in its place, if a switch ended it and nothing has brought it back."""
     if subscription.status == "confirmed" and subscription.ended_at is None:
         return None
     rows = (
@@ -47,10 +43,10 @@ def successor(subscription: Subscription) -> Subscription | None:
     return rows.select_related("subscribable", "destination").order_by("pk").last()
 
 
-def before(subscription: Subscription) -> set[int]:
-    """The keys of the subscriptions that came before it, from which its readers' older letters are."""
+def predecessors(subscription: Subscription) -> set[int]:
+    """The keys of the subscriptions that came before it. Its reader's older letters are of those."""
     keys = {subscription.pk}
-    for _ in range(LONGEST):
+    for _ in range(MOST_SWITCHES):
         olds = set(Switch.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True))
         if olds <= keys:
             break

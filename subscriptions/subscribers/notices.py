@@ -9,16 +9,15 @@ from django.conf import settings
 
 from common.db.bulk import save_new
 from subscriptions import links
-from subscriptions.links import page_url
 from subscriptions.models import Notice, Subscribable, Subscription
 from subscriptions.rules.sign_up import SignUpReply
 
 # Of several newsletters at once.
 CONFIRM_SEVERAL = "confirm_several"
 ALREADY_SEVERAL = "already_several"
-# The template of a notice that wants no words but the latest issue. (The delivery app knows which that is.)
+# The template of a notice that wants no words but the latest issue, which the delivery app knows.
 LATEST = "latest"
-# Nothing in a context is text that a stranger chose: the newsletters' titles are the admin's.
+# No context holds text that a stranger chose: the newsletters' titles are the admin's.
 
 
 def renew_nonce(subscription: Subscription) -> None:
@@ -33,9 +32,10 @@ def ask_to_confirm(
     now: datetime,
     language: str,
 ) -> None:
-    """One mail for all that wait, within the caller's transaction: saved rows of one address, with a nonce.
+    """One mail for all that wait, within the caller's transaction.
 
-    `already` were asked for in the same breath, and confirmed before.
+    `waiting` are saved rows of one address, with a nonce. `already` were asked for in the same sign-up, and
+    confirmed before.
     """
     context: dict[str, Any] = {
         "confirm_url": links.confirm_url(*waiting, now=now),
@@ -81,24 +81,24 @@ def _write(
 
 
 def welcome(confirmed: Iterable[Subscription], *, now: datetime) -> None:
-    """For readers who confirmed by themselves: a switch or an import mails nothing. In the caller's
-    transaction."""
-    notices = [
-        _notice(each, now) for each in confirmed if each.subscribable.welcome != Subscribable.Welcome.NONE
-    ]
+    """For readers who confirmed by themselves: a switch or an import mails nothing.
+
+    In the caller's transaction.
+    """
+    notices = []
+    for each in confirmed:
+        newsletter = each.subscribable
+        if newsletter.welcome == Subscribable.Welcome.NONE:
+            continue
+        notice = Notice(
+            kind=Notice.Kind.WELCOME,
+            key=f"subscription-{each.pk}-{now:%Y%m%dT%H%M%S}",
+            destination=each.destination,
+            subscription=each,
+            template=LATEST if newsletter.welcome == Subscribable.Welcome.LATEST else "welcome",
+            language=each.language,
+            context={"newsletter": str(newsletter), "page_url": links.page_url(newsletter)},
+            created_at=now,
+        )
+        notices.append(notice)
     Notice.objects.bulk_create(notices, ignore_conflicts=True)
-
-
-def _notice(subscription: Subscription, now: datetime) -> Notice:
-    newsletter = subscription.subscribable
-    wants_latest = newsletter.welcome == Subscribable.Welcome.LATEST
-    return Notice(
-        kind=Notice.Kind.WELCOME,
-        key=f"subscription-{subscription.pk}-{now:%Y%m%dT%H%M%S}",
-        destination=subscription.destination,
-        subscription=subscription,
-        template=LATEST if wants_latest else "welcome",
-        language=subscription.language,
-        context={"newsletter": str(newsletter), "page_url": page_url(newsletter)},
-        created_at=now,
-    )

@@ -1,6 +1,6 @@
 """Limits of what sign-ups may cause: counted in rows that all processes share.
 
-(Plain SQL: every sign-up asks both questions.)
+In plain SQL, because every sign-up asks both questions.
 """
 
 import logging
@@ -18,27 +18,30 @@ from common.db.prepared import rows_of
 from common.signing import stamp
 from subscriptions.models import Subscribable, Tally
 from subscriptions.rules.limits import (
-    LONGEST,
+    LONGEST_PERIOD,
     Limit,
     counted_as,
     counts_from,
     is_near,
-    is_over,
+    is_reached,
     networks_of,
     parse_limits,
     slice_of,
 )
 
+log = logging.getLogger(__name__)
+
 TABLE = Tally._meta.db_table
 Value = str | int | datetime
 BEGAN_AT = Tally._meta.get_field("began_at")
-# The rarer a row is wanted by others the earlier it is locked.
+# The order of locks: a row that few others want comes first.
 ORDER = ("address", "ip", "domain", "newsletter")
-# What readers who have nothing to do with each other count in common. Each row is locked until its sign-up is
-# on disk: with one row, sign-ups came to one per write. (So many at the same moment may exceed such a limit.)
+# The limits that strangers share. A row is locked until its sign-up is on disk. With one row for all, there
+# was one sign-up per write, so each of these counts has 2⁴ rows. That many sign-ups at the same moment may
+# exceed such a limit.
 SHARED = frozenset({"domain", "newsletter"})
 SHARD_BITS = 4
-# The limit of one address that is of this machine or network: our own proxy's, most likely.
+# The scope of refusals by an address of this machine or network, which most likely is our own proxy's.
 PROXY = "proxy"
 TURNED_AWAY = "turned away"
 
@@ -53,8 +56,8 @@ class Count:
     shard: int = 0
 
 
-def found(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
-    """By key: what was counted from that moment on, but for the row at hand; and all, with that row."""
+def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
+    """What was counted from that moment on, by key: without the row that is counted in now, and with it."""
     if not wanted:
         return {}
     each = (
@@ -72,7 +75,7 @@ def found(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
 
 
 def add_one(counts: Sequence[Count]) -> dict[str, int]:
-    """Adds one to each, by one statement, and returns what they come to, by key.
+    """Adds one to each, by one statement. Returns the new counts, by key.
 
     Rows are locked in the order given: whoever adds to several gives them in the same order.
     """
@@ -94,9 +97,6 @@ def _stored(moment: datetime) -> str | datetime:
     return stored
 
 
-log = logging.getLogger(__name__)
-
-
 class OverLimit(Exception):
     """One mail more would be too much. `scope` says by which limit."""
 
@@ -107,7 +107,7 @@ class OverLimit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What one mail takes from one limit; `before` was taken in the earlier slices."""
+    """One mail that counts towards one limit; `before` is what was counted in its other rows."""
 
     limit: Limit
     count: Count
@@ -121,7 +121,7 @@ def limits_of(text: str) -> Mapping[str, Sequence[Limit]]:
     return {scope: [limit for limit in limits if limit.scope == scope] for scope in ORDER}
 
 
-def draws(
+def check_limits(
     *,
     core: str,
     ip: str,
@@ -131,7 +131,13 @@ def draws(
 ) -> list[Draw]:
     """What a mail to that address takes from each limit. Raises OverLimit when one is reached already."""
     limits = limits_of(settings.SIGN_UP_LIMITS)
-    values = _values(core, ip, subscribables)
+    # What is counted by which limits, and how many times the limit holds for it.
+    values = [
+        ("address", counted_as(core), 1),
+        *(("ip", network, times) for network, times in networks_of(ip).items()),
+        ("domain", core.rpartition("@")[2], 1),
+        *(("newsletter", str(pk), 1) for pk in sorted(each.pk for each in subscribables)),
+    ]
     return judged(
         [
             (replace(limit, most=limit.most * times), value)
@@ -144,24 +150,28 @@ def draws(
 
 
 def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
-    """One more of each value, by its limit. Raises OverLimit when one is reached already.
+    """What one more of each value takes from its limit. Raises OverLimit when one is reached already.
 
     Locks nothing, so that a flood costs one look.
     """
-    drawn = [_draw(limit, value, now) for limit, value in wanted]
-    used = found({draw.count: counts_from(draw.limit, now) for draw in drawn})
+    drawn = []
+    for limit, value in wanted:
+        key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
+        shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
+        drawn.append(Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard)))
+    used = read_counts({draw.count: counts_from(draw.limit, now) for draw in drawn})
     for draw in drawn:
-        if is_over(draw.limit, used[draw.count.key][1]):
+        if is_reached(draw.limit, used[draw.count.key][1]):
             raise OverLimit(draw.limit.scope)
     return [replace(draw, before=used[draw.count.key][0]) for draw in drawn]
 
 
-def take(draws: Sequence[Draw]) -> None:
+def take(drawn: Sequence[Draw]) -> None:
     """Counts the mail; last in the caller's transaction. Raises OverLimit when another was faster."""
-    counts = add_one([draw.count for draw in draws])
-    for draw in draws:
-        if draw.before + counts[draw.count.key] > draw.limit.most:
-            raise OverLimit(draw.limit.scope)
+    counts = add_one([one.count for one in drawn])
+    for one in drawn:
+        if one.before + counts[one.count.key] > one.limit.most:
+            raise OverLimit(one.limit.scope)
 
 
 def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: str, now: datetime) -> None:
@@ -175,26 +185,10 @@ def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: 
 def refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
     """How many sign-ups to a newsletter were turned away within a day or so, by the limit's scope."""
     keys = {_refusals(subscribable, scope, now).key: scope for scope in (*ORDER, PROXY)}
-    rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST)
+    rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST_PERIOD)
     return {keys[key]: int(total) for key, total in rows.values_list("key").annotate(Sum("count"))}
 
 
-def _values(core: str, ip: str, subscribables: Iterable[Subscribable]) -> list[tuple[str, str, int]]:
-    """What is counted by which limits, how many times over."""
-    return [
-        ("address", counted_as(core), 1),
-        *(("ip", network, times) for network, times in networks_of(ip).items()),
-        ("domain", core.rpartition("@")[2], 1),
-        *(("newsletter", str(pk), 1) for pk in sorted(each.pk for each in subscribables)),
-    ]
-
-
-def _draw(limit: Limit, value: str, now: datetime) -> Draw:
-    key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
-    shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
-    return Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard))
-
-
 def _refusals(subscribable: Subscribable, scope: str, now: datetime) -> Count:
-    hour = slice_of(Limit(TURNED_AWAY, 0, LONGEST), now)
+    hour = slice_of(Limit(TURNED_AWAY, 0, LONGEST_PERIOD), now)
     return Count(TURNED_AWAY, stamp("tally", f"{TURNED_AWAY}/{scope}/{subscribable.pk}"), hour)

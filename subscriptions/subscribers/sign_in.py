@@ -13,18 +13,17 @@ from common.ports import channels
 from common.signing import TokenError
 from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
 from subscriptions.rules.limits import Limit, networks_of
-from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY
-from subscriptions.subscribers.rate_limits import OverLimit, draws, judged, limits_of, take
+from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
+from subscriptions.subscribers.rate_limits import OverLimit, check_limits, judged, limits_of, take
 
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)
 CHANNEL = "email"
 # A wish that no worker has looked at for so long is over.
 WAITS_FOR = timedelta(days=1)
-# How many links one network may cause for an address in a day. (Another one, its reader's own perhaps, still
-# gets one: nobody is kept out by a stranger who asked too often.)
+# How many links one network may cause for an address in a day. Another network, perhaps its reader's own,
+# gets one all the same: no stranger can keep a reader out by asking too often.
 OF_ONE_NETWORK = Limit("address", AT_MOST_A_DAY, A_DAY)
-LONGEST_LANGUAGE = 35
 
 
 class SpentLink(TokenError):
@@ -35,45 +34,37 @@ class SpentLink(TokenError):
 def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> None:
     """Notes the wish, and does the same for every address: the worker finds out whether it is known.
 
-    Raises InvalidDestination when it is no address at all, and OverLimit when it was often from one network:
-    that is counted by sign-ups' limit of the `ip`, whether or not a mail comes of it.
+    Raises InvalidDestination when it is no address at all, and OverLimit when one network asked too often.
+    Each wish counts towards the sign-ups' limit of the `ip`, whether or not a mail comes of it.
     """
     core = channels.get(CHANNEL).parse_destination({"email": email}).core
-    take(draws(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
+    take(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
     SignInWish.objects.create(
         core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
     )
 
 
 def mail_links(*, now: datetime) -> int:
-    """Looks at what was asked for: an address that is known gets a link by mail. Returns how many wishes."""
+    """Looks at each wish: an address that is known gets a link by mail. Returns how many there were."""
     if not SignInWish.objects.exists():
         return 0
     total = 0
-    while _look_at_next(now):
+    while True:
+        with transaction.atomic():
+            # One at a time: each locks counts, and two workers take them in any order.
+            wish = SignInWish.objects.select_for_update(skip_locked=True).order_by("pk").first()
+            if wish is None:
+                return total
+            destination = None
+            suppressions = Suppression.objects.filter(kind=CHANNEL, core=wish.core)
+            if now - wish.asked_at < WAITS_FOR and not suppressions.exists():
+                known = Destination.objects.filter(kind=CHANNEL, core=wish.core)
+                destination = known.filter(disabled_at=None, erased_at=None).first()
+            if destination is not None:
+                with suppress(OverLimit), transaction.atomic():
+                    _mail_link(destination, wish, now=now)
+            wish.delete()
         total += 1
-    return total
-
-
-@transaction.atomic
-def _look_at_next(now: datetime) -> bool:
-    # One at a time: each locks counts, and two workers take them in any order.
-    wish = SignInWish.objects.select_for_update(skip_locked=True).order_by("pk").first()
-    if wish is None:
-        return False
-    destination = _reachable(wish.core) if now - wish.asked_at < WAITS_FOR else None
-    if destination is not None:
-        with suppress(OverLimit), transaction.atomic():
-            _mail_link(destination, wish, now=now)
-    wish.delete()
-    return True
-
-
-def _reachable(core: str) -> Destination | None:
-    """Who may be written to: not the suppressed, nor those where nothing arrives."""
-    if Suppression.objects.filter(kind=CHANNEL, core=core).exists():
-        return None
-    return Destination.objects.filter(kind=CHANNEL, core=core, disabled_at=None, erased_at=None).first()
 
 
 def spoken_by(destination: Destination) -> str:
@@ -83,9 +74,10 @@ def spoken_by(destination: Destination) -> str:
 
 
 def _mail_link(destination: Destination, wish: SignInWish, *, now: datetime) -> None:
-    """Unless one went out in the last five minutes. Raises OverLimit when there were too many today.
+    """Mails a link, unless one went out in the last five minutes. Raises OverLimit after too many in a day.
 
-    Only links that are mailed count, and apart from sign-ups: whoever asks for others keeps nobody out.
+    Only links that are mailed are counted, and apart from sign-ups: nobody can keep others out by asking in
+    their name.
     """
     # Two at once: the second one sees the first one's link.
     list(Destination.objects.select_for_update(no_key=True).filter(pk=destination.pk).values_list("pk"))
@@ -117,8 +109,10 @@ def _mail_link(destination: Destination, wish: SignInWish, *, now: datetime) -> 
 
 
 def digest_of(token: str) -> str:
-    """What is kept of a link. Looking it up takes no longer for a token that is nearly right: nobody can
-    choose how a digest begins."""
+    """What is kept of a link.
+
+    Looking it up takes no longer for a token that is nearly right: nobody can choose how a digest begins.
+    """
     return hashlib.sha256(f"feedletter.sign_in.v1:{token}".encode()).hexdigest()
 
 
@@ -148,5 +142,5 @@ def _used() -> str:
 
 
 def forget_links(*, now: datetime) -> int:
-    """Deletes those of two days ago: until then their page says what happened to them, and they count."""
+    """Deletes links that are two days old. Until then their page says what became of them, and they count."""
     return SignIn.objects.filter(asked_at__lt=now - 2 * A_DAY).delete()[0]

@@ -21,9 +21,9 @@ from subscriptions import links
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.rules.origin import Origin
 from subscriptions.rules.sign_up import (
+    LONGEST_LANGUAGE,
     MOST_AT_ONCE,
     SignUpReply,
-    SubscriptionStatus,
     answer,
     noted,
     remembered,
@@ -38,13 +38,12 @@ KNOWN = f"""
     FROM (SELECT 1 AS one) always LEFT JOIN {Destination._meta.db_table} ON kind = %s AND core = %s
 """  # noqa: S608
 UNCONFIRMED = Subscription.Status.UNCONFIRMED
-# A second sign-up at the same moment made the row first: once more, and it is found.
+# Another sign-up may make the same row at the same moment. At the next try it is found.
 TRIES = 3
-LONGEST_LANGUAGE = 35
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SignUpRequest:
     """One sign-up: who asks for what, and how. The newsletters stand in the order of their keys."""
 
     subscribables: list[Subscribable]
@@ -54,23 +53,38 @@ class Asked:
     language: str
     now: datetime
 
-    @property
-    def kind(self) -> str:
-        return self.subscribables[0].channel
 
-
-def answer_all(asked: Asked) -> bool:
+def answer_all(asked: SignUpRequest) -> bool:
     """Writes the answers, within the caller's transaction. Returns whether there is a mail to send.
 
     Raises IntegrityError when the same address signs up elsewhere at this moment.
     """
-    destination = _destination(asked)
-    if destination is None:
+    kind, parsed = asked.subscribables[0].channel, asked.parsed
+    # Plain SQL, because every sign-up asks.
+    ((is_suppressed, pk, is_disabled),) = rows_of(connection, KNOWN, [kind, parsed.core, kind, parsed.core])
+    if is_suppressed or is_disabled:
         return False
-    rows = _rows(asked, destination)
-    waiting = [row for row in rows if _answer(row, asked) is SignUpReply.CONFIRM]
-    already = [row for row in rows if _answer(row, asked) is SignUpReply.ALREADY]
-    _note(waiting, already, asked)
+    there: dict[int, Subscription] = {}
+    if pk is None:
+        destination = Destination(
+            kind=kind, core=parsed.core, label=parsed.label, config=parsed.config, added_at=asked.now
+        )
+    else:
+        # A sign-up never changes a Destination that is there: anyone can type any address.
+        destination = Destination.objects.get(pk=pk)
+        known = Subscription.objects.filter(destination=destination, subscribable__in=asked.subscribables)
+        locked = known.select_for_update(no_key=True).order_by("pk")
+        there = {row.subscribable_id: row for row in locked}
+    waiting, already = [], []
+    for subscribable in asked.subscribables:
+        row = there.get(subscribable.pk) or Subscription(added_at=asked.now)
+        row.subscribable, row.destination = subscribable, destination
+        reply = answer(row.status, earlier=remembered(row.notices_at), now=asked.now)
+        if reply is SignUpReply.CONFIRM:
+            waiting.append(row)
+        elif reply is SignUpReply.ALREADY:
+            already.append(row)
+    _save(waiting, already, asked)
     if waiting:
         ask_to_confirm(waiting, already=already, now=asked.now, language=asked.language)
     elif already:
@@ -79,58 +93,14 @@ def answer_all(asked: Asked) -> bool:
     return bool(waiting or already)
 
 
-def _destination(asked: Asked) -> Destination | None:
-    """What is there, else a new one, not saved yet; none where nothing may be sent.
-
-    A sign-up never changes a Destination that is there: anyone can type any address.
-    """
-    parsed = asked.parsed
-    is_blocked, pk = _known(asked.kind, parsed.core)
-    if is_blocked:
-        return None
-    if pk is not None:
-        return Destination.objects.get(pk=pk)
-    return Destination(
-        kind=asked.kind, core=parsed.core, label=parsed.label, config=parsed.config, added_at=asked.now
-    )
-
-
-def _known(kind: str, core: str) -> tuple[bool, int | None]:
-    """Whether an address is suppressed or disabled, and its key. (Plain SQL: every sign-up asks.)"""
-    ((is_suppressed, pk, is_disabled),) = rows_of(connection, KNOWN, [kind, core, kind, core])
-    return bool(is_suppressed or is_disabled), pk
-
-
-def _rows(asked: Asked, destination: Destination) -> list[Subscription]:
-    """One for each newsletter: those that are there locked, the others not saved yet."""
-    there: dict[int, Subscription] = {}
-    if destination.pk:
-        rows = Subscription.objects.filter(destination=destination, subscribable__in=asked.subscribables)
-        locked = rows.select_for_update(no_key=True).order_by("pk")
-        there = {row.subscribable_id: row for row in locked}
-    made = [there.get(each.pk) or Subscription(added_at=asked.now) for each in asked.subscribables]
-    for row, subscribable in zip(made, asked.subscribables, strict=True):
-        row.subscribable, row.destination = subscribable, destination
-    return made
-
-
-def _answer(row: Subscription, asked: Asked) -> SignUpReply:
-    return answer(SubscriptionStatus(row.status), earlier=remembered(row.notices_at), now=asked.now)
-
-
-def _note(waiting: Sequence[Subscription], already: Sequence[Subscription], asked: Asked) -> None:
+def _save(waiting: Sequence[Subscription], already: Sequence[Subscription], asked: SignUpRequest) -> None:
+    """Writes the address and the rows where they are new, and the proof of what was asked for."""
     begun = [row for row in waiting if not row.pk or row.status != UNCONFIRMED]
     for row in waiting:
         row.status, row.asked_name = UNCONFIRMED, asked.name
         row.language = asked.language or row.language
         renew_nonce(row)
-    _save([*waiting, *already], asked)
-    act = Consent.Act.ASKED
-    save_new([consent(row, act, asked.origin, at=asked.now) for row in waiting])
-    emit(Event(EventKind.CREATED, tuple(row.pk for row in begun), asked.now))
-
-
-def _save(rows: Sequence[Subscription], asked: Asked) -> None:
+    rows = [*waiting, *already]
     for row in rows:
         row.notices_at = noted(row.notices_at, asked.now)
     if rows and not rows[0].destination.pk:
@@ -142,13 +112,15 @@ def _save(rows: Sequence[Subscription], asked: Asked) -> None:
     for row in rows:
         if row not in fresh:
             row.save()
+    save_new([consent(row, Consent.Act.ASKED, asked.origin, at=asked.now) for row in waiting])
+    emit(Event(EventKind.CREATED, tuple(row.pk for row in begun), asked.now))
 
 
 class SignUpClosed(ValueError):
     """The newsletters take no sign-ups. The message is a sentence for the reader."""
 
 
-class SpentLink(signing.TokenError):
+class SpentConfirmLink(signing.TokenError):
     """A confirmation link whose time is over; `page_url` is where to ask for a fresh one, if there is one."""
 
     def __init__(self, message: str, subscription: Subscription) -> None:
@@ -171,13 +143,20 @@ def sign_up(
     now: datetime,
     language: str = "",
 ) -> None:
-    """Silent: whoever asks learns nothing about the address; what there is to say goes there in one mail.
+    """Whoever asks learns nothing about the address: what there is to say goes there in one mail.
 
     Raises InvalidDestination when it is no address at all, and SignUpClosed.
     """
-    _refuse_closed(subscribables)
+    if not subscribables:
+        raise SignUpClosed(gettext("Choose a newsletter."))
+    if len(subscribables) > MOST_AT_ONCE:
+        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
+    for each in subscribables:
+        if not is_open(each) or each.channel != subscribables[0].channel:
+            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
+            raise SignUpClosed(said % {"newsletter": each})
     parsed = channels.get(subscribables[0].channel).parse_destination({"email": email})
-    asked = Asked(
+    asked = SignUpRequest(
         subscribables=sorted(subscribables, key=lambda each: each.pk),
         parsed=parsed,
         name=tidy_name(name) or tidy_name(parsed.display_name),
@@ -191,26 +170,15 @@ def sign_up(
         rate_limits.note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
 
 
-def _refuse_closed(subscribables: Sequence[Subscribable]) -> None:
-    if not subscribables:
-        raise SignUpClosed(gettext("Choose a newsletter."))
-    if len(subscribables) > MOST_AT_ONCE:
-        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
-    for each in subscribables:
-        if not is_open(each) or each.channel != subscribables[0].channel:
-            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
-            raise SignUpClosed(said % {"newsletter": each})
-
-
-def _answer_within_limits(asked: Asked) -> None:
-    draws = rate_limits.draws(
+def _answer_within_limits(asked: SignUpRequest) -> None:
+    drawn = rate_limits.check_limits(
         core=asked.parsed.core, ip=asked.origin.ip, subscribables=asked.subscribables, now=asked.now
     )
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
                 if answer_all(asked):
-                    rate_limits.take(draws)
+                    rate_limits.take(drawn)
             return
         except IntegrityError:
             if not left:
@@ -218,7 +186,7 @@ def _answer_within_limits(asked: Asked) -> None:
 
 
 def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
-    """The subscriptions a confirmation link is about: waiting, or confirmed already. Raises TokenError."""
+    """The subscriptions that a confirmation link is for, waiting or confirmed already. Raises TokenError."""
     try:
         nonces, expired = signing.read(links.CONFIRM, token, now=now), False
     except signing.TokenExpired as error:
@@ -229,30 +197,25 @@ def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscript
     if not found:
         raise signing.TokenError(gettext(links.GONE))
     if expired:
-        raise SpentLink(_expired(), found[0])
-    good = [each for each in found if _is_good(each, nonces[str(each.pk)])]
+        said = gettext("This link has expired: it was good for %(hours)s hours.")
+        again = gettext("Subscribe again to get a fresh one.")
+        raise SpentConfirmLink(f"{said % {'hours': settings.CONFIRM_HOURS}} {again}", found[0])
+    good = []
+    for each in found:
+        nonce = nonces[str(each.pk)]
+        is_asked = each.status == UNCONFIRMED and bool(nonce) and links.short_nonce(each) == nonce
+        if is_asked or each.status == Subscription.Status.CONFIRMED:
+            good.append(each)
     if not good:
         said = gettext("This link no longer works, because you left after it was sent.")
         again = gettext("Subscribe again to get a fresh one.")
-        raise SpentLink(f"{said} {again}", found[0])
+        raise SpentConfirmLink(f"{said} {again}", found[0])
     return good
-
-
-def _expired() -> str:
-    said = gettext("This link has expired: it was good for %(hours)s hours.")
-    again = gettext("Subscribe again to get a fresh one.")
-    return f"{said % {'hours': settings.CONFIRM_HOURS}} {again}"
-
-
-def _is_good(subscription: Subscription, nonce: str) -> bool:
-    if subscription.status == Subscription.Status.UNCONFIRMED:
-        return bool(nonce) and links.short_nonce(subscription) == nonce
-    return subscription.status == Subscription.Status.CONFIRMED
 
 
 @transaction.atomic
 def confirm(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
-    """Confirms all that a link is about; a second time changes nothing.
+    """Confirms all subscriptions that a link is for; a second time changes nothing.
 
     Raises TokenError for a link that no longer stands.
     """

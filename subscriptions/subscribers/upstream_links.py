@@ -1,4 +1,4 @@
-"""Whose subscription a link in one of upstream's letters is about. Nothing is told without its proof."""
+"""The subscription that a link in one of upstream's letters is for. Nothing is told without its proof."""
 
 import re
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from common import signing
 from subscriptions.models import Subscription
-from subscriptions.rules.invitations import LARGEST, Suffix, is_invited
+from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited
 from subscriptions.subscribers.notices import renew_nonce
 
 _ID = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -28,10 +28,10 @@ class Gone(signing.TokenError):
 def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) -> Subscription | None:
     """The subscription that upstream knew by that number, if the salt proves the link.
 
-    None where only a proof of our own can help. Upstream's is worth nothing for our keys: it gave the same
-    numbers to other people. Raises TokenError.
+    None where only a proof of our own can help. Upstream's proof is worth nothing for our keys: it gave the
+    same numbers to other people. Raises TokenError.
     """
-    if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST:
+    if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST_ID:
         raise signing.TokenError(gettext(signing.BROKEN))
     number = int(subscription_id)
     proven = is_invited(number, invitation, salt=settings.UPSTREAM_SALT, suffix=suffix)
@@ -56,7 +56,7 @@ def is_waiting(subscription: Subscription, *, now: datetime) -> bool:
 
 @transaction.atomic
 def let_confirm(*, subscription: Subscription) -> None:
-    """A sign-up that upstream took has no nonce of ours; with one it is confirmed as any other."""
+    """Gives a sign-up that upstream took a nonce, so that it can be confirmed as any other."""
     locked = Subscription.objects.select_for_update(no_key=True).get(pk=subscription.pk)
     if locked.status == Subscription.Status.UNCONFIRMED and not locked.confirm_nonce:
         renew_nonce(locked)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -69,7 +68,7 @@ def details(request: HttpRequest, subscription: Subscription, now: datetime) -> 
 def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
     newsletter = subscription.subscribable
     if (length := request.POST.get("for", "")) in LENGTHS:
-        until = day_after(length, now=now, zone=ZoneInfo(newsletter.time_zone))
+        until = day_after(length, now=now, zone=newsletter.zone)
     else:
         form = PauseForm(request.POST, newsletter=newsletter, now=now)
         if not form.is_valid():

@@ -6,7 +6,6 @@ from django.utils import translation
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from subscriptions.models import Subscribable
-from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
 
@@ -24,7 +23,7 @@ WEEKLY = (
 
 def rhythm(newsletter: Subscribable) -> str:
     """ "Every Monday at 7:00, New York time", to stand by itself."""
-    return in_words(schedule_of(newsletter), newsletter.n, ZoneInfo(newsletter.time_zone))
+    return in_words(newsletter.schedule, newsletter.n, newsletter.zone)
 
 
 def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from subscriptions.subscribers.antispam import NUMBERS
+from subscriptions.subscribers.antispam import NUMBER_NAMES
 
 ASKED = re.compile(r"How much is (\w+) plus (\w+)\? Please answer in digits\.")
 
@@ -11,5 +11,5 @@ def answer_to(text: str) -> str:
     """The answer to the question that stands in a text."""
     found = ASKED.search(text)
     assert found, text
-    numbers = {word: number for number, word in NUMBERS.items()}
+    numbers = {word: number for number, word in NUMBER_NAMES.items()}
     return str(numbers[found[1]] + numbers[found[2]])

@@ -20,7 +20,7 @@ from feeds.models import Item
 from feeds.parsing.entry import Entry, ParsedFeed
 from feeds.polling.read import Reading
 from feeds.polling.store import store
-from subscriptions.collections.assign import assign
+from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignable
 from tests.factories import (
     NOW,
@@ -49,14 +49,14 @@ def a_daily_collection() -> tuple[Any, Any, Any]:
     feed = FeedFactory(fetched_through=LATER)
     subscribable = DailyFactory(feeds=[feed])
     held = FinalItemFactory(feed=feed)
-    assign(item_id=held.pk, now=NOW)
+    assign_item(item_id=held.pk, now=NOW)
     return subscribable, held, FinalItemFactory(feed=feed)
 
 
 def test_an_assign_that_was_first_is_in_the_collection_that_is_sealed() -> None:
     _, held, coming = a_daily_collection()
     assignable = Assignable.objects.get()
-    _, sealed = beside(lambda: assign(item_id=coming.pk, now=NOW), lambda: _seal(assignable.pk, LATER))
+    _, sealed = beside(lambda: assign_item(item_id=coming.pk, now=NOW), lambda: _seal(assignable.pk, LATER))
     assert sealed is not None
     assert {post.item_id for post in collected(assignable).posts} == {held.pk, coming.pk}
 
@@ -68,7 +68,7 @@ def test_an_assign_beside_a_seal_goes_into_another_collection() -> None:
 
     def becomes_final_and_is_assigned() -> bool:
         Item.objects.filter(pk=coming.pk).update(final_at=NOW)
-        return assign(item_id=coming.pk, now=LATER)
+        return assign_item(item_id=coming.pk, now=LATER)
 
     sealed, assigned = beside(lambda: _seal(assignable.pk, LATER), becomes_final_and_is_assigned)
     assert sealed is not None
@@ -122,7 +122,7 @@ def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None
         with transaction.atomic():
             return store(feed, a_reading_without(item), NOW + timedelta(minutes=1))
 
-    _, counts = beside(lambda: assign(item_id=item.pk, now=NOW), poll)
+    _, counts = beside(lambda: assign_item(item_id=item.pk, now=NOW), poll)
     item.refresh_from_db()
     assert counts.vanished == 0
     assert (item.state, item.vanished_at, item.final_at) == ("assigned", None, NOW)
@@ -132,9 +132,9 @@ def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None
 def test_every_n_beside_every_n_never_takes_more_than_n() -> None:
     feed = FeedFactory()
     EveryNFactory(n=2, feeds=[feed])
-    assign(item_id=FinalItemFactory(feed=feed).pk, now=NOW)
+    assign_item(item_id=FinalItemFactory(feed=feed).pk, now=NOW)
     one, two = FinalItemFactory(feed=feed), FinalItemFactory(feed=feed)
-    beside(lambda: assign(item_id=one.pk, now=NOW), lambda: assign(item_id=two.pk, now=NOW))
+    beside(lambda: assign_item(item_id=one.pk, now=NOW), lambda: assign_item(item_id=two.pk, now=NOW))
     assert sorted(row.assignments.count() for row in Assignable.objects.all()) == [1, 2]
 
 

@@ -14,7 +14,7 @@ from delivery.channels.base import Permanent, Sent
 from delivery.issues.publish import publish
 from delivery.models import Attempt, Bounce, Delivery, MailboxMessage, Webhook, WebhookCall
 from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression
-from subscriptions.privacy.erase import ERASED, KEPT, count_held, erase, sweep_erased
+from subscriptions.privacy.erase import ERASED, KEPT_AFTER_ERASURE, count_held, erase, sweep_erased
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from subscriptions.subscribers.sign_up import sign_up
@@ -144,7 +144,7 @@ def test_a_suppression_stays_and_says_nothing_more_than_it_must(ada: Destination
     SuppressionFactory(core=ADDRESS, reason=f"The server said: <{ADDRESS}> Ada Lovelace does not live here.")
     erase(destination=ada, now=NOW)
     assert told_of(*NAMES) == [f"Suppression: {name}" for name in ("ada.lovelace", "lovelace.example")]
-    assert Suppression.objects.get().reason == KEPT
+    assert Suppression.objects.get().reason == KEPT_AFTER_ERASURE
 
 
 def test_a_second_time_there_is_nothing_left_to_erase(ada: Destination) -> None:

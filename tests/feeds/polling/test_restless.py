@@ -7,7 +7,7 @@ import pytest
 from feeds.admin.words import standing
 from feeds.models import FeedDocument, Item
 from feeds.polling.describe import RESTLESS_FEED
-from subscriptions.collections.assign import assign
+from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignment
 from tests.factories import SubscribableFactory
 from tests.feeds.watched import Blog, at, post
@@ -40,7 +40,7 @@ def test_posts_with_a_clock_are_sent_once_and_after_the_longest_delay(watched: B
         read(watched, minutes, *(("b", "a") if minutes >= 100 else ("a",)))
         for item in Item.objects.final():
             settled[item.guid] = item.final_at
-            assert assign(item_id=item.pk, now=at(minutes))
+            assert assign_item(item_id=item.pk, now=at(minutes))
     assert settled == {"a": at(200), "b": at(290)}, "at the first reading after 180 minutes"
     assert Assignment.objects.count() == 2
     assert watched.feed.warning == TOLD

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from feeds.models import Feed, Item
-from subscriptions.collections.assign import assign, assign_final
+from subscriptions.collections.assign import assign_final, assign_item
 from subscriptions.models import Assignable, Assignment, Subscribable
 from tests.factories import (
     DailyFactory,
@@ -34,7 +34,7 @@ def feed() -> Feed:
 def assigned(feed: Feed, final_at: datetime = NOON, now: datetime | None = None) -> Item:
     """A new item of the feed, assigned."""
     item: Item = FinalItemFactory(feed=feed, final_at=final_at)
-    assert assign(item_id=item.pk, now=now or final_at)
+    assert assign_item(item_id=item.pk, now=now or final_at)
     item.refresh_from_db()
     return item
 
@@ -107,7 +107,7 @@ def test_an_item_goes_into_every_newsletter_of_its_feed_at_once(feed: Feed) -> N
 def test_an_item_of_a_feed_without_a_newsletter_waits_for_its_first_one(feed: Feed) -> None:
     item = FinalItemFactory(feed=feed, final_at=NOON)
     assert assign_final(clock=lambda: NOON + 29 * DAY) == 0
-    assert not assign(item_id=item.pk, now=NOON)
+    assert not assign_item(item_id=item.pk, now=NOON)
     letter = SubscribableFactory(feeds=[feed])
     assert assign_final(clock=lambda: NOON + 29 * DAY) == 1
     assert collection(item, letter).within_type_id == str(item.pk)
@@ -161,8 +161,8 @@ def test_only_final_items_that_are_still_there_are_assigned(feed: Feed) -> None:
 def test_an_item_is_assigned_once_whoever_asks(feed: Feed) -> None:
     SubscribableFactory(feeds=[feed])
     item = assigned(feed)
-    assert not assign(item_id=item.pk, now=NOON)
-    assert not assign(item_id=item.pk + 1000, now=NOON)
+    assert not assign_item(item_id=item.pk, now=NOON)
+    assert not assign_item(item_id=item.pk + 1000, now=NOON)
     assert Assignment.objects.count() == 1
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from delivery.models import Issue, IssueItem
 from feeds.models import Feed, Item
-from subscriptions.collections.assign import assign
+from subscriptions.collections.assign import assign_item
 from subscriptions.collections.drop import DropRefused, delete_dropped_feeds, drop_feed, drop_subscribable
 from subscriptions.models import Assignable, Subscribable, Subscription
 from tests.factories import (
@@ -63,7 +63,7 @@ def test_a_post_that_has_settled_and_is_not_yet_assigned_counts_too() -> None:
         drop(feed)
     assert "its last 1 post went out" in drop(feed, force=True)
     assert delete_dropped_feeds() == 0
-    assert assign(item_id=item.pk, now=NOW)
+    assert assign_item(item_id=item.pk, now=NOW)
     assert delete_dropped_feeds() == 0
 
 

@@ -8,7 +8,7 @@ from feeds.admin.words import standing
 from feeds.models import Feed, Item
 from feeds.parsing.identity import link_hash
 from feeds.rules.reposts import REPOST
-from subscriptions.collections.assign import assign
+from subscriptions.collections.assign import assign_item
 from subscriptions.collections.exclude import exclude_items
 from subscriptions.models import Assignment, Carried, Subscribable
 from tests.factories import (
@@ -44,7 +44,7 @@ def final(feed: Feed, link_hash: str = LINK) -> Item:
 
 def taken(item: Item) -> set[Subscribable]:
     """Assigns the item; which newsletters took it."""
-    assert assign(item_id=item.pk, now=NOW)
+    assert assign_item(item_id=item.pk, now=NOW)
     item.refresh_from_db()
     return {assignable.subscribable for assignable in item.assignables.all()}
 
@@ -154,7 +154,7 @@ def test_a_newsletter_of_one_feed_costs_one_question_more(feeds: list[Feed]) -> 
 
     def questions(item: Item) -> int:
         with CaptureQueriesContext(connection) as caught:
-            assign(item_id=item.pk, now=NOW)
+            assign_item(item_id=item.pk, now=NOW)
         return len(caught)
 
     without = questions(final(feeds[0], ""))
@@ -165,7 +165,7 @@ def test_a_newsletter_of_one_feed_costs_one_question_more(feeds: list[Feed]) -> 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_of_two_copies_at_once_one_is_taken(feeds: list[Feed], letter: Subscribable) -> None:
     items = [final(feed) for feed in feeds[:2]]
-    first, second = (lambda item=item: assign(item_id=item.pk, now=NOW) for item in items)
+    first, second = (lambda item=item: assign_item(item_id=item.pk, now=NOW) for item in items)
     assert beside(first, second) == (True, True)
     assert [assignment.item for assignment in Assignment.objects.all()] == items[:1]
 

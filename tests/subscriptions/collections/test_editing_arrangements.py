@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from feeds.models import Feed
-from subscriptions.collections.assign import assign
+from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 from tests.factories import FeedFactory, FinalItemFactory
@@ -30,7 +30,7 @@ class Letter:
 
     def next(self, at: datetime = NOON) -> Assignable:
         item = FinalItemFactory(feed=self.feed, final_at=at)
-        assign(item_id=item.pk, now=at)
+        assign_item(item_id=item.pk, now=at)
         return Assignable.objects.get(items=item)
 
 

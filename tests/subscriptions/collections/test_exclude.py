@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from feeds.models import Item
-from subscriptions.collections.assign import assign, lock_for_membership
+from subscriptions.collections.assign import assign_item, lock_for_membership
 from subscriptions.collections.exclude import exclude_items
 from subscriptions.models import Assignable, Assignment, Subscribable
 from tests.factories import (
@@ -34,7 +34,7 @@ def test_a_waiting_item_is_excluded_with_the_reason_and_without_content() -> Non
     assert (item.state, item.reason, item.entry, item.content_hash) == ("excluded", "a draft", None, "")
     assert (item.final_at, item.vanished_at, item.rolled_off_at) == (None, None, None)
     assert item.title
-    assert not assign(item_id=item.pk, now=NOW)
+    assert not assign_item(item_id=item.pk, now=NOW)
 
 
 def test_an_assigned_item_leaves_every_open_collection_and_others_stay() -> None:
@@ -76,7 +76,7 @@ def test_an_exclusion_beside_an_assignment_takes_the_item_out_again() -> None:
     feed = FeedFactory()
     DailyFactory(feeds=[feed])
     item = FinalItemFactory(feed=feed)
-    assert beside(lambda: assign(item_id=item.pk, now=NOW), lambda: exclude(item)) == (True, 1)
+    assert beside(lambda: assign_item(item_id=item.pk, now=NOW), lambda: exclude(item)) == (True, 1)
     assert not Assignable.objects.exists()
     item.refresh_from_db()
     assert item.state == "excluded"
@@ -88,7 +88,7 @@ def test_an_assignment_beside_an_exclusion_finds_nothing_to_do() -> None:
     feed = FeedFactory()
     DailyFactory(feeds=[feed])
     item = FinalItemFactory(feed=feed)
-    assert beside(lambda: exclude(item), lambda: assign(item_id=item.pk, now=NOW)) == (1, False)
+    assert beside(lambda: exclude(item), lambda: assign_item(item_id=item.pk, now=NOW)) == (1, False)
     assert not Assignable.objects.exists()
 
 

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from feeds.admin.words import standing
 from feeds.models import Feed, Item
 from subscriptions.collections import post_rules
-from subscriptions.collections.assign import LONGEST_BACKOFF, assign, assign_final
+from subscriptions.collections.assign import LONGEST_BACKOFF, assign_final, assign_item
 from subscriptions.collections.post_rules import MOST_RULES, add_rule, change_rules, drop_rule
 from subscriptions.models import Assignable, Assignment, LeftOut, PostRule, Stuck, Subscribable
 from subscriptions.newsletters.define import alter_subscribable
@@ -55,7 +55,7 @@ def drop(subscribable: Subscribable, pattern: str = "sponsored", **fields: Any) 
 
 def taken_by(item: Item) -> set[Subscribable]:
     """Assigns the item; which newsletters took it."""
-    assert assign(item_id=item.pk, now=NOW)
+    assert assign_item(item_id=item.pk, now=NOW)
     item.refresh_from_db()
     return {assignable.subscribable for assignable in item.assignables.all()}
 
@@ -134,7 +134,7 @@ def test_a_post_that_changed_while_rules_were_asked_is_left_for_the_next_time(
         return {}
 
     monkeypatch.setattr("subscriptions.collections.assign.verdicts", changing)
-    assert not assign(item_id=item.pk, now=NOW)
+    assert not assign_item(item_id=item.pk, now=NOW)
     monkeypatch.undo()
     assert taken_by(item) == {weekly}
 

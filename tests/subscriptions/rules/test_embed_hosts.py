@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subscriptions.rules.embed_hosts import MOST, Address, InvalidSite, allowed, sites, sources, tidy
+from subscriptions.rules.embed_hosts import MOST_SITES, Address, InvalidSite, allowed, sites, sources, tidy
 
 KEPT = "blog.example.org\n*.example.net\nlocalhost:4000\nxn--bcher-kva.example"
 
@@ -51,8 +51,8 @@ def test_a_star_is_never_for_other_peoples_sites(line: str) -> None:
 
 
 def test_there_is_a_limit_to_the_sites() -> None:
-    lines = [f"site{number}.example.org" for number in range(MOST + 1)]
-    assert tidy("\n".join(lines[:MOST])).count("\n") == MOST - 1
+    lines = [f"site{number}.example.org" for number in range(MOST_SITES + 1)]
+    assert tidy("\n".join(lines[:MOST_SITES])).count("\n") == MOST_SITES - 1
     with pytest.raises(InvalidSite, match="At most 20"):
         tidy("\n".join(lines))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subscriptions.rules.invitations import LARGEST, Suffix, invitation, is_invited
+from subscriptions.rules.invitations import LARGEST_ID, Suffix, invitation, is_invited
 
 # printf '\0\0\0\0\0\0\0\052pepperRemoveSuffix' | openssl dgst -sha3-256
 REMOVE_42 = "772dd210dfd3c250a421edfc417d374823bebd596033a90f8fdc5b7f2f355607"
@@ -33,4 +33,4 @@ def test_without_a_salt_nothing_is_proven() -> None:
 
 
 def test_every_id_of_upstream_has_one() -> None:
-    assert len(invitation(LARGEST, salt="pepper", suffix=Suffix.CONFIRM)) == 64
+    assert len(invitation(LARGEST_ID, salt="pepper", suffix=Suffix.CONFIRM)) == 64

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.limits import (
+    NO_ADDRESS,
     PERIODS,
     PREFIXES,
-    UNREADABLE,
-    USUAL,
+    USUAL_LIMITS,
     Limit,
     counted_as,
     counts_from,
-    is_over,
+    is_reached,
     networks_of,
     parse_limits,
     slice_of,
@@ -27,7 +27,7 @@ limits = st.builds(Limit, st.just("ip"), st.integers(0, 12), st.sampled_from([HO
 
 
 def test_the_usual_limits_hold_for_what_is_not_named() -> None:
-    assert parse_limits("") == parse_limits(USUAL)
+    assert parse_limits("") == parse_limits(USUAL_LIMITS)
     named = parse_limits("ip=3/day, newsletter = 7 / hour")
     assert [limit for limit in named if limit.scope == "ip"] == [Limit("ip", 3, DAY)]
     assert Limit("newsletter", 7, HOUR) in named
@@ -60,7 +60,7 @@ def test_no_period_wherever_it_begins_holds_more(limit: Limit, seconds: list[int
     taken: list[datetime] = []
     for now in sorted(begin + timedelta(seconds=second) for second in seconds):
         used = sum(slice_of(limit, moment) >= counts_from(limit, now) for moment in taken)
-        if not is_over(limit, used):
+        if not is_reached(limit, used):
             taken.append(now)
     for moment in taken:
         assert sum(moment <= other < moment + limit.period for other in taken) <= limit.most
@@ -82,10 +82,10 @@ def test_after_a_period_and_a_slice_nothing_counts_any_more(limit: Limit, moment
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
-        ("", UNREADABLE),
-        ("unix:", UNREADABLE),
-        ("unknown", UNREADABLE),
-        ("203.0.113.7, 10.0.0.1", UNREADABLE),
+        ("", NO_ADDRESS),
+        ("unix:", NO_ADDRESS),
+        ("unknown", NO_ADDRESS),
+        ("203.0.113.7, 10.0.0.1", NO_ADDRESS),
     ],
 )
 def test_a_reader_is_one_ipv4_address_or_one_ipv6_network(ip: str, network: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.list_times import NoTime, moment
+from subscriptions.rules.list_times import NoTime, read_moment
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -27,7 +27,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
     ],
 )
 def test_a_time_is_read_in_whatever_form(text: str) -> None:
-    assert moment(text) == NOON
+    assert read_moment(text) == NOON
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_a_time_is_read_in_whatever_form(text: str) -> None:
 def test_days_are_read_in_the_order_that_was_said_or_can_only_be_meant(
     text: str, dates: str, day: tuple[int, int, int]
 ) -> None:
-    read = moment(text, dates)
+    read = read_moment(text, dates)
     assert (read.year, read.month, read.day) == day
 
 
 def test_what_may_be_two_days_is_asked_about() -> None:
     with pytest.raises(NoTime, match="“3/4/2026” may be two days"):
-        moment("3/4/2026")
+        read_moment("3/4/2026")
 
 
 @given(st.text("0123456789-/.: +TZCES", max_size=30), st.sampled_from(["", "dmy", "mdy"]))
 def test_any_other_text_is_said_to_be_no_time(text: str, dates: str) -> None:
     try:
-        read = moment(text, dates)
+        read = read_moment(text, dates)
     except NoTime:
         return
     assert read.tzinfo is UTC

@@ -14,8 +14,8 @@ from subscriptions.rules.patterns import (
     Deadline,
     InvalidPattern,
     OutOfTime,
-    check,
-    found,
+    check_pattern,
+    is_found,
     replaced,
 )
 
@@ -23,7 +23,7 @@ ROOM = 1_000
 
 
 def has(test: str, pattern: str, text: str) -> bool:
-    return found(test, pattern, text, Deadline.within(1))
+    return is_found(test, pattern, text, Deadline.within(1))
 
 
 def put(test: str, pattern: str, replacement: str, text: str, room: int = ROOM) -> str:
@@ -60,7 +60,7 @@ def test_words_are_found_wherever_they_stand(words: str, before: str, after: str
 def test_an_expression_that_runs_out_of_time_is_stopped() -> None:
     begun = time.monotonic()
     with pytest.raises(OutOfTime):
-        found(MATCHES, "(a+)+$", "a" * 5000 + "!", Deadline.within(0.05))
+        is_found(MATCHES, "(a+)+$", "a" * 5000 + "!", Deadline.within(0.05))
     with pytest.raises(OutOfTime):
         replaced(MATCHES, "(a+)+$", "", "a" * 5000 + "!", Deadline.within(0.05), room=ROOM)
     assert time.monotonic() - begun < 2
@@ -78,12 +78,12 @@ def test_an_expression_that_runs_out_of_time_is_stopped() -> None:
 )
 def test_an_expression_that_cannot_work_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(InvalidPattern, match=regex.escape(said)):
-        check(MATCHES, pattern)
+        check_pattern(MATCHES, pattern)
 
 
 @pytest.mark.parametrize("pattern", [".*sponsored.*", r"\d{4}-\d{2}-\d{2}", r"^\[Ad\]", "(?i)a|b", ""])
 def test_usual_expressions_are_taken(pattern: str) -> None:
-    check(MATCHES, pattern)
+    check_pattern(MATCHES, pattern)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_what_is_found_is_replaced(
 
 def test_a_group_that_there_is_not_is_refused() -> None:
     with pytest.raises(InvalidPattern, match=r"\\2"):
-        check(MATCHES, "(a)", r"\2")
-    check(MATCHES, "(a)", r"\\2 \1")
+        check_pattern(MATCHES, "(a)", r"\2")
+    check_pattern(MATCHES, "(a)", r"\\2 \1")
 
 
 def test_a_replacement_does_not_grow_without_end() -> None:
@@ -126,12 +126,12 @@ def test_a_large_class_is_not_held_against_a_long_text(inside: str) -> None:
     """The clock is not looked at meanwhile: 500 characters took five seconds of half a million."""
     for pattern in (f"[{inside}]", f"(x|[{inside}])*y"):
         with pytest.raises(OutOfTime):
-            found(MATCHES, pattern, "a" * 500_000, Deadline.within(10))
+            is_found(MATCHES, pattern, "a" * 500_000, Deadline.within(10))
         with pytest.raises(OutOfTime):
             replaced(MATCHES, pattern, "", "a" * 500_000, Deadline.within(10), room=10**7)
-        found(MATCHES, pattern, "a" * 1_000, Deadline.within(10))
+        is_found(MATCHES, pattern, "a" * 1_000, Deadline.within(10))
 
 
 def test_usual_classes_are_held_against_texts_of_any_length() -> None:
-    assert not found(MATCHES, r"[0-9]{3}[A-Z]\[", "a" * 1_000_000, Deadline.within(10))
-    assert found(MATCHES, "[^a-z0-9]", "a" * 900_000 + "-", Deadline.within(10))
+    assert not is_found(MATCHES, r"[0-9]{3}[A-Z]\[", "a" * 1_000_000, Deadline.within(10))
+    assert is_found(MATCHES, "[^a-z0-9]", "a" * 900_000 + "-", Deadline.within(10))

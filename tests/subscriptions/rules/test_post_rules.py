@@ -12,8 +12,8 @@ from subscriptions.rules.post_rules import (
     TOO_SLOW,
     InvalidRule,
     Rule,
-    check,
     check_on,
+    check_rule,
     in_order,
     judge,
     rewrite,
@@ -178,7 +178,7 @@ def test_a_post_that_would_grow_too_long_stays_as_it_is() -> None:
 )
 def test_a_rule_that_could_not_work_is_refused_at_its_field(rule: Rule, field: str) -> None:
     with pytest.raises(InvalidRule) as refused:
-        check(rule)
+        check_rule(rule)
     assert refused.value.field == field
 
 

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.switches import Bound, Place, Rhythm, bound_of, goes_to, is_nested, is_olds, is_rarer
+from subscriptions.rules.switches import (
+    Bound,
+    Place,
+    Rhythm,
+    bound_of,
+    goes_to_new,
+    goes_to_old,
+    is_nested,
+    is_olds,
+    is_rarer,
+)
 from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 UTC_ZONE = ZoneInfo("UTC")
@@ -121,6 +131,6 @@ def test_a_post_that_the_counting_newsletter_left_out_goes_to_who_gets_it_now() 
 
 @given(st.lists(st.booleans(), min_size=1))
 def test_an_issue_goes_to_somebody_and_to_both_only_with_posts_of_both(posts: list[bool]) -> None:
-    to_old, to_new = goes_to(True, posts), goes_to(False, posts)
+    to_old, to_new = goes_to_old(posts), goes_to_new(posts)
     assert to_old or to_new
     assert (to_old and to_new) == (True in posts and False in posts)

@@ -9,7 +9,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.expire import BATCH, expire
+from subscriptions.subscribers.expire import EXPIRED_AT_ONCE, expire
 from subscriptions.subscribers.sign_up import confirm, sign_up
 from tests.factories import (
     NOW,
@@ -88,8 +88,8 @@ def test_an_address_that_is_needed_otherwise_stays() -> None:
 
 
 def test_many_go_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subscriptions.subscribers.expire.BATCH", 3)
-    assert BATCH > 3
+    monkeypatch.setattr("subscriptions.subscribers.expire.EXPIRED_AT_ONCE", 3)
+    assert EXPIRED_AT_ONCE > 3
     UnconfirmedFactory.create_batch(10, subscribable=SubscribableFactory())
     assert expire(now=OVER) == 10
     assert not Destination.objects.exists()

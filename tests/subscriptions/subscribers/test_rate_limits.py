@@ -146,9 +146,10 @@ def test_a_limit_that_our_own_proxy_runs_into_is_counted_as_such() -> None:
 
 
 def test_no_address_of_a_person_stands_in_the_counts() -> None:
-    ask(SubscribableFactory(), email="ada@example.org")
+    # No part of the address can stand in a digest by chance: that has only a to f.
+    ask(SubscribableFactory(), email="zoe@example.org")
     stored = str(list(Tally.objects.values_list("scope", "key")))
-    assert "ada" not in stored
+    assert "zoe" not in stored
     assert "203.0.113" not in stored
 
 

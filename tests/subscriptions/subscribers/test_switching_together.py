@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from subscriptions.collections.assign import assign
+from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignable, Subscribable, Subscription, Switch
 from subscriptions.subscribers.frequency import settle, switch
 from subscriptions.subscribers.leave import leave
@@ -40,7 +40,7 @@ def test_a_switch_is_not_cut_while_a_letter_is_being_counted(
     two = beside_it(each, arrangement="every_n", n=2)
     item = FinalItemFactory(feed=each.feeds.get())
     _, made = beside(
-        lambda: assign(item_id=item.pk, now=NOW), lambda: switch(subscription=reader, to=two, now=NOW)
+        lambda: assign_item(item_id=item.pk, now=NOW), lambda: switch(subscription=reader, to=two, now=NOW)
     )
     assert Assignable.objects.get(subscribable=two).within_type_id == "#1"
     assert made.number == 1
