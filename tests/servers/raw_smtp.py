@@ -49,6 +49,7 @@ class RawServer:
         self.verbs: list[str] = []
         self.data: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._connection: socket.socket | None = None
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self.port = self._listener.getsockname()[1]
         self.url = f"smtp://127.0.0.1:{self.port}"
@@ -60,8 +61,10 @@ class RawServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
+        for each in (self._listener, self._connection):
+            if each is not None:
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join(5)
 
@@ -69,6 +72,7 @@ class RawServer:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
+                self._connection = connection
                 with contextlib.suppress(OSError), connection:
                     connection.settimeout(20)
                     self._converse(_Lines(connection))

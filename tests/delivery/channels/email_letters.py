@@ -15,7 +15,7 @@ from delivery.letter import Letter, Recipient
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 # For tests in which a server falls silent on purpose.
 IMPATIENT = Timeouts(connect=0.4, reply=0.4, message=0.4, quit=0.1)
-SHORT = Timeouts(connect=2, reply=2, message=0.5, quit=0.5)
+PATIENT = Timeouts(connect=20, reply=20, message=20, quit=0.5)
 
 
 def letter(**changes: Any) -> Letter:
@@ -56,7 +56,7 @@ def message(to: str = "ada@example.test", **changes: Any) -> MailMessage:
 def session(url: str, **options: Any) -> BlockingSmtpSession:
     target = parse_email_url(url)
     assert isinstance(target, SmtpSettings)
-    return BlockingSmtpSession(target, **{"helo": "letters.example.org", "timeouts": SHORT, **options})
+    return BlockingSmtpSession(target, **{"helo": "letters.example.org", "timeouts": PATIENT, **options})
 
 
 def send(to: BlockingSmtpSession, mail: MailMessage | None = None) -> Outcome:

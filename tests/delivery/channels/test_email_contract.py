@@ -11,7 +11,7 @@ from delivery.channels.email.channel import EmailChannel
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.session import BlockingSmtpSession
 from tests.contracts.channel import NOW, Answer, Arrival, ChannelContract
-from tests.delivery.channels.email_letters import IMPATIENT, SHORT, letter, recipient
+from tests.delivery.channels.email_letters import IMPATIENT, PATIENT, letter, recipient
 from tests.servers.smtp_server import STALL, Received, SmtpServer
 
 
@@ -24,7 +24,7 @@ class TestEmailKeepsTheContract(ChannelContract):
 
     @pytest.fixture(autouse=True)
     def smtp(self, settings: object) -> Iterator[None]:
-        self.timeouts = SHORT
+        self.timeouts = PATIENT
         with SmtpServer() as self.server:
             settings.EMAIL_URL = self.server.url  # type: ignore[attr-defined]
             yield
@@ -54,7 +54,7 @@ class TestEmailKeepsTheContract(ChannelContract):
 
     def server_says(self, answer: Answer) -> None:
         self.server.forget_answers()
-        self.timeouts = IMPATIENT if answer in (Answer.UNREACHABLE, Answer.SILENT) else SHORT
+        self.timeouts = IMPATIENT if answer in (Answer.UNREACHABLE, Answer.SILENT) else PATIENT
         if answer is Answer.BUSY:
             self.server.answer("rcpt", "451 4.3.0 try again")
         elif answer is Answer.REFUSED:

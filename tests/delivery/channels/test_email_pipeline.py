@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporar
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_connection import MAX_REPLY
 from tests.delivery.channels.email_certificates import make_certificate, server_context, trusting
-from tests.delivery.channels.email_letters import IMPATIENT, NOW, message, send, session
+from tests.delivery.channels.email_letters import IMPATIENT, NOW, PATIENT, message, send, session
 from tests.servers.odd_smtp import OddServer
 from tests.servers.raw_smtp import RawServer, Reply
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
@@ -287,11 +288,13 @@ def test_a_message_that_has_left_and_is_not_answered_is_ambiguous(
 ) -> None:
     context = server_context(certificate) if tls else None
     with SmtpServer(tls=tls, context=context) as server:
-        client = session(server.url, context=trusting(certificate), timeouts=IMPATIENT)
+        client = session(server.url, context=trusting(certificate), timeouts=PATIENT)
         for _ in range(earlier):
             assert isinstance(send(client), Sent)
         server.answer("taken", reply, times=1)
+        client.pipeline.timeouts = replace(PATIENT, message=0.4)
         assert isinstance(send(client), Ambiguous)
+        client.pipeline.timeouts = PATIENT
         assert isinstance(send(client), Sent)
         client.close()
 

@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from email import message_from_bytes, policy
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from delivery.channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
 from delivery.channels.email.session import BlockingSmtpSession
 from delivery.channels.email.smtp_connection import MAX_REPLY
-from tests.delivery.channels.email_letters import IMPATIENT, NOW, message, send, session
+from tests.delivery.channels.email_letters import IMPATIENT, NOW, PATIENT, message, send, session
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
@@ -165,7 +166,9 @@ def test_without_an_answer_to_the_final_dot_nobody_knows(
     server: SmtpServer, client: BlockingSmtpSession, stage: str, reply: str
 ) -> None:
     server.answer(stage, reply, times=1)
+    client.pipeline.timeouts = replace(PATIENT, message=0.4)
     assert isinstance(send(client), Ambiguous)
+    client.pipeline.timeouts = PATIENT
     assert isinstance(send(client, message(BEN)), Sent)
 
 
@@ -260,7 +263,8 @@ def test_a_dialogue_out_of_step_is_not_gone_on_with() -> None:
 @pytest.mark.parametrize("reply", [b"ok\r\n", b"354 again\r\n", b"250-endless\r\n" * 9000, b"25"])
 def test_an_answer_to_the_message_that_is_none_is_ambiguous(reply: bytes) -> None:
     with RawServer({".": reply}) as server:
-        assert isinstance(send(session(server.url)), Ambiguous)
+        client = session(server.url, timeouts=replace(PATIENT, message=0.4))
+        assert isinstance(send(client), Ambiguous)
 
 
 def test_what_a_server_says_is_kept_short_and_printable() -> None:
