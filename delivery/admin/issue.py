@@ -100,7 +100,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     @display(description="state", label=LABELS)
     def shown_state(self, issue: Any) -> tuple[str, str]:
-        state = progress.state(issue, issue.counts)
+        state = progress.issue_state(issue, issue.counts)
         return state, issue_panels.state_words(issue, state)
 
     @display(description="posts", ordering="post_count")

@@ -17,7 +17,7 @@ from common.text import counted
 from delivery.admin.issue_panels import recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
-from delivery.issues.pause import AT_ONCE, cancel_issue, pause_issue, resume_issue
+from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.issues.retry import NotRetryable, failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
@@ -158,7 +158,7 @@ def pause(request: HttpRequest, keys: list[int]) -> str:
 
 def resume(request: HttpRequest, keys: list[int]) -> str:
     def act(pk: int) -> str:
-        queued = resume_issue(issue_id=pk, now=utcnow(), budget=AT_ONCE)
+        queued = resume_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
         return f"It goes on: {counted(queued, 'letter')} queued so far.{REST if queued > 10_000 else ''}"
 
     return each(request, keys, act)
@@ -176,7 +176,7 @@ def asked_to_cancel(keys: list[int]) -> list[str]:
 
 def cancel(request: HttpRequest, keys: list[int]) -> str:
     def act(pk: int) -> str:
-        stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=AT_ONCE)
+        stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
         return f"{counted(stopped, 'letter')} cancelled so far.{REST if stopped > 10_000 else ''}"
 
     return each(request, keys, act)
@@ -199,7 +199,7 @@ class RetryForm(forms.Form):
 
 def retry(request: HttpRequest, keys: list[int], domain: str) -> str:
     def act(pk: int) -> str:
-        queued = retry_failed(issue_id=pk, domain=domain, now=utcnow(), budget=AT_ONCE * 5)
+        queued = retry_failed(issue_id=pk, domain=domain, now=utcnow(), budget=CLICK_BUDGET * 5)
         left = failed_of(pk, domain)
         more = f" {left.retryable:,} are left: do it once more." if left.retryable else ""
         skipped = f" {left.skipped:,} skipped." if left.skipped else ""

@@ -39,7 +39,7 @@ def how_far(issue: Issue) -> SafeString | str:
     counts = progress.counts(issue)
     if not total(counts):
         return NOBODY
-    state = progress.state(issue, counts)
+    state = progress.issue_state(issue, counts)
     context = {
         "address": reverse("admin:delivery_issue_progress", args=[issue.pk]),
         "every": EVERY_SECONDS if counts["queued"] or counts["sending"] else SELDOM_SECONDS,
@@ -151,7 +151,7 @@ def _end(first: SentStretch, last: SentStretch) -> str:
 
 def by_domain(issue: Issue) -> SafeString | str:
     """The twenty domains with most trouble, or most letters."""
-    figures = progress.domains(issue) if issue.published_at else []
+    figures = progress.domain_figures(issue) if issue.published_at else []
     if not figures:
         return ""
     rows = ((_ledger_of(issue, row.domain), *_counts(row)) for row in figures)

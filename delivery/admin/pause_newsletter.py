@@ -12,7 +12,7 @@ from common.admin.html import list_link, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action
 from common.text import counted
-from delivery.issues.pause import AT_ONCE, pause_newsletter, resume_newsletter
+from delivery.issues.pause import CLICK_BUDGET, pause_newsletter, resume_newsletter
 from delivery.models import Delivery
 from subscriptions.models import Subscribable
 
@@ -55,7 +55,7 @@ def pause(request: HttpRequest, keys: list[int], reason: str) -> str:
 
 
 def resume(request: HttpRequest, keys: list[int]) -> str:
-    queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=AT_ONCE) for pk in keys)
+    queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=CLICK_BUDGET) for pk in keys)
     rest = " The rest follows by itself." if queued > 10_000 else ""
     return f"It goes on: {counted(queued, 'letter')} queued so far.{rest}"
 

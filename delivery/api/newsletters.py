@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from common.clock import utcnow
 from delivery.api.bodies import PauseNewsletter
-from delivery.issues.pause import AT_ONCE, pause_newsletter, resume_newsletter
+from delivery.issues.pause import CLICK_BUDGET, pause_newsletter, resume_newsletter
 from subscriptions.api.newsletters import SubscribableViewSet
 
 BY_HAND = "Paused by hand."
@@ -30,5 +30,5 @@ class SendableSubscribableViewSet(SubscribableViewSet):
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
         """But for issues that are paused themselves."""
-        resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=AT_ONCE)
+        resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=CLICK_BUDGET)
         return self.shown()

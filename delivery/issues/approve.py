@@ -1,4 +1,4 @@
-"""Drafts: an issue that waits for an admin's click, or for its time, goes out exactly once, or never."""
+"""Drafts: issues that wait for an admin's click or for their time. Each goes out exactly once, or never."""
 
 import logging
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from delivery.models import Issue
 
 log = logging.getLogger(__name__)
 
-LATEST = timedelta(days=366)
+LATEST_RELEASE = timedelta(days=366)
 
 
 def drafts() -> "QuerySet[Issue]":
@@ -38,7 +38,7 @@ def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
     issue = _draft(issue_id)
     if at <= now:
         raise CannotAct("That time has passed. Give a later one, or approve it now.")
-    if at - now > LATEST:
+    if at - now > LATEST_RELEASE:
         raise CannotAct("That is more than a year away. Give an earlier time.")
     Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=at)
 

@@ -49,7 +49,7 @@ def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
         "id": issue.pk,
         "newsletter": issue.subscribable.name,
         "title": issue.title,
-        "state": progress.state(issue, counts),
+        "state": progress.issue_state(issue, counts),
         "created_at": issue.created_at,
         "release_at": issue.release_at if issue.published_at is None else None,
         "published_at": issue.published_at,
