@@ -16,7 +16,7 @@ from subscriptions.models import Subscribable
 
 log = logging.getLogger(__name__)
 # Of links that are made for one reader: in a preview they lead to a page that says they do not work.
-NOBODY = "preview"
+NOBODYS_KEY = "preview"
 
 
 def newsletter_mail(
@@ -59,7 +59,7 @@ def mail_context(subscribable: Subscribable, template: str, *, now: datetime) ->
     if template == "confirmation":
         return {
             **context,
-            "confirm_url": f"{site}/confirm/{NOBODY}/",
+            "confirm_url": f"{site}/confirm/{NOBODYS_KEY}/",
             "hours": str(settings.CONFIRM_HOURS),
         }
     return context
