@@ -1,6 +1,4 @@
-"""The built-in mailbox: letters that were kept here because there is no mail server yet, taken
-apart to show.
-"""
+"""The built-in mailbox: shows letters that were kept here because there is no mail server yet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from django.views.decorators.http import require_safe
 from delivery.models import MailboxMessage
 from subscriptions.views.pages import page
 
-ON_A_PAGE = 50
+LETTERS_ON_A_PAGE = 50
 # A letter is somebody else's html: no script, no origin, no form; its links open in a tab of their own.
 SANDBOX = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
@@ -39,7 +37,7 @@ class Opened:
 
 
 def opened(raw: bytes) -> Opened:
-    """Never raises for what a message holds: it shows what can be read."""
+    """A message taken apart. Never raises for what it holds: what can be read is shown."""
     message: EmailMessage = message_from_bytes(raw, policy=policy.default)
     headers = tuple((name, str(value)) for name, value in message.items())
     return Opened(headers=headers, html=_part(message, "html"), text=_part(message, "plain"))
@@ -86,7 +84,7 @@ def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 @page
 def mailbox(request: HttpRequest) -> HttpResponse:
     """The letters kept here, newest first."""
-    messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), ON_A_PAGE)
+    messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), LETTERS_ON_A_PAGE)
     shown = messages.get_page(request.GET.get("page"))
     context = {"letters": shown, "total": messages.count, "keeps": _keeps_letters()}
     return render(request, "pages/mailbox.html", context)

@@ -1,5 +1,6 @@
-"""A newsletter's page: what it is, how often it comes, the latest issues, and the form, which issues end
-with.
+"""A newsletter's page: what it is, how often it comes, the latest issues and the sign-up form.
+
+An issue's page ends with the same form.
 """
 
 from django.http import HttpRequest, HttpResponse
@@ -21,9 +22,8 @@ from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take
 
-# Issues on the page: the newest in part, the others by name.
-ISSUES = 6
-KEPT_SECONDS = 60
+# The newest is shown in part, the others by name.
+ISSUES_SHOWN = 6
 MOST_SIBLINGS = 10
 
 
@@ -35,7 +35,7 @@ def newsletter(request: HttpRequest, name: str) -> HttpResponse:
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
         shown = _page(request, subscribable, SignUpForm(subscribables=[subscribable]))
-        return kept(shown, seconds=KEPT_SECONDS)
+        return kept(shown, seconds=60)
     if not is_open(subscribable):
         return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
     form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))
@@ -48,9 +48,12 @@ def newsletter(request: HttpRequest, name: str) -> HttpResponse:
 def _page(
     request: HttpRequest, subscribable: Subscribable, form: SignUpForm, status: int = 200
 ) -> HttpResponse:
-    issues = list(published(subscribable)[:ISSUES])
+    issues = list(published(subscribable)[:ISSUES_SHOWN])
     latest = part_of_issue(issues[0], subscribable) if issues else None
     brand = brand_of(subscribable)
+    # The same posts at another pace, for readers who want them more or less often.
+    listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
+    siblings = [each for each in listed[:MOST_SIBLINGS] if is_open(each)]
     context = {
         "newsletter": subscribable,
         "brand": brand,
@@ -59,20 +62,13 @@ def _page(
         "is_open": is_open(subscribable),
         "latest": latest,
         "earlier": issues[1:],
-        "siblings": _siblings(subscribable),
+        "siblings": [{"newsletter": each, "rhythm": rhythm(each)} for each in siblings],
         "share": share_of(subscribable, brand, latest),
     }
     return render(request, "pages/newsletter.html", context, status=status)
 
 
-def _siblings(subscribable: Subscribable) -> list[dict[str, object]]:
-    """The same posts at another pace, for who wants them more or less often."""
-    listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
-    open_ = (each for each in listed[:MOST_SIBLINGS] if is_open(each))
-    return [{"newsletter": each, "rhythm": rhythm(each)} for each in open_]
-
-
 def sign_up_form(newsletter: Subscribable) -> str:
-    """Its html. It may be kept for as long as a page may."""
+    """The html of its form. It may be kept for as long as a page may."""
     context = {"newsletter": newsletter, "form": SignUpForm(subscribables=[newsletter]), "is_below": True}
     return render_to_string("pages/_form.html", context)
