@@ -10,6 +10,7 @@ from common.ports.channels import InvalidDestination
 from delivery.channels.email.address import parse_sender
 from delivery.models import LetterTemplate, Theme
 from delivery.rendering.addresses import web_address
+from delivery.rendering.branding import WIDEST_LOGO
 from delivery.rendering.engine import check_template
 from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
@@ -18,7 +19,6 @@ from subscriptions.models import Subscribable
 
 FIELDS = tuple(field.name for field in fields(ThemeFacts))
 MOST_CHARACTERS = 2_000
-WIDEST_LOGO = 552
 
 
 def theme_of(subscribable: Subscribable | None) -> ThemeFacts:

@@ -18,6 +18,7 @@ from common.text import counted
 from delivery.accounts.accounts import EMAIL
 from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
 from delivery.admin.lane_panels import connections, how_it_goes, of_domains, used, warm_up
+from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     OF_DOMAINS,
     OF_LANES,
@@ -32,7 +33,6 @@ from delivery.lanes.settings import (
 from delivery.lanes.status import in_words, state
 from delivery.models import Delivery, Lane, LaneDomain
 
-BY_HAND = "Paused by hand."
 LABELS = {"open": "success", "resting": "warning", "paused": "danger"}
 SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
 MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
@@ -40,7 +40,7 @@ WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_gro
 
 
 def pause(request: HttpRequest, keys: list[int]) -> str:
-    count = pause_lanes(lane_ids=keys, reason=BY_HAND)
+    count = pause_lanes(lane_ids=keys, reason=PAUSED_BY_HAND)
     return f"{counted(count, 'lane')} paused: nothing goes out there until you resume."
 
 
@@ -49,7 +49,7 @@ def resume(request: HttpRequest, keys: list[int]) -> str:
 
 
 def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
-    now, why = utcnow(), reason or BY_HAND
+    now, why = utcnow(), reason or PAUSED_BY_HAND
     done = sum(pause_domain(lane_id=pk, domain=domain, reason=why, now=now) for pk in keys)
     return f"Nothing goes to {domain} until you resume it." if done else f"{domain} was paused already."
 
@@ -123,7 +123,7 @@ class LaneAdmin(ServiceAdmin):
         return every.annotate(waiting_count=count_of(Delivery.objects.waiting(), "lane"))
 
     def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
-        # Those only: workers take tokens out of the row meanwhile.
+        # Only what was changed is saved: workers take tokens out of the row meanwhile.
         changed = OF_LANES & set(form.changed_data)
         if changed:
             alter_lane(lane=obj, **{name: form.cleaned_data[name] for name in changed})
@@ -134,8 +134,14 @@ class LaneAdmin(ServiceAdmin):
         for row in formset.deleted_objects:
             drop_domain(lane_id=row.lane_id, domain=row.domain, now=now)
         for each in (*formset.initial_forms, *formset.extra_forms):
-            if each.has_changed() and not each.cleaned_data.get("DELETE"):
-                _save_domain(each, now)
+            if not each.has_changed() or each.cleaned_data.get("DELETE"):
+                continue
+            row, data = each.instance, each.cleaned_data
+            before = each.initial.get("domain", row.domain)
+            if before != data["domain"]:
+                drop_domain(lane_id=row.lane_id, domain=before, now=now)
+            limits = {name: data[name] for name in OF_DOMAINS}
+            alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -153,14 +159,5 @@ class LaneAdmin(ServiceAdmin):
 
     @display(description="limits")
     def limits(self, lane: Lane) -> SafeString:
-        # (This class lets a cell be as high as its text on a phone.)
+        # This class lets a cell be as high as its text on a phone.
         return format_html('<span class="fl-tags">{}</span>', ", ".join(in_words(lane, utcnow())) or "–")
-
-
-def _save_domain(form: Any, now: Any) -> None:
-    row, data = form.instance, form.cleaned_data
-    before = form.initial.get("domain", row.domain)
-    if before != data["domain"]:
-        drop_domain(lane_id=row.lane_id, domain=before, now=now)
-    limits = {name: data[name] for name in OF_DOMAINS}
-    alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)

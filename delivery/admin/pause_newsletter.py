@@ -12,11 +12,9 @@ from common.admin.html import list_link, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action
 from common.text import counted
-from delivery.issues.pause import CLICK_BUDGET, pause_newsletter, resume_newsletter
+from delivery.issues.pause import CLICK_BUDGET, PAUSED_BY_HAND, pause_newsletter, resume_newsletter
 from delivery.models import Delivery
 from subscriptions.models import Subscribable
-
-BY_HAND = "Paused by hand."
 
 
 def sending_paused(subscribable: Subscribable) -> SafeString | str:
@@ -50,7 +48,9 @@ class PauseForm(forms.Form):
 
 
 def pause(request: HttpRequest, keys: list[int], reason: str) -> str:
-    changed = sum(pause_newsletter(subscribable_id=pk, reason=reason or BY_HAND, now=utcnow()) for pk in keys)
+    changed = sum(
+        pause_newsletter(subscribable_id=pk, reason=reason or PAUSED_BY_HAND, now=utcnow()) for pk in keys
+    )
     return f"{counted(changed, 'newsletter')} paused." if changed else ""
 
 

@@ -88,23 +88,14 @@ def look_of(subscribable: Subscribable) -> SafeString | str:
             "<p>The usual look.</p>{}",
             button(add_url(Theme, subscribable=subscribable.pk), "Change the look"),
         )
-    return format_html("{}{}", facts(_chosen(theme)), button(object_url(theme), "Change the look"))
-
-
-def _chosen(theme: Theme) -> list[tuple[str, Any]]:
-    """What is not as usual."""
-    values = [(Theme._meta.get_field(name), getattr(theme, name)) for name in FIELDS]
-    shown = [
-        (field, value) for field, value in values if value and (field.name != "logo_width" or theme.logo_url)
-    ]
-    colours = ("accent", "background")
-    return [
-        (
-            str(getattr(field, "verbose_name", field.name)).capitalize(),
-            format_html(SWATCH, value, value) if field.name in colours else value,
-        )
-        for field, value in shown
-    ]
+    rows: list[tuple[str, Any]] = []
+    for name in FIELDS:
+        field, value = Theme._meta.get_field(name), getattr(theme, name)
+        # A logo has a width even where there is none.
+        if value and (name != "logo_width" or theme.logo_url):
+            shown = format_html(SWATCH, value, value) if name in ("accent", "background") else value
+            rows.append((str(getattr(field, "verbose_name", name)).capitalize(), shown))
+    return format_html("{}{}", facts(rows), button(object_url(theme), "Change the look"))
 
 
 def has_look(subscribable: Subscribable) -> bool:

@@ -60,15 +60,14 @@ def last_calls(webhook: Webhook) -> SafeString:
     rows = webhook.calls.select_related("webhook").defer("body")[:SHOWN]
     shown = table(
         ("event", "when", "how it stands", "answer"),
-        ((_event(row), when(row.created_at), outcome(row), said(row)) for row in rows),
+        (
+            (link_to(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
+            for row in rows
+        ),
         "It has not been called yet. Send a test.",
     )
     every = list_link(WebhookCall, "All of its calls", webhook__id__exact=webhook.pk)
     return format_html("{}<p>{}</p>", shown, every) if rows else shown
-
-
-def _event(row: WebhookCall) -> SafeString:
-    return link_to(row, WHAT.get(row.kind, row.kind))
 
 
 def test(request: HttpRequest, keys: list[int]) -> str:

@@ -23,6 +23,7 @@ from subscriptions.models import Subscribable
 
 DELIVERIES_A_BATCH = 2000
 PAUSE = Delivery.HeldFor.PAUSE
+PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
 PAUSED = "Its issue or newsletter is paused."
 CLICK_BUDGET = timedelta(seconds=2)

@@ -175,7 +175,8 @@ class Used:
 
 def allowed(limits: LaneLimits, used: Used, now: datetime) -> int | None:
     """How many may go now, by the narrowest of the limits; None where there is none."""
-    if limits.paused or _rests(limits, now):
+    is_resting = limits.free_at is not None and limits.free_at > now
+    if limits.paused or is_resting:
         return 0
     rooms = (
         limits.bucket.allows(now),
@@ -222,9 +223,9 @@ def pace(limits: LaneLimits, now: datetime) -> float:
 
 
 def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Iterator[tuple[int, datetime]]:
-    """How many of `count` rows, in order, are due again when: the first at `start`, the others at the pace.
+    """Groups of `count` rows, in order, each with how many it has and when they are due again.
 
-    None is due after `latest`.
+    The first is due at `start`, the others at the pace; none after `latest`.
     """
     size = max(-(-count // GROUPS), 1)
     for first in range(0, count, size):
@@ -232,10 +233,6 @@ def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Itera
             min((latest - start).total_seconds(), first / pace) if pace > 0 else LONGEST_WAIT.total_seconds()
         )
         yield min(size, count - first), start + timedelta(seconds=max(due, 0))
-
-
-def _rests(limits: LaneLimits, now: datetime) -> bool:
-    return limits.free_at is not None and limits.free_at > now
 
 
 def _less(limit: int | None, used: int) -> int | None:

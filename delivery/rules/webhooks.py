@@ -11,7 +11,7 @@ from typing import Literal
 
 from common.backoff import delay
 
-PREFIX = "whsec_"
+KEY_PREFIX = "whsec_"
 # "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
 SECRET_BYTES = 32
 BOTH_SIGN_FOR = timedelta(days=1)
@@ -28,7 +28,7 @@ Verdict = Literal["taken", "gone", "again"]
 
 def secret_of(key: bytes) -> str:
     """A signing key as receivers get it."""
-    return PREFIX + base64.b64encode(key).decode()
+    return KEY_PREFIX + base64.b64encode(key).decode()
 
 
 def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
@@ -38,16 +38,15 @@ def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequenc
     """
     moment = str(int(at.timestamp()))
     content = b".".join((event_id.encode(), moment.encode(), body))
+    signatures = []
+    for secret in secrets:
+        key = base64.b64decode(secret.removeprefix(KEY_PREFIX))
+        signatures.append(f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}")
     return {
         "webhook-id": event_id,
         "webhook-timestamp": moment,
-        "webhook-signature": " ".join(_signature(secret, content) for secret in secrets),
+        "webhook-signature": " ".join(signatures),
     }
-
-
-def _signature(secret: str, content: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(PREFIX))
-    return f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}"
 
 
 def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
@@ -56,7 +55,7 @@ def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
 
 
 def verdict(status: int | None) -> Verdict:
-    """What an answer means; None is no answer. Redirects are not followed: they are as good as an error."""
+    """What an answer's status means; None is no answer. A redirect, which is not followed, is an error."""
     if status is not None and 200 <= status < 300:
         return "taken"
     return "gone" if status == GONE else "again"
