@@ -13,7 +13,7 @@ from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.growth import of_newsletter
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
-from delivery.admin.preview import preview
+from delivery.admin.preview import letter_preview
 from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
 from delivery.letters.samples import NothingToShow, sample
@@ -24,7 +24,7 @@ from feeds.models import Item
 from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
 
-TESTS_AT_ONCE = 10
+NEWSLETTERS_TESTED_AT_ONCE = 10
 SENT_SHOWN = 30
 ISSUES_SHOWN = 10
 BOUNCES_SHOWN = 10
@@ -37,7 +37,7 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15))
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
     add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25))
-    add_panel("subscriptions.Subscribable", Panel("Preview", preview, order=30, is_beside=True))
+    add_panel("subscriptions.Subscribable", Panel("Preview", letter_preview, order=30, is_beside=True))
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
@@ -156,7 +156,7 @@ def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
     address = getattr(request.user, "email", "")
     if not address:
         raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
-    for subscribable in Subscribable.objects.filter(pk__in=keys[:TESTS_AT_ONCE]):
+    for subscribable in Subscribable.objects.filter(pk__in=keys[:NEWSLETTERS_TESTED_AT_ONCE]):
         now = utcnow()
         try:
             sample(subscribable, now=now)

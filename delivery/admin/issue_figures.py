@@ -15,13 +15,13 @@ from common.clock import utcnow
 from common.text import counted
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
-from delivery.rules.progress import SentStretch, arrived, ended, time_left, total, waiting
+from delivery.rules.progress import arrived, ended, time_left, total, waiting
 
 EVERY_SECONDS = 3
 # Letters that only wait for a further try change seldom.
 SELDOM_SECONDS = 30
 TROUBLES_SHOWN = 20
-TONES = {
+STATE_TONES = {
     "sent": "good",
     "stored": "good",
     "deferred": "wait",
@@ -48,18 +48,18 @@ def how_far(issue: Issue) -> SafeString | str:
         "done": f"{ended(counts):,}",
         "total": f"{total(counts):,}",
         "percent": 100 * ended(counts) // total(counts),
-        "words": words(issue, state, counts),
-        "parts": parts(issue, counts),
+        "words": progress_words(issue, state, counts),
+        "parts": state_parts(issue, counts),
         "reason": issue.subscribable.sending_paused_reason if issue.subscribable.sending_paused_at else "",
         "newsletter": link_to(issue.subscribable),
     }
     return render_to_string("admin/issue_progress.html", context)
 
 
-def words(issue: Issue, state: str, counts: Counter[str]) -> str:
+def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
     """A sentence under the bar."""
     if state == "sending":
-        return pace(issue, counts)
+        return pace_words(issue, counts)
     left = waiting(counts) + counts["held"]
     if state == "paused":
         return (
@@ -73,7 +73,7 @@ def words(issue: Issue, state: str, counts: Counter[str]) -> str:
     return f"{counted(arrived(counts), 'letter')} arrived.{held}"
 
 
-def pace(issue: Issue, counts: Counter[str]) -> str:
+def pace_words(issue: Issue, counts: Counter[str]) -> str:
     """ "9,500 a minute, about 40 minutes left." """
     rate = progress.per_minute(issue, now=utcnow())
     if not rate and not counts["queued"] and not counts["sending"]:
@@ -85,17 +85,17 @@ def pace(issue: Issue, counts: Counter[str]) -> str:
     return f"{rate:,} in the last minute" + (f", about {ago(left)} left." if left else ".")
 
 
-def parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
+def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     """Each state there is, with its number and the deliveries behind it."""
     labels = dict(Delivery.State.choices)
     shown = [
-        (labels[state].lower(), counts[state], TONES.get(state, "still"), {"state__exact": state})
+        (labels[state].lower(), counts[state], STATE_TONES.get(state, "still"), {"state__exact": state})
         for state in Delivery.State.values
         if counts[state]
     ]
     back = sum(progress.bounced(issue).values())
     if back:
-        shown.append(("came back (bounced)", back, TONES["bounced"], {"bounces__isnull": "False"}))
+        shown.append(("came back (bounced)", back, STATE_TONES["bounced"], {"bounces__isnull": "False"}))
     return [
         {
             "label": label,
@@ -107,12 +107,13 @@ def parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     ]
 
 
-def drawn(issue: Issue) -> SafeString | str:
+def arrivals(issue: Issue) -> SafeString | str:
     """A bar for each minute, or longer stretch, in which letters arrived."""
     bars = progress.chart(issue) if issue.published_at else []
     if not bars:
         return ""
-    said = chart_words(bars)
+    number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
+    said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
     plot = sparkline(
         [Bar(bar.count, f"{when(bar.start)}: {counted(bar.count, 'letter')}") for bar in bars],
         name="fl-arrived",
@@ -131,11 +132,6 @@ def drawn(issue: Issue) -> SafeString | str:
         plot,
         axis,
     )
-
-
-def chart_words(bars: list[SentStretch]) -> str:
-    number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
-    return f"{number}, at most {most:,} {per(bars[0].minutes)}."
 
 
 def per(minutes: int) -> str:

@@ -17,7 +17,7 @@ from common.ports.panels import Action, Panel
 from common.text import counted
 from delivery.accounts.accounts import EMAIL
 from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
-from delivery.admin.lane_panels import connections, how_it_goes, of_domains, used, warm_up
+from delivery.admin.lane_panels import connections, describe_lane, lane_use, of_domains, warm_up
 from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     OF_DOMAINS,
@@ -33,18 +33,18 @@ from delivery.lanes.settings import (
 from delivery.lanes.status import in_words, state
 from delivery.models import Delivery, Lane, LaneDomain
 
-LABELS = {"open": "success", "resting": "warning", "paused": "danger"}
+LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
 SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
 MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
 WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
 
 
-def pause(request: HttpRequest, keys: list[int]) -> str:
+def pause_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
     count = pause_lanes(lane_ids=keys, reason=PAUSED_BY_HAND)
     return f"{counted(count, 'lane')} paused: nothing goes out there until you resume."
 
 
-def resume(request: HttpRequest, keys: list[int]) -> str:
+def resume_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} may send again."
 
 
@@ -92,15 +92,15 @@ class LaneAdmin(ServiceAdmin):
     list_filter = ("kind", "paused")
     inlines = (DomainInline,)
     own_panels = (
-        Panel("How it goes", how_it_goes, order=10),
-        Panel("What was used", used, order=20),
+        Panel("How it goes", describe_lane, order=10),
+        Panel("What was used", lane_use, order=20),
         Panel("The coming days", warm_up, order=30),
         Panel("Who sends now", connections, order=35),
         Panel("Domains", of_domains, order=40),
     )
     own_actions = (
-        Action("pause", "Pause", pause, fits=lambda lane: not lane.paused),
-        Action("resume", "Resume", resume, fits=lambda lane: lane.paused or lane.free_at),
+        Action("pause", "Pause", pause_chosen_lanes, fits=lambda lane: not lane.paused),
+        Action("resume", "Resume", resume_chosen_lanes, fits=lambda lane: lane.paused or lane.free_at),
         Action("pause_domain", "Pause a domain", pause_one, form=PauseDomainForm, fits=has_domains),
         Action(
             "resume_domain", "Resume a domain", resume_one, form=ResumeDomainForm, fits=has_stopped_domain
@@ -153,7 +153,7 @@ class LaneAdmin(ServiceAdmin):
     def waiting(self, lane: Any) -> int:
         return int(lane.waiting_count)
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=LANE_COLOURS)
     def state(self, lane: Lane) -> str:
         return state(lane, utcnow())
 

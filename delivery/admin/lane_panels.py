@@ -21,7 +21,7 @@ from delivery.rules.server_words import meaning
 WARM_UP_DAYS_SHOWN = 14
 
 
-def how_it_goes(lane: Lane) -> SafeString:
+def describe_lane(lane: Lane) -> SafeString:
     waiting = Delivery.objects.waiting().filter(lane=lane).count()
     rows: list[tuple[str, Any]] = [
         ("Waiting", list_link(Delivery, counted(waiting, "delivery", "deliveries"), lane__id__exact=lane.pk)),
@@ -59,7 +59,7 @@ def _server(lane: Lane) -> SafeString | str:
     return format_html("{} ({})", link_to(account), server_of(account))
 
 
-def used(lane: Lane) -> SafeString | str:
+def lane_use(lane: Lane) -> SafeString | str:
     """The hour and the day beside their limits, and the last 24 hours as a plot."""
     now = utcnow()
     shown = standing(lane, now)

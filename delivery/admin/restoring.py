@@ -1,4 +1,4 @@
-"""After a restore: what is held, on the first page and on one of its own, and the two answers."""
+"""After a restore: shows what is held, on the first page and on one of its own, and asks what to do."""
 
 from datetime import timedelta
 from typing import Any
@@ -30,21 +30,17 @@ def restored() -> dict[str, Any] | None:
     restore = is_open()
     if restore is None:
         return None
-    deliveries = sum(held.count for held in held_issues())
+    deliveries, posts = sum(held.count for held in held_issues()), Item.objects.held().count()
+    count = counted(deliveries, "delivery", "deliveries")
+    be = "is" if deliveries + posts == 1 else "are"
     return {
         "sentence": (
             f"That was on {when(restore.begun_at)}, and what had been sent since the backup was made is not "
-            f"known here. {held_words(deliveries, Item.objects.held().count())}"
+            f"known here. {count} and {counted(posts, 'post')} {be} held, and nothing goes out until you say "
+            "so."
         ),
         "page": reverse(RESTORE_PAGE),
     }
-
-
-def held_words(deliveries: int, posts: int) -> str:
-    """ "3 deliveries and 2 posts are held, and so is what comes besides." """
-    count = counted(deliveries, "delivery", "deliveries")
-    be = "is" if deliveries + posts == 1 else "are"
-    return f"{count} and {counted(posts, 'post')} {be} held, and nothing goes out until you say so."
 
 
 @admin.register(Restore)

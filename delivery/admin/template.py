@@ -163,7 +163,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
 
     def desk(self, request: HttpRequest, newsletter: str, name: str) -> Desk:
-        """Raises Http404 for what there is not, PermissionDenied for whom it does not concern."""
+        """What the request is about. Raises Http404 where there is none, PermissionDenied for outsiders."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         found = get_object_or_404(Subscribable, name=newsletter, channel="email")

@@ -1,4 +1,4 @@
-"""One request to a template's page: whose it is, what is written, as whom it is shown."""
+"""One request to a template's page: whose template, what is written, and for which reader it is shown."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ class Desk:
         return source_of(self.row) if self.row else None
 
     def shown(self) -> Preview:
-        """As the reader who was asked for; as a made-up one, with a sentence, if nobody has that address."""
+        """What the reader who was asked for would get; a made-up one, and a sentence, if there is no such."""
         source = self.source
         if source is not None and not source.html.strip():
             reason = "write something, or go back to the default"

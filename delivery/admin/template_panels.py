@@ -13,7 +13,7 @@ from subscriptions.models import Subscribable
 
 
 def letters(subscribable: Subscribable) -> SafeString | str:
-    """Every mail and page, with whose template it has; nothing for a bridge."""
+    """Every mail and page, and whether its template is the newsletter's own; nothing for a bridge."""
     if subscribable.channel != "email":
         return ""
     own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}

@@ -1,4 +1,4 @@
-"""What of a collection is sent, in which order, and how.
+"""Which posts of a collection are sent, in which order, and in which words.
 
 The newsletter's rules decide, then its own code, then the wishes of the posts' publishers. All is copied out
 of the database first: rendering sees no model.
@@ -94,7 +94,7 @@ def _by_hooks(subscribable: Subscribable, hooks: Hooks, posts: Sequence[Post]) -
 
 
 def _dropping(found: Arranged, dropped: Sequence[Post], reason: str) -> Arranged:
-    """With these posts left out by own code, whatever their publishers ask."""
+    """Leaves out posts that own code has dropped, whatever their publishers ask."""
     unhinted = (post.with_entry(replace(post.entry, announce="")) for post in dropped)
     reasons = dict.fromkeys((post.item_id for post in dropped), reason)
     return replace(found, left_out=(*found.left_out, *unhinted), reasons={**found.reasons, **reasons})

@@ -76,12 +76,12 @@ def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -
                 settled += count
         except Exception:
             log.exception("settling switches failed", extra={"newsletter": cut.old})
-    end_the_ended()
+    unsubscribe_switched()
     return settled
 
 
 def is_ripe(now: datetime) -> Q:
-    """Switches whose moment, or whose number of an issue, has come."""
+    """Switches whose moment has come, or whose number the rarer newsletter has passed."""
     return Q(at__lte=now) | Q(rarer__counter__gt=F("number"))
 
 
@@ -92,7 +92,7 @@ def cuts(which: Q) -> list[Cut]:
 
 @transaction.atomic
 def _settle_batch(cut: Cut, now: datetime) -> int:
-    """Settles some of them, looked at once more under the locks without which nothing joins a collection."""
+    """Settles some switches of the cut, after another look under locks that let no post join a collection."""
     lock_for_membership(Subscribable.objects.filter(pk__in={cut.old, cut.new}))
     if not _is_decided(cut, now):
         return 0
@@ -138,7 +138,7 @@ def _posts_of(issue: Issue) -> list[_Post]:
 
 
 def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
-    """The posts of its open collections, and of its drafts."""
+    """The posts of each open collection and each draft of that newsletter."""
     rows = Assignment.objects.filter(assignable__subscribable=subscribable_id)
     open_: dict[int, list[_Post]] = {}
     for collection, pk, final_at, at in rows.values_list(
@@ -168,7 +168,7 @@ def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
 
 
 @transaction.atomic
-def end_the_ended() -> int:
+def unsubscribe_switched() -> int:
     """Unsubscribes those whose switch has ended, once nothing is on its way to them. Returns how many."""
     rows = Subscription.objects.filter(ended_at__isnull=False).order_by()
     # Asked first, as this runs every second: on SQLite even an UPDATE of nothing waits for the writer.

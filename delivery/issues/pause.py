@@ -32,7 +32,7 @@ LONGEST_REASON = 2000
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A change of an issue's deliveries: of those that `rows` finds, while the issue itself `fits`."""
+    """How deliveries of an issue change: `rows` finds them, and the issue itself must fit (`fits`)."""
 
     rows: Q
     fits: Callable[[Issue], bool]
@@ -85,7 +85,7 @@ def move_batch(*, issue_id: int, move: Move, now: datetime) -> int:
 
 
 def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLICK_BUDGET) -> bool:
-    """What is not on its way yet waits. False when it was paused already. Raises CannotAct."""
+    """Holds what is not on its way yet. False when it was paused already. Raises CannotAct."""
     with transaction.atomic():
         issue = locked_issue(issue_id)
         _refuse_unpublished(issue, "There is nothing to pause.")
@@ -100,7 +100,7 @@ def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLIC
 
 
 def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """What was held goes on. Returns how many were queued so far. Raises CannotAct.
+    """Lets what was held go on. Returns how many were queued so far. Raises CannotAct.
 
     While the whole newsletter is paused nothing is queued: it waits for that.
     """
@@ -111,7 +111,7 @@ def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 
 
 def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """What is not on its way yet never goes. Returns how many were cancelled so far. Safe to repeat.
+    """Cancels what is not on its way yet. Returns how many were cancelled so far. Safe to repeat.
 
     Raises CannotAct for a draft: that is discarded.
     """
@@ -130,7 +130,7 @@ def pause_newsletter(*, subscribable_id: int, reason: str, now: datetime) -> boo
 
 
 def resume_newsletter(*, subscribable_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """Its letters go on, but for issues that are paused themselves. Returns how many were queued so far."""
+    """Lets its letters go on, but for issues paused themselves. Returns how many were queued so far."""
     with transaction.atomic():
         paused = Subscribable.objects.filter(pk=subscribable_id, sending_paused_at__isnull=False)
         paused.update(sending_paused_at=None, sending_paused_reason="")
@@ -141,7 +141,7 @@ def resume_newsletter(*, subscribable_id: int, now: datetime, budget: timedelta 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
     """Brings the ledger in line with the flags, where something is left to do. Returns how many rows moved.
 
-    Goes on where a large issue took longer than a click may take, or where a worker ended in the middle.
+    It goes on where a large issue took longer than a click may take, or where a worker ended in the middle.
     """
     left = TimeBudget(budget)
     paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
@@ -157,7 +157,7 @@ def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def _issues_with(rows: Q, issues: "QuerySet[Issue]") -> list[int]:
-    """The keys of those issues that have such deliveries."""
+    """The keys of the issues that have such deliveries."""
     found = issues.filter(Exists(Delivery.objects.filter(rows, issue=OuterRef("pk"))))
     return list(found.order_by("pk").values_list("pk", flat=True))
 

@@ -45,7 +45,7 @@ class DomainFigures:
 
 
 def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
-    """How many deliveries each issue has in each state. One question for all that are not remembered."""
+    """How many deliveries each issue has in each state. One query for all whose counts are not kept."""
     pks = list(issue_ids)
     known: dict[int, Counter[str]] = {
         pk: found for pk in pks if (found := cache.get(_key(pk, "counts"))) is not None
@@ -79,7 +79,7 @@ def issue_state(issue: Issue, counted: Counter[str]) -> str:
 
 
 def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
-    """The issues that stand so, as `issue_state` says it."""
+    """The issues in that state, as `issue_state` has it."""
     if wanted == "cancelled":
         return issues.filter(cancelled_at__isnull=False)
     issues = issues.filter(cancelled_at=None)
@@ -164,7 +164,7 @@ def sent_late(issue: Issue) -> int:
 
 
 def forget(issue_id: int) -> None:
-    """After an admin changed something: the next look shows it."""
+    """Forgets the kept counts after an admin changed something, so that the next look shows it."""
     cache.delete(_key(issue_id, "counts"))
 
 

@@ -21,7 +21,7 @@ MOST_DOMAINS_TO_RETRY = 50
 
 
 class NotRetryable(ValueError):
-    """It is on its way, has arrived, or must not go. The message says which."""
+    """The delivery is on its way, has arrived, or must not go. The message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
 
 
 def failed_of(issue_id: int, domain: str = "") -> Retry:
-    """How many have failed, of the issue or of one recipients' domain. Two questions."""
+    """How many have failed, of the issue or of one recipients' domain. Two queries."""
     failed = _failed(issue_id, domain)
     every, retryable = failed.count(), _may_be_sent(failed).count()
     return Retry(retryable=retryable, skipped=every - retryable)
@@ -90,7 +90,7 @@ def retry_failed(*, issue_id: int, now: datetime, domain: str = "", budget: time
 
 
 def _anew(now: datetime) -> dict[str, object]:
-    """What a delivery says that was just published."""
+    """The fields of a delivery that was just published."""
     fresh = {"due_at": now, "created_at": now, "attempts": 0, "sent_at": None}
     return {"state": Delivery.State.QUEUED, "held_for": "", **fresh}
 
@@ -114,17 +114,17 @@ def _refuse_over(issue: Issue) -> None:
 
 
 def make_collections_due(*, now: datetime) -> int:
-    """Collections that wait after a failure are tried at once. Returns how many."""
+    """Has collections that wait after a failure tried at once. Returns how many."""
     return Assignable.objects.filter(next_try_at__gt=now, failures__gt=0).update(next_try_at=now)
 
 
 def make_deliveries_due(*, now: datetime) -> int:
-    """Deferred deliveries are due at once. Returns how many."""
+    """Makes deferred deliveries due at once. Returns how many."""
     return Delivery.objects.filter(state=Delivery.State.DEFERRED, due_at__gt=now).update(due_at=now)
 
 
 def cancel_delivery(*, delivery: Delivery) -> None:
-    """It never goes, unless it is tried again. A second time changes nothing. Raises CannotAct."""
+    """Cancels a delivery that waits. A second time changes nothing. Raises CannotAct for any other."""
     cancelled, held = Delivery.State.CANCELLED, Delivery.State.HELD
     waiting = Delivery.objects.filter(pk=delivery.pk, state__in=(*WAITING, held))
     if waiting.update(state=cancelled, held_for="", last_error="Cancelled by hand."):

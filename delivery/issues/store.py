@@ -61,7 +61,7 @@ def store_issue(
 
 
 def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
-    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded as `store_issue`."""
+    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded like `store_issue`."""
     assignable, subscribable = _emptied(assignable_id, token, contents)
     _end(assignable, subscribable, contents)
 
@@ -83,7 +83,7 @@ def _emptied(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assi
 
 
 def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
-    """The collection goes, its items go if nothing else needs them, and its newsletter moves on."""
+    """Deletes the collection, clears items that nothing else needs, and moves its newsletter on."""
     assignable.delete()
     clear_unneeded(item_ids=[post.item_id for post in (*contents.posts, *contents.left_out)])
     for hint, why in WHY_LEFT_OUT.items():

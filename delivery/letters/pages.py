@@ -40,10 +40,10 @@ _cache: TtlCache[CachedPage] = TtlCache(room=16_000_000, seconds=300, size=lambd
 
 
 def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> CachedPage:
-    """The page of an issue that `with_surroundings` found. Unless the page is at hand, it is made.
+    """The page of an issue that `with_surroundings` found: a kept one, or else a new one.
 
-    It is made of its posts, which `read` gives, and its sign-up form. Where an own template breaks, ours is
-    used.
+    A new page is made of the posts that `read` gives and of the sign-up form. Where an own template breaks,
+    ours is used.
     """
     annotated: Any = issue
     newsletter = issue.subscribable

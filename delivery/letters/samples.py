@@ -77,26 +77,21 @@ def usual_count(subscribable: Subscribable) -> int:
 def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: datetime) -> Sample:
     """What a test delivery asks for. Raises NothingToShow and LetterError.
 
-    `template` is a name such as mails/welcome, empty for the letter as it is; `source` takes the place of the
-    template that is kept.
+    `issue` is the key of an issue, shown as it goes out. Else `template` is a name such as mails/welcome,
+    empty for the letter as it is, and `source` takes the place of the template that is kept.
     """
     if asked.get("issue"):
-        return stored_issue(int(asked["issue"]))
+        issue = Issue.objects.get(pk=int(asked["issue"]))
+        rendered = Rendered(
+            title=issue.title, subject=issue.subject, html=issue.html, text=issue.text, holes=issue.holes
+        )
+        rows = issue.issue_items.order_by("position")
+        return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
     name = str(asked.get("template", ""))
     source = TemplateSource(**asked["source"]) if asked.get("source") else None
     if name.startswith("mails/"):
         return sample_mail(subscribable, name, source, now=now)
     return sample_issue(subscribable, name, source, now=now)
-
-
-def stored_issue(issue_id: int) -> Sample:
-    """An issue as it goes out, or would."""
-    issue = Issue.objects.get(pk=issue_id)
-    rendered = Rendered(
-        title=issue.title, subject=issue.subject, html=issue.html, text=issue.text, holes=issue.holes
-    )
-    rows = issue.issue_items.order_by("position")
-    return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
 
 
 def sample_issue(

@@ -17,7 +17,7 @@ Uses = Sequence[tuple[datetime, int]]
 # What is left of a token may be less than a clock can tell.
 SHORTEST_WAIT = timedelta(milliseconds=1)
 # Where only so many may be under way at a time: how soon to look again, and how many of them end in a second.
-LOOK_AGAIN = timedelta(seconds=1)
+BUSY_WAIT = timedelta(seconds=1)
 ENDS_A_SECOND = 5.0
 # Rows that nothing slows but a rest come back at this rate.
 UNHURRIED = 50.0
@@ -39,14 +39,14 @@ def counted_after(now: datetime, window: timedelta) -> datetime:
     return now - window - MINUTE
 
 
-def used(uses: Uses, window: timedelta, now: datetime) -> int:
+def used_within(uses: Uses, window: timedelta, now: datetime) -> int:
     since = counted_after(now, window)
     return sum(count for minute, count in uses if minute > since)
 
 
 def room_at(uses: Uses, window: timedelta, limit: int, now: datetime) -> datetime:
     """When another message fits into the window, if none goes in the meantime. `limit` is 1 or more."""
-    total, moment = used(uses, window, now), now
+    total, moment = used_within(uses, window, now), now
     since = counted_after(now, window)
     for minute, count in sorted(use for use in uses if use[0] > since):
         if total < limit:
@@ -203,7 +203,7 @@ def again_at(limits: LaneLimits, used: Used, uses: Uses, now: datetime) -> datet
         moments.append(room_at(uses, HOUR, limits.per_hour, now))
     moments.append(daily_room_at(uses, limits.per_day, limits.warm_up, now))
     if _less(limits.concurrency, used.sending) == 0:
-        moments.append(now + LOOK_AGAIN)
+        moments.append(now + BUSY_WAIT)
     return max(moments)
 
 

@@ -98,7 +98,7 @@ class RecipientStatus(NamedTuple):
 
 
 LEFT = "Left before it was sent."
-GONE = "The subscription was deleted before it was sent."
+SUBSCRIPTION_GONE = "The subscription was deleted before it was sent."
 UNCONFIRMED = "The subscription is no longer confirmed."
 STAYED = "They came back before it was sent."
 # Mails that make no sense to someone who left; a farewell does, and a sign-in link too.
@@ -119,4 +119,4 @@ def cancel_reason(standing: RecipientStatus) -> str:
         return f"Paused until {standing.paused}."
     if standing.kind != "issue" or standing.subscription_status == "confirmed":
         return ""
-    return GONE if standing.subscription_status is None else UNCONFIRMED
+    return SUBSCRIPTION_GONE if standing.subscription_status is None else UNCONFIRMED

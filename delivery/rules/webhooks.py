@@ -21,9 +21,9 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=6)
 # The whole webhook, so that one that is down is asked by one call and not by all that wait.
 FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(minutes=10)
 LONGEST_WISH = timedelta(days=1)
-GONE = 410
+HTTP_GONE = 410
 
-Verdict = Literal["taken", "gone", "again"]
+CallVerdict = Literal["taken", "gone", "again"]
 
 
 def secret_of(key: bytes) -> str:
@@ -54,11 +54,11 @@ def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
     return rotated_at is not None and now < rotated_at + BOTH_SIGN_FOR
 
 
-def verdict(status: int | None) -> Verdict:
+def verdict(status: int | None) -> CallVerdict:
     """What an answer's status means; None is no answer. A redirect, which is not followed, is an error."""
     if status is not None and 200 <= status < 300:
         return "taken"
-    return "gone" if status == GONE else "again"
+    return "gone" if status == HTTP_GONE else "again"
 
 
 def next_try(

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from common.text import one_line
 from delivery.letters.pages import issue_page
 from delivery.models import Issue
-from delivery.views.cache_headers import kept
+from delivery.views.cache_headers import cache_publicly
 from delivery.views.issues import issue_or_404, newsletter_or_404, published
 from delivery.views.newsletter import sign_up_form
 from delivery.views.posts import shown_of
@@ -60,7 +60,7 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
         "has_search": bool(wanted.words)
         or (issues.count if not wanted.year else every.count()) > TOO_FEW_TO_SEARCH,
     }
-    return kept(render(request, "pages/archive.html", context), seconds=60)
+    return cache_publicly(render(request, "pages/archive.html", context), seconds=60)
 
 
 def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
@@ -83,4 +83,4 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     response = HttpResponse(shown.html)
     if shown.is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES
-    return kept(response, seconds=300)
+    return cache_publicly(response, seconds=300)

@@ -8,7 +8,7 @@ from django.utils.cache import patch_cache_control
 Response = TypeVar("Response", bound=HttpResponse)
 
 
-def kept(response: Response, *, seconds: int) -> Response:
+def cache_publicly(response: Response, *, seconds: int) -> Response:
     """The same for everybody, for a while."""
     patch_cache_control(response, public=True, max_age=seconds)
     return response

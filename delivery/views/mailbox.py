@@ -36,7 +36,7 @@ class Opened:
     text: str
 
 
-def opened(raw: bytes) -> Opened:
+def take_apart(raw: bytes) -> Opened:
     """A message taken apart. Never raises for what it holds: what can be read is shown."""
     message: EmailMessage = message_from_bytes(raw, policy=policy.default)
     headers = tuple((name, str(value)) for name, value in message.items())
@@ -112,7 +112,7 @@ def message_html(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _open(pk: int) -> tuple[MailboxMessage, Opened]:
     kept = get_object_or_404(MailboxMessage.objects.select_related("delivery"), pk=pk)
-    return kept, opened(bytes(kept.raw))
+    return kept, take_apart(bytes(kept.raw))
 
 
 def _keeps_letters() -> bool:

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from delivery.views.cache_headers import kept
+from delivery.views.cache_headers import cache_publicly
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
@@ -23,19 +23,19 @@ from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take
 
 # The newest is shown in part, the others by name.
-ISSUES_SHOWN = 6
+NEWEST_SHOWN = 6
 MOST_SIBLINGS = 10
 
 
 @csrf_exempt  # the form may stand on the blog itself; it changes nothing for whoever is signed in here
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
-def newsletter(request: HttpRequest, name: str) -> HttpResponse:
+def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
     """GET shows the page, POST takes a sign-up."""
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
         shown = _page(request, subscribable, SignUpForm(subscribables=[subscribable]))
-        return kept(shown, seconds=60)
+        return cache_publicly(shown, seconds=60)
     if not is_open(subscribable):
         return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
     form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))
@@ -48,7 +48,7 @@ def newsletter(request: HttpRequest, name: str) -> HttpResponse:
 def _page(
     request: HttpRequest, subscribable: Subscribable, form: SignUpForm, status: int = 200
 ) -> HttpResponse:
-    issues = list(published(subscribable)[:ISSUES_SHOWN])
+    issues = list(published(subscribable)[:NEWEST_SHOWN])
     latest = part_of_issue(issues[0], subscribable) if issues else None
     brand = brand_of(subscribable)
     # The same posts at another pace, for readers who want them more or less often.

@@ -21,7 +21,7 @@ from delivery.links import issue_url
 from delivery.models import Issue
 from delivery.rendering.languages import language_tag
 from delivery.rendering.page_posts import PagePost, Shown
-from delivery.views.cache_headers import kept
+from delivery.views.cache_headers import cache_publicly
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import shown_of
 from subscriptions.branding import Brand, brand_of
@@ -59,7 +59,7 @@ def feed(request: HttpRequest, name: str) -> HttpResponse:
     response.headers["ETag"] = etag
     if modified is not None:
         response.headers["Last-Modified"] = http_date(modified)
-    return kept(response, seconds=300)
+    return cache_publicly(response, seconds=300)
 
 
 def rss(

@@ -16,8 +16,8 @@ from delivery.issues.progress import (
     domain_figures,
     forget,
     in_state,
-    per_minute,
     issue_state,
+    per_minute,
 )
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import STATES
