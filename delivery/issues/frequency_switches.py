@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from common.passes import TimeBudget
 from delivery.models import Delivery, Issue, IssueItem
-from delivery.models.delivery import UNFINISHED
+from delivery.models.delivery import NOT_FINISHED
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.readiness import facts_of_feeds
@@ -176,7 +176,7 @@ def unsubscribe_switched() -> int:
         return 0
     # Some may have been unsubscribed by other means.
     rows.exclude(status="confirmed").update(ended_at=None)
-    on_the_way = Delivery.objects.filter(subscription=OuterRef("pk"), state__in=(*UNFINISHED, "held"))
+    on_the_way = Delivery.objects.filter(subscription=OuterRef("pk"), state__in=NOT_FINISHED)
     done = list(rows.filter(~Exists(on_the_way)).values_list("pk", flat=True)[:SWITCHES_A_BATCH])
     ended = rows.filter(pk__in=done, status="confirmed")
     return ended.update(status="unsubscribed", left_at=F("ended_at"), ended_at=None)

@@ -18,7 +18,7 @@ from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from common.text import one_line
 from delivery.models import Delivery, Issue
-from delivery.models.delivery import UNFINISHED, WAITING
+from delivery.models.delivery import NOT_FINISHED, WAITING
 from subscriptions.models import Subscribable
 
 DELIVERIES_A_BATCH = 2000
@@ -91,7 +91,7 @@ def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLIC
         _refuse_unpublished(issue, "There is nothing to pause.")
         if issue.paused_at is not None:
             return False
-        unfinished = issue.deliveries.filter(state__in=(*UNFINISHED, Delivery.State.HELD))
+        unfinished = issue.deliveries.filter(state__in=NOT_FINISHED)
         if issue.cancelled_at is not None or not unfinished.exists():
             raise CannotAct("All of it has gone out or ended: there is nothing to pause.")
         Issue.objects.filter(pk=issue_id, paused_at=None).update(paused_at=now)

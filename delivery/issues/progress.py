@@ -18,7 +18,7 @@ from django.db.models.functions import TruncMinute
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import LATE
 from delivery.models import Bounce, Delivery, Issue
-from delivery.models.delivery import UNFINISHED
+from delivery.models.delivery import NOT_FINISHED, UNFINISHED
 from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
         return issues.filter(published_at=None)
     issues = issues.filter(published_at__isnull=False)
     flagged = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
-    paused = flagged & _has((*UNFINISHED, "held"))
+    paused = flagged & _has(NOT_FINISHED)
     if wanted == "paused":
         return issues.filter(paused)
     unfinished = _has(UNFINISHED)
