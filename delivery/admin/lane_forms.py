@@ -95,7 +95,7 @@ class PauseDomainForm(forms.Form):
 
 
 def stopped_domains(lane_ids: list[int]) -> "QuerySet[LaneDomain]":
-    """Those that are paused, or rest because they refuse our letters."""
+    """The domains that are paused, or rest because they refuse our letters."""
     stopped = Q(paused=True) | Q(refused_since__isnull=False, free_at__gt=utcnow())
     return LaneDomain.objects.filter(stopped, lane__in=lane_ids)
 

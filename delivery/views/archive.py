@@ -10,12 +10,12 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from common.text import one_line
 from delivery.letters.pages import issue_page
 from delivery.models import Issue
-from delivery.views.cache_headers import cache_publicly
 from delivery.views.issues import issue_or_404, newsletter_or_404, published
 from delivery.views.newsletter import sign_up_form
 from delivery.views.posts import shown_of
@@ -39,6 +39,7 @@ class Wanted:
 
 @require_safe
 @page
+@cache_control(public=True, max_age=60)
 def archive(request: HttpRequest, name: str) -> HttpResponse:
     """The issues of a newsletter by years, newest first."""
     newsletter = newsletter_or_404(name)
@@ -60,7 +61,7 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
         "has_search": bool(wanted.words)
         or (issues.count if not wanted.year else every.count()) > TOO_FEW_TO_SEARCH,
     }
-    return cache_publicly(render(request, "pages/archive.html", context), seconds=60)
+    return render(request, "pages/archive.html", context)
 
 
 def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
@@ -75,6 +76,7 @@ def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[
 
 @require_safe
 @page
+@cache_control(public=True, max_age=300)
 def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One issue as it stood, without anybody's name in it: fields belong to letters."""
     found = issue_or_404(name, pk)
@@ -83,4 +85,4 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     response = HttpResponse(shown.html)
     if shown.is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES
-    return cache_publicly(response, seconds=300)
+    return response

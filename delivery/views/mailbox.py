@@ -68,7 +68,7 @@ def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 
 
 def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A letter holds its reader's address, and keys that act for them."""
+    """Only for staff who may see deliveries and subscribers: a letter holds its reader's address and keys."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

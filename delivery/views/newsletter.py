@@ -6,10 +6,10 @@ An issue's page ends with the same form.
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.cache import patch_cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from delivery.views.cache_headers import cache_publicly
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
@@ -35,7 +35,8 @@ def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
         shown = _page(request, subscribable, SignUpForm(subscribables=[subscribable]))
-        return cache_publicly(shown, seconds=60)
+        patch_cache_control(shown, public=True, max_age=60)
+        return shown
     if not is_open(subscribable):
         return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
     form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))

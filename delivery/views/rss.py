@@ -14,6 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import http_date, quote_etag
 from django.utils.safestring import SafeString
 from django.utils.xmlutils import SimplerXMLGenerator
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from common.text import one_line, without_controls
@@ -21,7 +22,6 @@ from delivery.links import issue_url
 from delivery.models import Issue
 from delivery.rendering.languages import language_tag
 from delivery.rendering.page_posts import PagePost, Shown
-from delivery.views.cache_headers import cache_publicly
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import shown_of
 from subscriptions.branding import Brand, brand_of
@@ -34,6 +34,7 @@ FEED_VERSION = "2"
 
 
 @require_safe
+@cache_control(public=True, max_age=300)
 def feed(request: HttpRequest, name: str) -> HttpResponse:
     """The newest issues; 304 for whoever has them already."""
     newsletter = newsletter_or_404(name)
@@ -59,7 +60,7 @@ def feed(request: HttpRequest, name: str) -> HttpResponse:
     response.headers["ETag"] = etag
     if modified is not None:
         response.headers["Last-Modified"] = http_date(modified)
-    return cache_publicly(response, seconds=300)
+    return response
 
 
 def rss(
