@@ -122,10 +122,15 @@ class Collected:
 def collected(assignable: Assignable) -> Collected:
     """What the collection holds, as its newsletter wants it sent.
 
-    Outside of any transaction: the newsletter may have code of its own. Raises LetterError where that fails.
+    Outside of any transaction: the newsletter may have code of its own. Raises LetterError where that fails,
+    ValueError for an item that was cleared.
     """
     rows = assignable.assignments.select_related("item__feed").order_by("-item__first_seen", "-item_id")
-    posts = [Post(row.item_id, row.pk, entry_of(row.item), row.item.feed.url) for row in rows]
+    posts = []
+    for row in rows:
+        if row.item.entry is None:
+            raise ValueError(f"Item {row.item_id} has no content any more.")
+        posts.append(Post(row.item_id, row.pk, Entry.from_json(row.item.entry), row.item.feed.url))
     done = arranged(assignable.subscribable, posts)
     return Collected(
         subscribable=assignable.subscribable,
@@ -138,13 +143,6 @@ def collected(assignable: Assignable) -> Collected:
         announcement=done.announcement,
         troubles=done.troubles,
     )
-
-
-def entry_of(item: Item) -> Entry:
-    """The content an item carries. Raises ValueError for one that was cleared."""
-    if item.entry is None:
-        raise ValueError(f"Item {item.pk} has no content any more.")
-    return Entry.from_json(item.entry)
 
 
 def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
