@@ -177,8 +177,8 @@ def ticks() -> dict[str, Callable[[], Any]]:
         "subscriptions.lists": subscriptions_tasks.lists,
         "delivery.complete": delivery_tasks.complete,
         "delivery.send": delivery_tasks.send,
-        "delivery.reap": delivery_tasks.reap,
-        "delivery.alert": delivery_tasks.alert,
+        "delivery.reap": delivery_tasks.reap_leases,
+        "delivery.alert": delivery_tasks.alert_admins,
         "delivery.webhooks": delivery_tasks.webhooks,
     }
 

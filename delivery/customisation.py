@@ -10,15 +10,15 @@ from common.ports.channels import InvalidDestination
 from delivery.channels.email.address import parse_sender
 from delivery.models import LetterTemplate, Theme
 from delivery.rendering.addresses import web_address
+from delivery.rendering.branding import WIDEST_LOGO
 from delivery.rendering.engine import check_template
 from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import BadPattern, check_pattern
 from subscriptions.models import Subscribable
 
-FIELDS = tuple(field.name for field in fields(ThemeFacts))
+THEME_FIELDS = tuple(field.name for field in fields(ThemeFacts))
 MOST_CHARACTERS = 2_000
-WIDEST_LOGO = 552
 
 
 def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
@@ -29,7 +29,7 @@ def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
 
 def facts_of(theme: Theme) -> ThemeFacts:
     """A theme's row, copied out of the database."""
-    return ThemeFacts(**{name: getattr(theme, name) for name in FIELDS})
+    return ThemeFacts(**{name: getattr(theme, name) for name in THEME_FIELDS})
 
 
 @transaction.atomic
@@ -45,7 +45,7 @@ def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
 
 @transaction.atomic
 def back_to_usual(*, subscribables: list[int]) -> int:
-    """Forgets the looks of these newsletters. Returns how many had one."""
+    """Deletes the looks of these newsletters. Returns how many had one."""
     _, deleted = Theme.objects.filter(subscribable__in=subscribables).delete()
     return deleted.get(Theme._meta.label, 0)
 
@@ -75,13 +75,13 @@ def current(subscribable: Subscribable, name: str) -> LetterTemplate | None:
 
 
 def own_source(subscribable: Subscribable, name: str) -> TemplateSource | None:
-    """What the newsletter has instead of our file, for rendering."""
+    """The template that the newsletter has instead of our file; None where it uses ours."""
     row = current(subscribable, name)
     return source_of(row) if row else None
 
 
 def own_issue_sources(subscribable: Subscribable) -> dict[str, TemplateSource]:
-    """All that it has instead of our letters: which one a collection takes is decided when it is rendered."""
+    """Its own templates of letters. Which one a collection takes is decided when it is rendered."""
     rows = LetterTemplate.objects.filter(
         subscribable=subscribable, is_current=True, name__startswith="issues/"
     )

@@ -60,5 +60,5 @@ class Recipient(NamedTuple):
     params: Mapping[str, str] = NO_VALUES
 
     def __repr__(self) -> str:
-        """(Without its secrets.)"""
+        """Names the delivery only: secrets belong in no log."""
         return f"Recipient({self.delivery_id})"

@@ -6,7 +6,7 @@ from subscriptions.models import Subscribable
 
 
 def archive_url(subscribable: Subscribable) -> str:
-    """Past issues."""
+    """The page of its past issues."""
     page = page_url(subscribable)
     return f"{page}archive/" if page else ""
 

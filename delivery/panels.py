@@ -1,7 +1,6 @@
 """What delivery adds to the admin pages of the apps before it."""
 
 from collections import defaultdict
-from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -14,7 +13,7 @@ from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.growth import of_newsletter
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
-from delivery.admin.preview import preview
+from delivery.admin.preview import letter_preview
 from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
 from delivery.letters.samples import NothingToShow, sample
@@ -25,7 +24,7 @@ from feeds.models import Item
 from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
 
-TESTS_AT_ONCE = 10
+NEWSLETTERS_TESTED_AT_ONCE = 10
 SENT_SHOWN = 30
 ISSUES_SHOWN = 10
 BOUNCES_SHOWN = 10
@@ -38,7 +37,7 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15))
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
     add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25))
-    add_panel("subscriptions.Subscribable", Panel("Preview", preview, order=30, is_beside=True))
+    add_panel("subscriptions.Subscribable", Panel("Preview", letter_preview, order=30, is_beside=True))
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
@@ -100,20 +99,26 @@ def sent_to_subscriber(subscription: Subscription) -> SafeString:
 
 def sent_to(destination: Destination) -> SafeString:
     """How many deliveries to an address there are of each state, and the newest; of all newsletters."""
-    rows = _deliveries(destination)
-    shown = [_row(row) for row in rows[:SENT_SHOWN]]
+    every = Delivery.objects.filter(destination=destination)
+    related = every.order_by("-pk").select_related("issue__subscribable", "subscription__subscribable")
+    rows = list(related.defer("issue__html", "issue__text")[: SENT_SHOWN + 1])
+    shown = []
+    for row in rows[:SENT_SHOWN]:
+        about: Issue | Subscription | None = row.issue or row.subscription
+        what = link_to(row, row.issue or row.get_kind_display())
+        newsletter = about.subscribable if about else "–"
+        state = row.get_state_display().lower()
+        shown.append((what, newsletter, state, when(row.sent_at), row.last_error))
     if len(rows) > SENT_SHOWN:
         more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
     newest = table(
         ("what", "newsletter", "state", "sent", "in the server’s words"), shown, "Nothing was sent so far."
     )
-    return format_html("{}{}", _by_state(destination), newest) if shown else newest
-
-
-def _by_state(destination: Destination) -> SafeString:
-    """ "12 sent, 1 failed", each with a link to those."""
-    counts = Delivery.objects.filter(destination=destination).order_by("state").values_list("state")
+    if not shown:
+        return newest
+    # "12 sent, 1 failed", each with a link to those.
+    counts = every.order_by("state").values_list("state")
     links = [
         list_link(
             Delivery,
@@ -123,7 +128,7 @@ def _by_state(destination: Destination) -> SafeString:
         )
         for state, count in counts.annotate(n=Count("pk"))
     ]
-    return paragraph(listed(links))
+    return format_html("{}{}", paragraph(listed(links)), newest)
 
 
 def bounces_of_delivery(delivery: Delivery) -> SafeString | str:
@@ -147,36 +152,15 @@ def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
     return table(("what", "when", "in the server’s words", "what was done"), shown) if shown else ""
 
 
-def _deliveries(destination: Destination) -> "QuerySet[Delivery]":
-    rows = Delivery.objects.filter(destination=destination).order_by("-pk")
-    related = rows.select_related("issue__subscribable", "subscription__subscribable")
-    return related.defer("issue__html", "issue__text")[: SENT_SHOWN + 1]
-
-
-def _row(row: Delivery) -> tuple[Any, ...]:
-    about: Issue | Subscription | None = row.issue or row.subscription
-    return (
-        link_to(row, row.issue or row.get_kind_display()),
-        about.subscribable if about else "–",
-        row.get_state_display().lower(),
-        when(row.sent_at),
-        row.last_error,
-    )
-
-
 def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
     address = getattr(request.user, "email", "")
     if not address:
         raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
-    for subscribable in Subscribable.objects.filter(pk__in=keys[:TESTS_AT_ONCE]):
-        _send_test(subscribable, address)
+    for subscribable in Subscribable.objects.filter(pk__in=keys[:NEWSLETTERS_TESTED_AT_ONCE]):
+        now = utcnow()
+        try:
+            sample(subscribable, now=now)
+        except NothingToShow as error:
+            raise CannotAct(f"{subscribable}: {error}") from error
+        send_test_issue(subscribable=subscribable, to=address, now=now)
     return f"A test with the newest posts is on its way to {address}."
-
-
-def _send_test(subscribable: Subscribable, address: str) -> None:
-    now = utcnow()
-    try:
-        sample(subscribable, now=now)
-    except NothingToShow as error:
-        raise CannotAct(f"{subscribable}: {error}") from error
-    send_test_issue(subscribable=subscribable, to=address, now=now)

@@ -3,12 +3,12 @@
 from django.urls import path
 
 from delivery.views import archive, branding, mailbox, rss
-from delivery.views.newsletter import newsletter
+from delivery.views.newsletter import newsletter_page
 
 app_name = "delivery"
 
 urlpatterns = [
-    path("s/<str:name>/", newsletter, name="newsletter"),
+    path("s/<str:name>/", newsletter_page, name="newsletter"),
     path("s/<str:name>/archive/", archive.archive, name="archive"),
     path("s/<str:name>/archive/<int:pk>/", archive.issue, name="issue"),
     path("s/<str:name>/look.css", branding.look_css, name="look"),

@@ -1,4 +1,4 @@
-"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+"""The first queries of each stage's pass: where they find nothing, no pass need begin."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -63,7 +63,7 @@ def collections_over(now: datetime) -> "QuerySet[Assignable]":
     fills = Q(capacity__isnull=False, subscribable__arrangement=every_n, subscribable__stopped=False)
     inside = Assignment.objects.filter(assignable=OuterRef("pk")).order_by()
     count = Subquery(inside.values("assignable").annotate(count=Count("pk")).values("count"))
-    # (As a plain integer: SQLite's arithmetic of times takes no other.)
+    # A plain integer, as SQLite's arithmetic of times takes no other.
     days = Cast("subscribable__max_wait_days", IntegerField()) * Value(timedelta(days=1))
     wait = ExpressionWrapper(days, output_field=DurationField())
     waited = ExpressionWrapper(F("opened_at") + wait, output_field=DateTimeField())

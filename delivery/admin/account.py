@@ -32,7 +32,7 @@ URL_HELP = (
 )
 
 
-def how_it_goes(account: Account) -> SafeString:
+def describe_account(account: Account) -> SafeString:
     newsletters = newsletters_of(account)
     none = "None yet: choose it in a newsletter's form, under “How it travels”."
     rows: list[tuple[str, Any]] = [
@@ -47,7 +47,7 @@ def how_it_goes(account: Account) -> SafeString:
     return facts(rows)
 
 
-def log_in(request: HttpRequest, keys: list[int]) -> str:
+def try_logins(request: HttpRequest, keys: list[int]) -> str:
     """Asks each server; what one says against it is told, and stops no other."""
     said = []
     for account in Account.objects.filter(pk__in=keys):
@@ -58,7 +58,7 @@ def log_in(request: HttpRequest, keys: list[int]) -> str:
     return " ".join(said)
 
 
-def delete(request: HttpRequest, keys: list[int]) -> str:
+def delete_accounts(request: HttpRequest, keys: list[int]) -> str:
     rows = list(Account.objects.filter(pk__in=keys))
     needed = [reason for reason in map(why_needed, rows) if reason]
     if needed:
@@ -68,7 +68,7 @@ def delete(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(len(rows), 'mail account')} deleted."
 
 
-def asked_to_delete(keys: list[int]) -> list[str]:
+def asked_to_delete_accounts(keys: list[int]) -> list[str]:
     rows = Account.objects.filter(pk__in=keys)
     return [why_needed(row) or f"{row} and its password will be forgotten. Nothing uses it." for row in rows]
 
@@ -99,10 +99,10 @@ class AccountAdmin(ServiceAdmin):
     list_display = ("name", "server", "used_by", "added")
     search_fields = ("name",)
     shown_after_adding = True
-    own_panels = (Panel("How it goes", how_it_goes, order=10),)
+    own_panels = (Panel("How it goes", describe_account, order=10),)
     own_actions = (
-        Action("log_in", "Try the login", log_in),
-        Action("delete", "Delete", delete, asked_to_delete, permission="drop"),
+        Action("log_in", "Try the login", try_logins),
+        Action("delete", "Delete", delete_accounts, asked_to_delete_accounts, permission="drop"),
     )
     added = moment_of("created_at", "added")
 

@@ -16,8 +16,8 @@ from delivery.bounces.record import release
 from delivery.models import Bounce
 
 # Two lines on a phone.
-SHOWN = 64
-LABELS = {
+CHARACTERS_SHOWN = 64
+BOUNCE_COLOURS = {
     "complaint": "danger",
     "hard": "danger",
     "soft": "warning",
@@ -27,7 +27,7 @@ LABELS = {
 }
 
 
-def about(bounce: Bounce) -> SafeString:
+def describe_bounce(bounce: Bounce) -> SafeString:
     rows: list[tuple[str, Any]] = [
         ("What", bounce.get_kind_display()),
         ("Came", when(bounce.at)),
@@ -61,7 +61,7 @@ class BounceAdmin(ReadOnlyAdmin):
     list_filter = ("kind", "held")
     search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")
     list_select_related = ("destination",)
-    own_panels = (Panel("What came back", about, order=10),)
+    own_panels = (Panel("What came back", describe_bounce, order=10),)
     own_actions = (
         Action(
             "suppress_held", "Held: do not write there any more", suppress_held, fits=lambda row: row.held
@@ -74,14 +74,14 @@ class BounceAdmin(ReadOnlyAdmin):
     def whom(self, bounce: Bounce) -> str:
         return str(bounce.destination or bounce.recipient or "nobody known")
 
-    @display(description="what", label=LABELS, ordering="kind")
+    @display(description="what", label=BOUNCE_COLOURS, ordering="kind")
     def shown_kind(self, bounce: Bounce) -> tuple[str, str]:
         return bounce.kind, bounce.get_kind_display()
 
     @display(description="said", ordering="diagnostic")
     def said(self, bounce: Bounce) -> str:
-        return shortened(bounce.diagnostic, SHOWN)
+        return shortened(bounce.diagnostic, CHARACTERS_SHOWN)
 
     @display(description="done", ordering="effect")
     def done(self, bounce: Bounce) -> str:
-        return shortened(bounce.effect, SHOWN)
+        return shortened(bounce.effect, CHARACTERS_SHOWN)

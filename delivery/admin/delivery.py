@@ -23,8 +23,8 @@ from subscriptions.models import Destination
 
 RETRIED_AT_ONCE = 1000
 # Of a search: more of them begin alike only when little was typed.
-MOST_ADDRESSES = 200
-LABELS = {
+MOST_ADDRESSES_FOUND = 200
+DELIVERY_COLOURS = {
     "queued": "info",
     "sending": "info",
     "sent": "success",
@@ -34,10 +34,10 @@ LABELS = {
     "held": "danger",
     "cancelled": "warning",
 }
-SHOWN = 50
+ATTEMPTS_SHOWN = 50
 
 
-def about(delivery: Delivery) -> SafeString:
+def describe_delivery(delivery: Delivery) -> SafeString:
     rows: list[tuple[str, Any]] = [
         ("State", delivery.get_state_display().lower()),
         ("To", link_to(delivery.destination)),
@@ -58,8 +58,8 @@ def about(delivery: Delivery) -> SafeString:
     return facts([*rows, ("Sent through", link_to(delivery.lane))])
 
 
-def attempts(delivery: Delivery) -> SafeString:
-    rows = delivery.attempt_rows.order_by("-at", "-pk")[:SHOWN]
+def failed_attempts(delivery: Delivery) -> SafeString:
+    rows = delivery.attempt_rows.order_by("-at", "-pk")[:ATTEMPTS_SHOWN]
     return table(
         ("when", "outcome", "status", "in the server’s words"),
         ((when(row.at), row.outcome, row.status, row.text) for row in rows),
@@ -67,7 +67,7 @@ def attempts(delivery: Delivery) -> SafeString:
     )
 
 
-def retry(request: HttpRequest, keys: list[int]) -> str:
+def retry_deliveries(request: HttpRequest, keys: list[int]) -> str:
     queued = 0
     for delivery in Delivery.objects.filter(pk__in=keys[:RETRIED_AT_ONCE]).order_by("pk"):
         try:
@@ -81,7 +81,7 @@ def retry(request: HttpRequest, keys: list[int]) -> str:
 
 
 class KindFilter(SimpleListFilter):
-    """By what a mail is. (What is no issue says so: there is an index of those.)"""
+    """By the kind of mail. Other kinds than issues ask for `issue=None`: those rows have an index."""
 
     title = "kind"
     parameter_name = "kind__exact"
@@ -100,7 +100,7 @@ class KindFilter(SimpleListFilter):
 
 
 class LaneFilter(FewChoices):
-    """By the lane in which they wait, or are held. (What has left it is told by its newsletter.)"""
+    """By the lane in which they wait or are held. What has left its lane is found by its newsletter."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -128,8 +128,13 @@ class DeliveryAdmin(LargeList):
         "An address, or how it begins. A domain, or the mail server’s id: among the newest 20,000 deliveries."
     )
     list_select_related = ("destination", "issue")
-    own_panels = (Panel("How it stands", about, order=10), Panel("What did not work", attempts, order=20))
-    own_actions = (Action("retry", "Try again now", retry, fits=lambda row: row.state in RETRYABLE),)
+    own_panels = (
+        Panel("How it stands", describe_delivery, order=10),
+        Panel("What did not work", failed_attempts, order=20),
+    )
+    own_actions = (
+        Action("retry", "Try again now", retry_deliveries, fits=lambda row: row.state in RETRYABLE),
+    )
     sent = moment_of("sent_at", "sent")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Delivery]":
@@ -145,11 +150,13 @@ class DeliveryAdmin(LargeList):
             return queryset, False
         kinds = [kind.key for kind in all_kinds()]
         found = Destination.objects.filter(kind__in=kinds, core__startswith=words)
-        keys = list(found.order_by("kind", "core").values_list("pk", flat=True)[: MOST_ADDRESSES + 1])
-        if len(keys) > MOST_ADDRESSES:
-            messages.info(request, f"More than {MOST_ADDRESSES} addresses begin like that: type more of it.")
+        keys = list(found.order_by("kind", "core").values_list("pk", flat=True)[: MOST_ADDRESSES_FOUND + 1])
+        if len(keys) > MOST_ADDRESSES_FOUND:
+            messages.info(
+                request, f"More than {MOST_ADDRESSES_FOUND} addresses begin like that: type more of it."
+            )
         if keys:
-            return queryset.filter(destination__in=keys[:MOST_ADDRESSES]), False
+            return queryset.filter(destination__in=keys[:MOST_ADDRESSES_FOUND]), False
         if "@" in words:
             return queryset.none(), False
         return self.newest(queryset).filter(Q(domain=words) | Q(remote_id__icontains=words)), False
@@ -158,6 +165,6 @@ class DeliveryAdmin(LargeList):
     def what(self, delivery: Delivery) -> str:
         return str(delivery.issue or delivery.get_kind_display())
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=DELIVERY_COLOURS)
     def shown_state(self, delivery: Delivery) -> tuple[str, str]:
         return delivery.state, delivery.get_state_display()

@@ -1,7 +1,5 @@
 """What a delivery waits for, and what a person can do about it."""
 
-from collections.abc import Callable
-
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -9,29 +7,32 @@ from common.admin.html import link_to
 from delivery.issues.pause import is_paused
 from delivery.models import Delivery, LaneDomain
 
-FOR_YOU = (
-    "For you: nobody knows whether it arrived. Ask the recipient, or try again now; it may arrive twice then."
-)
-RESTORE = (
-    "For you: a backup was restored, so it may have been sent since. “manage.py after_restore” lets it go."
-)
-
 
 def waits_for(delivery: Delivery) -> SafeString | str:
-    """Nothing for what is done, or goes out when its time comes."""
+    """Nothing for a delivery that is done, or that goes out when its time comes."""
     if delivery.state == Delivery.State.HELD:
-        return HELD[delivery.held_for](delivery)
+        match delivery.held_for:
+            case Delivery.HeldFor.PAUSE:
+                return _paused(delivery) or "The pause has ended: it goes on in a moment."
+            case Delivery.HeldFor.DOMAIN:
+                return _domain(delivery) or "Its domain’s pause has ended: it goes on in a moment."
+            case Delivery.HeldFor.RESTORE:
+                return (
+                    "For you: a backup was restored, so it may have been sent since."
+                    " “manage.py after_restore” lets it go."
+                )
+        return (
+            "For you: nobody knows whether it arrived. Ask the recipient, or try again now;"
+            " it may arrive twice then."
+        )
     if delivery.state not in (Delivery.State.QUEUED, Delivery.State.DEFERRED):
         return ""
-    return _paused(delivery) or _domain(delivery) or _lane(delivery)
-
-
-def _for_you(delivery: Delivery) -> str:
-    return FOR_YOU
-
-
-def _restore(delivery: Delivery) -> str:
-    return RESTORE
+    if said := _paused(delivery) or _domain(delivery):
+        return said
+    lane = delivery.lane
+    if not lane.paused:
+        return ""
+    return format_html("{} is paused: {} Resume it, and this goes on.", link_to(lane), lane.paused_reason)
 
 
 def _paused(delivery: Delivery) -> SafeString | str:
@@ -45,10 +46,6 @@ def _paused(delivery: Delivery) -> SafeString | str:
     return format_html("{} is paused: {} Resume it, and this goes on.", link_to(issue.subscribable), reason)
 
 
-def _held_by_pause(delivery: Delivery) -> SafeString | str:
-    return _paused(delivery) or "The pause has ended: it goes on in a moment."
-
-
 def _domain(delivery: Delivery) -> SafeString | str:
     """A pause of its recipients' domain."""
     paused = LaneDomain.objects.filter(lane=delivery.lane_id, domain=delivery.domain, paused=True).first()
@@ -60,22 +57,3 @@ def _domain(delivery: Delivery) -> SafeString | str:
         link_to(delivery.lane),
         paused.paused_reason,
     )
-
-
-def _held_by_domain(delivery: Delivery) -> SafeString | str:
-    return _domain(delivery) or "Its domain’s pause has ended: it goes on in a moment."
-
-
-def _lane(delivery: Delivery) -> SafeString | str:
-    lane = delivery.lane
-    if not lane.paused:
-        return ""
-    return format_html("{} is paused: {} Resume it, and this goes on.", link_to(lane), lane.paused_reason)
-
-
-HELD: dict[str, Callable[[Delivery], SafeString | str]] = {
-    "": _for_you,
-    Delivery.HeldFor.PAUSE.value: _held_by_pause,
-    Delivery.HeldFor.DOMAIN.value: _held_by_domain,
-    Delivery.HeldFor.RESTORE.value: _restore,
-}

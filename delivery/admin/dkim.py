@@ -18,7 +18,7 @@ from common.ports.channels import InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from delivery.accounts.dkim_keys import activate_key, delete_retired, make_key, retire_key
-from delivery.admin.doctor import TONES
+from delivery.admin.doctor import VERDICT_TONES
 from delivery.channels.email.address import parse_address
 from delivery.doctor.check import look_up
 from delivery.models import DkimKey
@@ -28,12 +28,12 @@ STANDING = {
     "waiting": "It waits: publish the record below, then choose “Let it sign”.",
     "retired": "It signs no more. Leave its record for a week: letters may still be on their way.",
 }
-LABELS = {"active": "success", "waiting": "warning"}
+KEY_COLOURS = {"active": "success", "waiting": "warning"}
 # More would make a page wait.
 LOOKED_UP = 5
 
 
-def standing(key: DkimKey) -> SafeString:
+def describe_key(key: DkimKey) -> SafeString:
     rows: list[tuple[str, Any]] = [
         ("Domain", key.domain),
         ("Selector", key.selector),
@@ -51,7 +51,9 @@ def in_the_dns(key: DkimKey) -> SafeString | str:
     if key.retired_at:
         return ""
     found = look_up(key)
-    dot = format_html('<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>', TONES[found.verdict])
+    dot = format_html(
+        '<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>', VERDICT_TONES[found.verdict]
+    )
     return format_html('<p class="fl-sentence">{}{}</p>', dot, found.says)
 
 
@@ -114,14 +116,14 @@ def asked_to_retire(keys: list[int]) -> list[str]:
     ] or ["None of these keys signs letters now."]
 
 
-def delete(request: HttpRequest, keys: list[int]) -> str:
+def delete_keys(request: HttpRequest, keys: list[int]) -> str:
     deleted = delete_retired(keys)
     if not deleted:
         raise CannotAct("Only keys that have retired can be deleted.")
     return f"{counted(deleted, 'key')} deleted."
 
 
-def asked_to_delete(keys: list[int]) -> list[str]:
+def asked_to_delete_keys(keys: list[int]) -> list[str]:
     count = DkimKey.objects.filter(pk__in=keys, retired_at__isnull=False).count()
     return [f"{counted(count, 'retired key')} will be deleted for good, the private part included."]
 
@@ -161,7 +163,7 @@ class DkimKeyAdmin(ServiceAdmin):
     search_fields = ("domain", "selector")
     shown_after_adding = True
     own_panels = (
-        Panel("The key", standing, order=10),
+        Panel("The key", describe_key, order=10),
         Panel("In the DNS", in_the_dns, order=15),
         Panel("The DNS record", dns_record, order=20),
     )
@@ -171,8 +173,8 @@ class DkimKeyAdmin(ServiceAdmin):
         Action(
             "delete",
             "Delete",
-            delete,
-            asked_to_delete,
+            delete_keys,
+            asked_to_delete_keys,
             permission="drop",
             fits=lambda key: key.state == "retired",
         ),
@@ -209,6 +211,6 @@ class DkimKeyAdmin(ServiceAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=KEY_COLOURS)
     def shown_state(self, key: DkimKey) -> str:
         return key.state

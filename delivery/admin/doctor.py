@@ -19,9 +19,9 @@ from delivery.doctor.check import DoctorReport, check_mail
 from delivery.doctor.findings import Verdict
 from subscriptions.models import Subscribable
 
-PERMISSION = "delivery.view_lane"
-TONES = {Verdict.GOOD: "good", Verdict.BETTER: "wait", Verdict.WRONG: "bad"}
-WORDS = {Verdict.GOOD: "Good", Verdict.BETTER: "Could be better", Verdict.WRONG: "Wrong"}
+MAY_CHECK = "delivery.view_lane"
+VERDICT_TONES = {Verdict.GOOD: "good", Verdict.BETTER: "wait", Verdict.WRONG: "bad"}
+VERDICT_WORDS = {Verdict.GOOD: "Good", Verdict.BETTER: "Could be better", Verdict.WRONG: "Wrong"}
 
 
 class MailCheckForm(forms.Form):
@@ -47,7 +47,7 @@ class MailCheckForm(forms.Form):
 
 def mail_check(request: HttpRequest) -> HttpResponse:
     """GET asks, POST looks; that takes some seconds, and nothing is changed."""
-    if not request.user.has_perm(PERMISSION):
+    if not request.user.has_perm(MAY_CHECK):
         raise PermissionDenied
     initial = {"newsletter": request.GET.get("newsletter", "")}
     form = MailCheckForm(request.POST) if request.method == "POST" else MailCheckForm(initial=initial)
@@ -64,7 +64,7 @@ def grouped(report: DoctorReport) -> list[tuple[str, list[dict[str, Any]]]]:
         (
             about,
             [
-                {"finding": each, "tone": TONES[each.verdict], "word": WORDS[each.verdict]}
+                {"finding": each, "tone": VERDICT_TONES[each.verdict], "word": VERDICT_WORDS[each.verdict]}
                 for each in findings
             ],
         )

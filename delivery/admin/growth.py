@@ -19,9 +19,8 @@ from subscriptions.rules.growth import GrowthStretch, by_day, by_week, first_mon
 from subscriptions.subscribers.growth import growth, per_day
 
 DAYS, WEEKS = 84, 53
-LOST = (Bounce.Kind.HARD, Bounce.Kind.COMPLAINT)
-# Counting a million rows takes a moment: what took long is not done again at once.
-LONG, REMEMBERED = timedelta(seconds=0.3), 600
+# Counting a million rows takes a moment: what took as long is not done again at once.
+TOOK_LONG = timedelta(seconds=0.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +74,35 @@ def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[da
     began = utcnow()
     since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
     found = growth(subscribable=subscribable, since=since, zone=zone)
-    bounces = Bounce.objects.filter(kind__in=LOST, destination__isnull=False)
+    bounces = Bounce.objects.filter(
+        kind__in=(Bounce.Kind.HARD, Bounce.Kind.COMPLAINT), destination__isnull=False
+    )
     if subscribable is not None:
         bounces = bounces.filter(
             Q(delivery__subscription__subscribable=subscribable)
             | Q(delivery__subscription=None, delivery__issue__subscribable=subscribable)
         )
     found["bounced"] = per_day(bounces, "at", since=since, zone=zone)
-    if utcnow() - began > LONG:
-        cache.set(key, found, REMEMBERED)
+    if utcnow() - began > TOOK_LONG:
+        cache.set(key, found, 600)
     return found
 
 
 def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Plot:
     said = said_of(totals(list(stretches)))
-    flows = [_flow(each, f"{label(each.start)}: {said_of(each)}") for each in stretches]
+    flows = [
+        Flow(
+            each.confirmed,
+            max(each.new - each.confirmed, 0),
+            each.left,
+            each.bounced,
+            f"{label(each.start)}: {said_of(each)}",
+        )
+        for each in stretches
+    ]
     rows = [(label(each.start), each) for each in reversed(stretches) if each != GrowthStretch(each.start)]
     plot = flow_plot(flows, name=name, title=title, description=said)
     return Plot(title, said, plot, label(stretches[0].start), label(stretches[-1].start), rows)
-
-
-def _flow(each: GrowthStretch, words: str) -> Flow:
-    return Flow(each.confirmed, max(each.new - each.confirmed, 0), each.left, each.bounced, words)
 
 
 def said_of(each: GrowthStretch) -> str:

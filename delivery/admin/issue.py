@@ -21,8 +21,14 @@ from delivery.issues import progress
 from delivery.models import Delivery, Issue, IssueItem
 from delivery.rules.progress import STATES, arrived, total
 
-LABELS = {"draft": "info", "sending": "info", "sent": "success", "paused": "warning", "cancelled": "warning"}
-PAGE = 50
+ISSUE_COLOURS = {
+    "draft": "info",
+    "sending": "info",
+    "sent": "success",
+    "paused": "warning",
+    "cancelled": "warning",
+}
+ISSUES_PER_PAGE = 50
 
 
 class StateFilter(SimpleListFilter):
@@ -43,16 +49,16 @@ class IssueAdmin(ReadOnlyAdmin):
     list_filter = (StateFilter, "subscribable")
     search_fields = ("title", "subject")
     list_select_related = ("subscribable",)
-    list_per_page = PAGE
+    list_per_page = ISSUES_PER_PAGE
     ordering = ("-created_at", "-pk")
     own_panels = (
         Panel("Not sent so far", issue_panels.draft, order=5),
         Panel("How far it is", issue_figures.how_far, order=10),
-        Panel("About it", issue_panels.about, order=15),
-        Panel("Letters that arrived", issue_figures.drawn, order=20),
+        Panel("About it", issue_panels.describe_issue, order=15),
+        Panel("Letters that arrived", issue_figures.arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.by_domain, order=25),
         Panel("Recipients with trouble", issue_figures.trouble, order=30),
-        Panel("Late subscribers", issue_panels.late, order=35),
+        Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
         Panel("Posts", issue_panels.posts, order=40),
         Panel("The letter", issue_panels.letter, order=90, is_beside=True),
     )
@@ -98,9 +104,9 @@ class IssueAdmin(ReadOnlyAdmin):
     def newsletter(self, issue: Issue) -> str:
         return str(issue.subscribable)
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=ISSUE_COLOURS)
     def shown_state(self, issue: Any) -> tuple[str, str]:
-        state = progress.state(issue, issue.counts)
+        state = progress.issue_state(issue, issue.counts)
         return state, issue_panels.state_words(issue, state)
 
     @display(description="posts", ordering="post_count")

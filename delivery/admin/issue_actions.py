@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
 from typing import Any
 
 from django import forms
@@ -14,18 +15,18 @@ from common.admin.html import when
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct
 from common.text import counted
-from delivery.admin.issue_panels import recipients
+from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
-from delivery.issues.pause import AT_ONCE, cancel_issue, pause_issue, resume_issue
+from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.issues.retry import NotRetryable, failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
 from delivery.models import Issue
 from delivery.rules.progress import waiting
 
-TESTS_AT_ONCE = 10
-REST = " A large issue takes a little while: the rest follows by itself."
+ISSUES_TESTED_AT_ONCE = 10
+REST_FOLLOWS = " A large issue takes a little while: the rest follows by itself."
 
 
 def of(keys: list[int]) -> list[Issue]:
@@ -33,16 +34,21 @@ def of(keys: list[int]) -> list[Issue]:
     return list(rows.order_by("pk"))
 
 
-def each(request: HttpRequest, keys: list[int], act: Callable[[int], str]) -> str:
-    """Does it to each issue; what cannot be done to one becomes a message about that one."""
-    said = []
-    for pk in keys:
-        try:
-            said.append(act(pk))
-        except (CannotAct, NotRetryable) as error:
-            messages.error(request, str(error))
-        progress.forget(pk)
-    return " ".join(said)
+def for_each_issue(act: Callable[..., str]) -> Callable[..., str]:
+    """The action that does it to each issue; what cannot be done to one becomes a message about that one."""
+
+    @wraps(act)
+    def run(request: HttpRequest, keys: list[int], **given: Any) -> str:
+        said = []
+        for pk in keys:
+            try:
+                said.append(act(pk, **given))
+            except (CannotAct, NotRetryable) as error:
+                messages.error(request, str(error))
+            progress.forget(pk)
+        return " ".join(said)
+
+    return run
 
 
 # --- drafts
@@ -54,16 +60,15 @@ class ApproveForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         lines = (
-            f"“{issue}” goes to {counted(recipients(issue), 'subscriber')} at once." for issue in of(keys)
+            f"“{issue}” goes to {counted(count_recipients(issue), 'subscriber')} at once."
+            for issue in of(keys)
         )
         self.intro = " ".join(lines)
 
 
-def approve(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        return f"It is on its way to {counted(approve_issue(issue_id=pk, now=utcnow()), 'subscriber')}."
-
-    return each(request, keys, act)
+@for_each_issue
+def approve(pk: int) -> str:
+    return f"It is on its way to {counted(approve_issue(issue_id=pk, now=utcnow()), 'subscriber')}."
 
 
 class MomentWidget(forms.DateTimeInput):
@@ -81,7 +86,7 @@ class ReleaseForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         issues = of(keys)
-        numbers = sum(recipients(issue) for issue in issues)
+        numbers = sum(count_recipients(issue) for issue in issues)
         self.intro = (
             f"It goes by itself then, to {counted(numbers, 'subscriber')} as of now, unless you stop it."
         )
@@ -97,20 +102,16 @@ class ReleaseForm(forms.Form):
         return at
 
 
-def release(request: HttpRequest, keys: list[int], at: datetime) -> str:
-    def act(pk: int) -> str:
-        release_at(issue_id=pk, at=at, now=utcnow())
-        return f"It goes out on {when(at)}, unless you stop it."
-
-    return each(request, keys, act)
+@for_each_issue
+def release_drafts(pk: int, at: datetime) -> str:
+    release_at(issue_id=pk, at=at, now=utcnow())
+    return f"It goes out on {when(at)}, unless you stop it."
 
 
-def hold(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        stop_release(issue_id=pk)
-        return "It waits for your click now."
-
-    return each(request, keys, act)
+@for_each_issue
+def stop_releases(pk: int) -> str:
+    stop_release(issue_id=pk)
+    return "It waits for your click now."
 
 
 def asked_to_discard(keys: list[int]) -> list[str]:
@@ -120,27 +121,23 @@ def asked_to_discard(keys: list[int]) -> list[str]:
     ]
 
 
-def discard(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        discard_issue(issue_id=pk, now=utcnow())
-        return "Discarded: it goes to nobody."
-
-    return each(request, keys, act)
+@for_each_issue
+def discard(pk: int) -> str:
+    discard_issue(issue_id=pk, now=utcnow())
+    return "Discarded: it goes to nobody."
 
 
-def restore(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        restore_issue(issue_id=pk)
-        return "It waits for your approval again."
-
-    return each(request, keys, act)
+@for_each_issue
+def restore(pk: int) -> str:
+    restore_issue(issue_id=pk)
+    return "It waits for your approval again."
 
 
-def send_test(request: HttpRequest, keys: list[int]) -> str:
+def send_test_issues(request: HttpRequest, keys: list[int]) -> str:
     address = getattr(request.user, "email", "")
     if not address:
         raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
-    for issue in of(keys[:TESTS_AT_ONCE]):
+    for issue in of(keys[:ISSUES_TESTED_AT_ONCE]):
         send_test_of_issue(issue=issue, to=address, now=utcnow())
     return f"A test is on its way to {address}."
 
@@ -148,20 +145,16 @@ def send_test(request: HttpRequest, keys: list[int]) -> str:
 # --- what is being sent
 
 
-def pause(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        pause_issue(issue_id=pk, now=utcnow())
-        return "Paused. What a server is being told at this moment finishes."
-
-    return each(request, keys, act)
+@for_each_issue
+def pause_issues(pk: int) -> str:
+    pause_issue(issue_id=pk, now=utcnow())
+    return "Paused. What a server is being told at this moment finishes."
 
 
-def resume(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        queued = resume_issue(issue_id=pk, now=utcnow(), budget=AT_ONCE)
-        return f"It goes on: {counted(queued, 'letter')} queued so far.{REST if queued > 10_000 else ''}"
-
-    return each(request, keys, act)
+@for_each_issue
+def resume_issues(pk: int) -> str:
+    queued = resume_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
+    return f"It goes on: {counted(queued, 'letter')} queued so far.{REST_FOLLOWS if queued > 10_000 else ''}"
 
 
 def asked_to_cancel(keys: list[int]) -> list[str]:
@@ -174,12 +167,10 @@ def asked_to_cancel(keys: list[int]) -> list[str]:
     ]
 
 
-def cancel(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=AT_ONCE)
-        return f"{counted(stopped, 'letter')} cancelled so far.{REST if stopped > 10_000 else ''}"
-
-    return each(request, keys, act)
+@for_each_issue
+def cancel(pk: int) -> str:
+    stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
+    return f"{counted(stopped, 'letter')} cancelled so far.{REST_FOLLOWS if stopped > 10_000 else ''}"
 
 
 class RetryForm(forms.Form):
@@ -197,15 +188,13 @@ class RetryForm(forms.Form):
         self.fields["domain"].choices = [("", "all of them"), *named]  # type: ignore[attr-defined]
 
 
-def retry(request: HttpRequest, keys: list[int], domain: str) -> str:
-    def act(pk: int) -> str:
-        queued = retry_failed(issue_id=pk, domain=domain, now=utcnow(), budget=AT_ONCE * 5)
-        left = failed_of(pk, domain)
-        more = f" {left.retryable:,} are left: do it once more." if left.retryable else ""
-        skipped = f" {left.skipped:,} skipped." if left.skipped else ""
-        return f"{counted(queued, 'letter')} queued again.{skipped}{more}"
-
-    return each(request, keys, act)
+@for_each_issue
+def retry_issues(pk: int, domain: str) -> str:
+    queued = retry_failed(issue_id=pk, domain=domain, now=utcnow(), budget=CLICK_BUDGET * 5)
+    left = failed_of(pk, domain)
+    more = f" {left.retryable:,} are left: do it once more." if left.retryable else ""
+    skipped = f" {left.skipped:,} skipped." if left.skipped else ""
+    return f"{counted(queued, 'letter')} queued again.{skipped}{more}"
 
 
 class LateForm(forms.Form):
@@ -221,11 +210,9 @@ class LateForm(forms.Form):
         self.intro = " ".join(lines)
 
 
-def late(request: HttpRequest, keys: list[int]) -> str:
-    def act(pk: int) -> str:
-        return f"It is on its way to {counted(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
-
-    return each(request, keys, act)
+@for_each_issue
+def send_to_late(pk: int) -> str:
+    return f"It is on its way to {counted(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
 
 
 # --- which fit
@@ -254,9 +241,14 @@ def has_rest(issue: Issue) -> bool:
 
 ACTIONS = (
     Action("approve", "Approve and send", approve, form=ApproveForm, fits=is_draft),
-    Action("release", "Send at …", release, form=ReleaseForm, fits=is_draft),
-    Action("hold", "Wait for my click", hold, fits=lambda row: is_draft(row) and row.release_at is not None),
-    Action("send_test", "Send me a test", send_test, fits=can_be_tested),
+    Action("release", "Send at …", release_drafts, form=ReleaseForm, fits=is_draft),
+    Action(
+        "hold",
+        "Wait for my click",
+        stop_releases,
+        fits=lambda row: is_draft(row) and row.release_at is not None,
+    ),
+    Action("send_test", "Send me a test", send_test_issues, fits=can_be_tested),
     Action("discard", "Discard", discard, asked_to_discard, fits=is_draft),
     Action(
         "restore",
@@ -264,19 +256,19 @@ ACTIONS = (
         restore,
         fits=lambda row: row.published_at is None and row.cancelled_at is not None and row.pruned_at is None,
     ),
-    Action("pause", "Pause", pause, fits=lambda row: row.paused_at is None and has_rest(row)),
-    Action("resume", "Resume", resume, fits=lambda row: is_out(row) and row.paused_at is not None),
+    Action("pause", "Pause", pause_issues, fits=lambda row: row.paused_at is None and has_rest(row)),
+    Action("resume", "Resume", resume_issues, fits=lambda row: is_out(row) and row.paused_at is not None),
     Action(
         "retry_failed",
         "Retry failed",
-        retry,
+        retry_issues,
         form=RetryForm,
         fits=lambda row: can_go_again(row) and bool(progress.counts(row)["failed"]),
     ),
     Action(
         "send_late",
         "Send to late subscribers",
-        late,
+        send_to_late,
         form=LateForm,
         fits=lambda row: can_go_again(row) and late_subscribers(row).exists(),
     ),

@@ -15,13 +15,13 @@ from common.clock import utcnow
 from common.text import counted
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
-from delivery.rules.progress import SentStretch, arrived, ended, time_left, total, waiting
+from delivery.rules.progress import arrived, ended, time_left, total, waiting
 
 EVERY_SECONDS = 3
 # Letters that only wait for a further try change seldom.
 SELDOM_SECONDS = 30
-SHOWN, ATTEMPTS = 20, 3
-TONES = {
+TROUBLES_SHOWN = 20
+STATE_TONES = {
     "sent": "good",
     "stored": "good",
     "deferred": "wait",
@@ -29,7 +29,6 @@ TONES = {
     "held": "bad",
     "bounced": "bad",
 }
-NOBODY = "Nobody was subscribed when it was published."
 
 
 def how_far(issue: Issue) -> SafeString | str:
@@ -38,8 +37,8 @@ def how_far(issue: Issue) -> SafeString | str:
         return ""
     counts = progress.counts(issue)
     if not total(counts):
-        return NOBODY
-    state = progress.state(issue, counts)
+        return "Nobody was subscribed when it was published."
+    state = progress.issue_state(issue, counts)
     context = {
         "address": reverse("admin:delivery_issue_progress", args=[issue.pk]),
         "every": EVERY_SECONDS if counts["queued"] or counts["sending"] else SELDOM_SECONDS,
@@ -49,18 +48,18 @@ def how_far(issue: Issue) -> SafeString | str:
         "done": f"{ended(counts):,}",
         "total": f"{total(counts):,}",
         "percent": 100 * ended(counts) // total(counts),
-        "words": words(issue, state, counts),
-        "parts": parts(issue, counts),
+        "words": progress_words(issue, state, counts),
+        "parts": state_parts(issue, counts),
         "reason": issue.subscribable.sending_paused_reason if issue.subscribable.sending_paused_at else "",
         "newsletter": link_to(issue.subscribable),
     }
     return render_to_string("admin/issue_progress.html", context)
 
 
-def words(issue: Issue, state: str, counts: Counter[str]) -> str:
+def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
     """A sentence under the bar."""
     if state == "sending":
-        return pace(issue, counts)
+        return pace_words(issue, counts)
     left = waiting(counts) + counts["held"]
     if state == "paused":
         return (
@@ -74,7 +73,7 @@ def words(issue: Issue, state: str, counts: Counter[str]) -> str:
     return f"{counted(arrived(counts), 'letter')} arrived.{held}"
 
 
-def pace(issue: Issue, counts: Counter[str]) -> str:
+def pace_words(issue: Issue, counts: Counter[str]) -> str:
     """ "9,500 a minute, about 40 minutes left." """
     rate = progress.per_minute(issue, now=utcnow())
     if not rate and not counts["queued"] and not counts["sending"]:
@@ -86,17 +85,17 @@ def pace(issue: Issue, counts: Counter[str]) -> str:
     return f"{rate:,} in the last minute" + (f", about {ago(left)} left." if left else ".")
 
 
-def parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
+def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     """Each state there is, with its number and the deliveries behind it."""
     labels = dict(Delivery.State.choices)
     shown = [
-        (labels[state].lower(), counts[state], TONES.get(state, "still"), {"state__exact": state})
+        (labels[state].lower(), counts[state], STATE_TONES.get(state, "still"), {"state__exact": state})
         for state in Delivery.State.values
         if counts[state]
     ]
     back = sum(progress.bounced(issue).values())
     if back:
-        shown.append(("came back (bounced)", back, TONES["bounced"], {"bounces__isnull": "False"}))
+        shown.append(("came back (bounced)", back, STATE_TONES["bounced"], {"bounces__isnull": "False"}))
     return [
         {
             "label": label,
@@ -108,20 +107,24 @@ def parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     ]
 
 
-def drawn(issue: Issue) -> SafeString | str:
+def arrivals(issue: Issue) -> SafeString | str:
     """A bar for each minute, or longer stretch, in which letters arrived."""
     bars = progress.chart(issue) if issue.published_at else []
     if not bars:
         return ""
-    said = chart_words(bars)
+    number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
+    said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
     plot = sparkline(
         [Bar(bar.count, f"{when(bar.start)}: {counted(bar.count, 'letter')}") for bar in bars],
         name="fl-arrived",
         title=f"Letters {per(bars[0].minutes)}",
         description=said,
     )
+    start, end = timezone.localtime(bars[0].start), timezone.localtime(bars[-1].start)
     axis = format_html(
-        '<p class="fl-axis"><span>{}</span><span>{}</span></p>', when(bars[0].start), _end(bars[0], bars[-1])
+        '<p class="fl-axis"><span>{}</span><span>{}</span></p>',
+        when(start),
+        f"{end:%H:%M}" if start.date() == end.date() else when(end),
     )
     return format_html(
         '<figure class="fl-plot"><figcaption>{}</figcaption>{}{}</figure>',
@@ -129,11 +132,6 @@ def drawn(issue: Issue) -> SafeString | str:
         plot,
         axis,
     )
-
-
-def chart_words(bars: list[SentStretch]) -> str:
-    number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
-    return f"{number}, at most {most:,} {per(bars[0].minutes)}."
 
 
 def per(minutes: int) -> str:
@@ -144,80 +142,42 @@ def per(minutes: int) -> str:
     return f"in {minutes // 60} hours" if minutes % 60 == 0 else f"in {minutes} minutes"
 
 
-def _end(first: SentStretch, last: SentStretch) -> str:
-    start, end = timezone.localtime(first.start), timezone.localtime(last.start)
-    return f"{end:%H:%M}" if start.date() == end.date() else when(end)
-
-
 def by_domain(issue: Issue) -> SafeString | str:
     """The twenty domains with most trouble, or most letters."""
-    figures = progress.domains(issue) if issue.published_at else []
+    figures = progress.domain_figures(issue) if issue.published_at else []
     if not figures:
         return ""
-    rows = ((_ledger_of(issue, row.domain), *_counts(row)) for row in figures)
+    rows = []
+    for row in figures:
+        theirs = list_link(Delivery, row.domain, issue__id__exact=issue.pk, domain__exact=row.domain)
+        counts = (row.sent, row.deferred, row.failed, row.bounced, row.waiting)
+        rows.append((theirs, *(f"{count:,}" if count else "" for count in counts)))
     head = ("domain", "sent", "deferred", "failed", "bounced", "waiting")
     return format_html('<div class="fl-domains">{}</div>', table(head, rows))
 
 
-def _ledger_of(issue: Issue, domain: str) -> SafeString:
-    return list_link(Delivery, domain, issue__id__exact=issue.pk, domain__exact=domain)
-
-
-def _counts(row: progress.DomainFigures) -> tuple[str, ...]:
-    counts = (row.sent, row.deferred, row.failed, row.bounced, row.waiting)
-    return tuple(f"{count:,}" if count else "" for count in counts)
-
-
 def trouble(issue: Issue) -> SafeString | str:
     """Who did not get it so far, with the latest attempts in the servers' own words."""
-    rows = _troubled(issue)
+    every = issue.deliveries.select_related("destination").order_by("pk")
+    # What only waits for a pause to end has no trouble.
+    held = every.filter(state=Delivery.State.HELD).exclude(held_for=Delivery.HeldFor.PAUSE)
+    rows: list[Delivery] = []
+    for some in (every.filter(state="failed"), every.filter(state="deferred"), held):
+        rows += some[: TROUBLES_SHOWN + 1 - len(rows)]
     if not rows:
         return ""
-    attempts = _latest_attempts([row.pk for row in rows[:SHOWN]])
+    are_more = len(rows) > TROUBLES_SHOWN
+    del rows[TROUBLES_SHOWN:]
+    attempts: dict[int, list[Attempt]] = defaultdict(list)
+    for attempt in Attempt.objects.filter(delivery__in=[row.pk for row in rows]).order_by("-at", "-pk"):
+        attempts[attempt.delivery_id].append(attempt)
     shown = [
-        (link_to(row, row.destination), row.get_state_display().lower(), told(row, attempts[row.pk]))
-        for row in rows[:SHOWN]
+        (link_to(row, row.destination), row.get_state_display().lower(), server_words(row, attempts[row.pk]))
+        for row in rows
     ]
-    drawn = table(("to", "state", "in the server’s words"), shown)
-    return format_html("{}{}", drawn, _all_of_them(issue) if len(rows) > SHOWN else "")
-
-
-def _troubled(issue: Issue) -> list[Delivery]:
-    """Failed, deferred, then held ones; not those that only wait for a pause to end."""
-    every = issue.deliveries.select_related("destination").order_by("pk")
-    waits = every.filter(state=Delivery.State.HELD).exclude(held_for=Delivery.HeldFor.PAUSE)
-    found: list[Delivery] = []
-    for rows in (every.filter(state="failed"), every.filter(state="deferred"), waits):
-        found += rows[: SHOWN + 1 - len(found)]
-    return found
-
-
-def _latest_attempts(pks: list[int]) -> dict[int, list[Attempt]]:
-    found: dict[int, list[Attempt]] = defaultdict(list)
-    for attempt in Attempt.objects.filter(delivery__in=pks).order_by("-at", "-pk"):
-        found[attempt.delivery_id].append(attempt)
-    return found
-
-
-def told(row: Delivery, attempts: list[Attempt]) -> SafeString | str:
-    """The latest attempts, those alike in one line; or what the delivery itself remembers."""
-    if not attempts:
-        return row.last_error
-    alike: dict[str, list[Attempt]] = defaultdict(list)
-    for attempt in attempts:
-        alike[attempt.text or attempt.outcome].append(attempt)
-    lines = [(text, _times(group)) for text, group in list(alike.items())[:ATTEMPTS]]
-    return format_html_join(
-        "", '<span class="fl-attempt">{} <span class="fl-quiet">({})</span></span>', lines
-    )
-
-
-def _times(group: list[Attempt]) -> str:
-    latest = when(group[0].at)
-    return latest if len(group) == 1 else f"{len(group):,} times, the last on {latest}"
-
-
-def _all_of_them(issue: Issue) -> SafeString:
+    figures = table(("to", "state", "in the server’s words"), shown)
+    if not are_more:
+        return figures
     links = [
         list_link(Delivery, words, issue__id__exact=issue.pk, state__exact=state)
         for state, words in (
@@ -226,4 +186,20 @@ def _all_of_them(issue: Issue) -> SafeString:
             ("held", "all held"),
         )
     ]
-    return format_html("<p>{}, {}, {}</p>", *links)
+    return format_html("{}<p>{}, {}, {}</p>", figures, *links)
+
+
+def server_words(row: Delivery, attempts: list[Attempt]) -> SafeString | str:
+    """The latest attempts, those alike in one line; or what the delivery itself remembers."""
+    if not attempts:
+        return row.last_error
+    alike: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        alike[attempt.text or attempt.outcome].append(attempt)
+    lines = []
+    for text, group in list(alike.items())[:3]:
+        latest = when(group[0].at)
+        lines.append((text, latest if len(group) == 1 else f"{len(group):,} times, the last on {latest}"))
+    return format_html_join(
+        "", '<span class="fl-attempt">{} <span class="fl-quiet">({})</span></span>', lines
+    )

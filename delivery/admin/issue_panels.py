@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, link_to, listed, paragraph, table, web_link, when
@@ -16,7 +16,7 @@ from delivery.issues.publish import late_subscribers, recipients_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Issue
 
-SHOWN = 50
+POSTS_SHOWN = 50
 STATE_WORDS = {
     "draft": "waits for approval",
     "sending": "being sent",
@@ -24,7 +24,7 @@ STATE_WORDS = {
     "paused": "paused",
     "cancelled": "cancelled or discarded",
 }
-FORGOTTEN = "Its text is no longer kept. The archive is made from its posts."
+TEXT_FORGOTTEN = "Its text is no longer kept. The archive is made from its posts."
 
 
 def state_words(issue: Issue, state: str) -> str:
@@ -43,7 +43,7 @@ def draft(issue: Issue) -> SafeString | str:
     return facts(
         [
             ("When", goes_out(issue)),
-            ("To", f"{counted(recipients(issue), 'subscriber')}, as of now"),
+            ("To", f"{counted(count_recipients(issue), 'subscriber')}, as of now"),
             *(
                 [("But", "The newsletter is paused: its letters wait until that ends.")]
                 if is_paused(issue)
@@ -53,12 +53,12 @@ def draft(issue: Issue) -> SafeString | str:
     )
 
 
-def recipients(issue: Issue) -> int:
+def count_recipients(issue: Issue) -> int:
     """How many would get a draft now."""
     return recipients_of(issue.subscribable).count()
 
 
-def about(issue: Issue) -> SafeString:
+def describe_issue(issue: Issue) -> SafeString:
     rows: list[tuple[str, Any]] = [("Newsletter", link_to(issue.subscribable)), ("Subject", issue.subject)]
     if issue.published_at is not None:
         rows.append(("Published", when(issue.published_at)))
@@ -73,7 +73,7 @@ def about(issue: Issue) -> SafeString:
     return facts(rows)
 
 
-def late(issue: Issue) -> SafeString | str:
+def late_subscribers_panel(issue: Issue) -> SafeString | str:
     """Who subscribed after it was published, and how many of them were sent it all the same."""
     if issue.published_at is None or issue.pruned_at is not None:
         return ""
@@ -83,14 +83,14 @@ def late(issue: Issue) -> SafeString | str:
     words = [f"{counted(left, 'subscriber')} confirmed after it was published and did not get it."]
     if sent:
         words.append(f"It was sent to {counted(sent, 'late subscriber')}: they are counted above, too.")
-    return listed_lines(words)
+    return format_html_join("", "{}", ((paragraph(line),) for line in words))
 
 
 def posts(issue: Issue) -> SafeString:
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return table(
         ("post", "feed"),
-        ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:SHOWN]),
+        ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:POSTS_SHOWN]),
         "It has no posts.",
     )
 
@@ -99,10 +99,5 @@ def letter(issue: Issue) -> SafeString | str:
     """As it went out, or would."""
     if issue.pruned_at is not None:
         page = issue_url(issue)
-        return listed([FORGOTTEN, web_link(page, "See it there")]) if page else FORGOTTEN
+        return listed([TEXT_FORGOTTEN, web_link(page, "See it there")]) if page else TEXT_FORGOTTEN
     return as_it_went_out(issue)
-
-
-def listed_lines(lines: list[str]) -> SafeString:
-    """Sentences, each a paragraph."""
-    return SafeString("".join(paragraph(line) for line in lines))

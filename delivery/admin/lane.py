@@ -17,7 +17,8 @@ from common.ports.panels import Action, Panel
 from common.text import counted
 from delivery.accounts.accounts import EMAIL
 from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
-from delivery.admin.lane_panels import connections, how_it_goes, of_domains, used, warm_up
+from delivery.admin.lane_panels import connections, describe_lane, lane_use, of_domains, warm_up
+from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     OF_DOMAINS,
     OF_LANES,
@@ -32,24 +33,23 @@ from delivery.lanes.settings import (
 from delivery.lanes.status import in_words, state
 from delivery.models import Delivery, Lane, LaneDomain
 
-BY_HAND = "Paused by hand."
-LABELS = {"open": "success", "resting": "warning", "paused": "danger"}
+LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
 SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
 MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
 WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
 
 
-def pause(request: HttpRequest, keys: list[int]) -> str:
-    count = pause_lanes(lane_ids=keys, reason=BY_HAND)
+def pause_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
+    count = pause_lanes(lane_ids=keys, reason=PAUSED_BY_HAND)
     return f"{counted(count, 'lane')} paused: nothing goes out there until you resume."
 
 
-def resume(request: HttpRequest, keys: list[int]) -> str:
+def resume_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} may send again."
 
 
 def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
-    now, why = utcnow(), reason or BY_HAND
+    now, why = utcnow(), reason or PAUSED_BY_HAND
     done = sum(pause_domain(lane_id=pk, domain=domain, reason=why, now=now) for pk in keys)
     return f"Nothing goes to {domain} until you resume it." if done else f"{domain} was paused already."
 
@@ -92,15 +92,15 @@ class LaneAdmin(ServiceAdmin):
     list_filter = ("kind", "paused")
     inlines = (DomainInline,)
     own_panels = (
-        Panel("How it goes", how_it_goes, order=10),
-        Panel("What was used", used, order=20),
+        Panel("How it goes", describe_lane, order=10),
+        Panel("What was used", lane_use, order=20),
         Panel("The coming days", warm_up, order=30),
         Panel("Who sends now", connections, order=35),
         Panel("Domains", of_domains, order=40),
     )
     own_actions = (
-        Action("pause", "Pause", pause, fits=lambda lane: not lane.paused),
-        Action("resume", "Resume", resume, fits=lambda lane: lane.paused or lane.free_at),
+        Action("pause", "Pause", pause_chosen_lanes, fits=lambda lane: not lane.paused),
+        Action("resume", "Resume", resume_chosen_lanes, fits=lambda lane: lane.paused or lane.free_at),
         Action("pause_domain", "Pause a domain", pause_one, form=PauseDomainForm, fits=has_domains),
         Action(
             "resume_domain", "Resume a domain", resume_one, form=ResumeDomainForm, fits=has_stopped_domain
@@ -123,7 +123,7 @@ class LaneAdmin(ServiceAdmin):
         return every.annotate(waiting_count=count_of(Delivery.objects.waiting(), "lane"))
 
     def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
-        # Those only: workers take tokens out of the row meanwhile.
+        # Only what was changed is saved: workers take tokens out of the row meanwhile.
         changed = OF_LANES & set(form.changed_data)
         if changed:
             alter_lane(lane=obj, **{name: form.cleaned_data[name] for name in changed})
@@ -134,8 +134,14 @@ class LaneAdmin(ServiceAdmin):
         for row in formset.deleted_objects:
             drop_domain(lane_id=row.lane_id, domain=row.domain, now=now)
         for each in (*formset.initial_forms, *formset.extra_forms):
-            if each.has_changed() and not each.cleaned_data.get("DELETE"):
-                _save_domain(each, now)
+            if not each.has_changed() or each.cleaned_data.get("DELETE"):
+                continue
+            row, data = each.instance, each.cleaned_data
+            before = each.initial.get("domain", row.domain)
+            if before != data["domain"]:
+                drop_domain(lane_id=row.lane_id, domain=before, now=now)
+            limits = {name: data[name] for name in OF_DOMAINS}
+            alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -147,20 +153,11 @@ class LaneAdmin(ServiceAdmin):
     def waiting(self, lane: Any) -> int:
         return int(lane.waiting_count)
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=LANE_COLOURS)
     def state(self, lane: Lane) -> str:
         return state(lane, utcnow())
 
     @display(description="limits")
     def limits(self, lane: Lane) -> SafeString:
-        # (This class lets a cell be as high as its text on a phone.)
+        # This class lets a cell be as high as its text on a phone.
         return format_html('<span class="fl-tags">{}</span>', ", ".join(in_words(lane, utcnow())) or "–")
-
-
-def _save_domain(form: Any, now: Any) -> None:
-    row, data = form.instance, form.cleaned_data
-    before = form.initial.get("domain", row.domain)
-    if before != data["domain"]:
-        drop_domain(lane_id=row.lane_id, domain=before, now=now)
-    limits = {name: data[name] for name in OF_DOMAINS}
-    alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)

@@ -21,7 +21,7 @@ HELP = {
     "warm_up_growth": "For example 1.5: 50, 75, 112, 168 … until the most in 24 hours, or a million.",
 }
 
-LABELS = {
+LIMIT_LABELS = {
     "rate": "Messages a second",
     "burst": "At once, after a rest",
     "spacing_seconds": "Seconds between messages",
@@ -42,7 +42,7 @@ class LaneForm(LimitsForm):
     class Meta:
         model = Lane
         fields = "__all__"  # noqa: DJ007 - the admin's fieldsets name those that are shown
-        labels = LABELS
+        labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
             **HELP,
             "concurrency": "Open at once, in all workers together; a small server may allow 5, for example.",
@@ -55,7 +55,7 @@ class DomainForm(LimitsForm):
     class Meta:
         model = LaneDomain
         fields = "__all__"  # noqa: DJ007 - as above
-        labels = LABELS
+        labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
             **HELP,
             "concurrency": "How many may be under way at a time, for example 2. Empty: no limit.",
@@ -95,7 +95,7 @@ class PauseDomainForm(forms.Form):
 
 
 def stopped_domains(lane_ids: list[int]) -> "QuerySet[LaneDomain]":
-    """Those that are paused, or rest because they refuse our letters."""
+    """The domains that are paused, or rest because they refuse our letters."""
     stopped = Q(paused=True) | Q(refused_since__isnull=False, free_at__gt=utcnow())
     return LaneDomain.objects.filter(stopped, lane__in=lane_ids)
 

@@ -18,15 +18,10 @@ from delivery.rules.accounts import DEFAULT
 from delivery.rules.holdups import advice
 from delivery.rules.server_words import meaning
 
-HALF_HOURS = 48
-DAYS = 14
-BAR = (
-    '<div class="fl-used"><p><b>{}</b> of {} {}</p>'
-    '<progress class="fl-progress" max="{}" value="{}" aria-label="{}"></progress></div>'
-)
+WARM_UP_DAYS_SHOWN = 14
 
 
-def how_it_goes(lane: Lane) -> SafeString:
+def describe_lane(lane: Lane) -> SafeString:
     waiting = Delivery.objects.waiting().filter(lane=lane).count()
     rows: list[tuple[str, Any]] = [
         ("Waiting", list_link(Delivery, counted(waiting, "delivery", "deliveries"), lane__id__exact=lane.pk)),
@@ -38,7 +33,12 @@ def how_it_goes(lane: Lane) -> SafeString:
     if lane.paused:
         rows.append(("Paused", lane.paused_reason or "Not said why."))
     if lane.width < lane.concurrency:
-        rows.append(("Connections", _server_takes(lane)))
+        said = (
+            f"{lane.width} of {lane.concurrency}. The server refused one more on"
+            f" {when(lane.server_takes_since)}: {lane.server_said} From time to time a few more are tried."
+            " If it never takes more, set the connections to what it takes."
+        )
+        rows.append(("Connections", said))
     if lane.free_at:
         rows.append(("Rests until", when(lane.free_at)))
     if lane.last_error:
@@ -46,14 +46,6 @@ def how_it_goes(lane: Lane) -> SafeString:
     if lane.refused_since and (todo := advice(meaning(lane.last_error))):
         rows.append(("What to do", todo))
     return facts(rows)
-
-
-def _server_takes(lane: Lane) -> str:
-    return (
-        f"{lane.width} of {lane.concurrency}. The server refused one more on {when(lane.server_takes_since)}:"
-        f" {lane.server_said} From time to time a few more are tried. If it never takes more, set the"
-        " connections to what it takes."
-    )
 
 
 def _server(lane: Lane) -> SafeString | str:
@@ -67,7 +59,7 @@ def _server(lane: Lane) -> SafeString | str:
     return format_html("{} ({})", link_to(account), server_of(account))
 
 
-def used(lane: Lane) -> SafeString | str:
+def lane_use(lane: Lane) -> SafeString | str:
     """The hour and the day beside their limits, and the last 24 hours as a plot."""
     now = utcnow()
     shown = standing(lane, now)
@@ -81,21 +73,25 @@ def used(lane: Lane) -> SafeString | str:
     if shown.today is not None:
         why = " (warming up)" if shown.warms_up else ""
         bars.append(_bar(shown.used.day, shown.today, f"in the last 24 hours{why}"))
-    return format_html(
-        "{}{}", format_html_join("", "{}", ((bar,) for bar in bars)), _plot(lane, shown.used.day)
-    )
+    plot = _plot(lane, shown.used.day) if shown.used.day else ""
+    return format_html("{}{}", format_html_join("", "{}", ((bar,) for bar in bars)), plot)
 
 
 def _bar(value: int, limit: int, words: str) -> SafeString:
     return format_html(
-        BAR, f"{value:,}", f"{limit:,}", words, limit, min(value, limit), f"{value} of {limit} {words}"
+        '<div class="fl-used"><p><b>{}</b> of {} {}</p>'
+        '<progress class="fl-progress" max="{}" value="{}" aria-label="{}"></progress></div>',
+        f"{value:,}",
+        f"{limit:,}",
+        words,
+        limit,
+        min(value, limit),
+        f"{value} of {limit} {words}",
     )
 
 
-def _plot(lane: Lane, total: int) -> SafeString | str:
-    if not total:
-        return ""
-    parts = last_day(lane, utcnow(), parts=HALF_HOURS)
+def _plot(lane: Lane, total: int) -> SafeString:
+    parts = last_day(lane, utcnow(), parts=48)
     most = max(count for _, count in parts)
     drawn = sparkline(
         [Bar(count, f"{when(start)}: {counted(count, 'message')}") for start, count in parts],
@@ -115,13 +111,13 @@ def _plot(lane: Lane, total: int) -> SafeString | str:
 def warm_up(lane: Lane) -> SafeString | str:
     if lane.warm_up_from is None:
         return ""
-    days = coming_days(lane, utcnow(), days=DAYS)
+    days = coming_days(lane, utcnow(), days=WARM_UP_DAYS_SHOWN)
     if not days:
         return paragraph("The warm-up is over.")
     rows = ((f"{day:%A}, {day.day} {day:%B}", f"{count:,}") for day, count in days)
     then = days[-1][0] + timedelta(days=1)
     over = f"From {then.day} {then:%B} on, the warm-up limits nothing any more."
-    end = "And so on." if len(days) == DAYS else over
+    end = "And so on." if len(days) == WARM_UP_DAYS_SHOWN else over
     return format_html(
         '<div class="fl-narrow">{}</div><p class="fl-quiet">{}</p>',
         table(("Day", "Messages at most in 24 hours"), rows),
@@ -146,12 +142,18 @@ def of_domains(lane: Lane) -> SafeString | str:
         return ""
     return table(
         ("Domain", "State", "Limits", "Last hour", "Last 24 hours", "Held"),
-        (_domain_cells(lane, row) for row in shown),
+        (_domain_cells(lane, each) for each in shown),
     )
 
 
 def _domain_cells(lane: Lane, shown: DomainStanding) -> tuple[Any, ...]:
     row = shown.row
+    state = "Open"
+    if row.paused:
+        state = f"Paused. {row.paused_reason}".strip()
+    elif row.free_at is not None and row.free_at > utcnow():
+        todo = advice(meaning(row.last_error)) if row.refused_since else ""
+        state = f"Rests until {when(row.free_at)}. {row.last_error} {todo}".strip()
     held: Any = shown.held
     if shown.held:
         held = list_link(
@@ -163,14 +165,4 @@ def _domain_cells(lane: Lane, shown: DomainStanding) -> tuple[Any, ...]:
         )
     hour = f"{shown.used.hour:,}" if row.per_hour is None else f"{shown.used.hour:,} of {row.per_hour:,}"
     day = f"{shown.used.day:,}" if shown.today is None else f"{shown.used.day:,} of {shown.today:,}"
-    return row.domain, _domain_state(shown), ", ".join(in_words(row, utcnow())) or "None", hour, day, held
-
-
-def _domain_state(shown: DomainStanding) -> str:
-    row = shown.row
-    if row.paused:
-        return f"Paused. {row.paused_reason}".strip()
-    if row.free_at is not None and row.free_at > utcnow():
-        todo = advice(meaning(row.last_error)) if row.refused_since else ""
-        return f"Rests until {when(row.free_at)}. {row.last_error} {todo}".strip()
-    return "Open"
+    return row.domain, state, ", ".join(in_words(row, utcnow())) or "None", hour, day, held

@@ -12,11 +12,9 @@ from common.admin.html import list_link, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action
 from common.text import counted
-from delivery.issues.pause import AT_ONCE, pause_newsletter, resume_newsletter
+from delivery.issues.pause import CLICK_BUDGET, PAUSED_BY_HAND, pause_newsletter, resume_newsletter
 from delivery.models import Delivery
 from subscriptions.models import Subscribable
-
-BY_HAND = "Paused by hand."
 
 
 def sending_paused(subscribable: Subscribable) -> SafeString | str:
@@ -49,13 +47,15 @@ class PauseForm(forms.Form):
         )
 
 
-def pause(request: HttpRequest, keys: list[int], reason: str) -> str:
-    changed = sum(pause_newsletter(subscribable_id=pk, reason=reason or BY_HAND, now=utcnow()) for pk in keys)
+def pause_sending(request: HttpRequest, keys: list[int], reason: str) -> str:
+    changed = sum(
+        pause_newsletter(subscribable_id=pk, reason=reason or PAUSED_BY_HAND, now=utcnow()) for pk in keys
+    )
     return f"{counted(changed, 'newsletter')} paused." if changed else ""
 
 
-def resume(request: HttpRequest, keys: list[int]) -> str:
-    queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=AT_ONCE) for pk in keys)
+def resume_sending(request: HttpRequest, keys: list[int]) -> str:
+    queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=CLICK_BUDGET) for pk in keys)
     rest = " The rest follows by itself." if queued > 10_000 else ""
     return f"It goes on: {counted(queued, 'letter')} queued so far.{rest}"
 
@@ -64,9 +64,11 @@ PAUSE_ACTIONS = (
     Action(
         "pause_sending",
         "Pause sending",
-        pause,
+        pause_sending,
         form=PauseForm,
         fits=lambda row: row.sending_paused_at is None,
     ),
-    Action("resume_sending", "Resume sending", resume, fits=lambda row: row.sending_paused_at is not None),
+    Action(
+        "resume_sending", "Resume sending", resume_sending, fits=lambda row: row.sending_paused_at is not None
+    ),
 )

@@ -15,22 +15,22 @@ from delivery.rendering.placeholders import values_for
 from subscriptions.models import Subscribable
 
 
-def preview(subscribable: Subscribable) -> SafeString | str:
+def letter_preview(subscribable: Subscribable) -> SafeString | str:
     """The letter as it would look now, with the newest posts; nothing for a bridge."""
     if subscribable.channel != "email":
         return ""
     row = Delivery(kind=Delivery.Kind.TEST, key="preview", context={"subscribable": subscribable.pk})
     try:
-        return shown(sample_letter(row, now=utcnow()))
+        return letter_frame(sample_letter(row, now=utcnow()))
     except (NothingToShow, LetterError) as error:
         return str(error)
 
 
 def as_it_went_out(issue: Issue) -> SafeString:
-    return shown(issue_letter(issue))
+    return letter_frame(issue_letter(issue))
 
 
-def shown(letter: Letter) -> SafeString:
+def letter_frame(letter: Letter) -> SafeString:
     """The letter's subject and html, filled in for a made-up reader."""
     values = values_for(letter, ada())
     subject = fill_header(letter.subject, letter.holes, values)

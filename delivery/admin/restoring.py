@@ -1,4 +1,4 @@
-"""After a restore: what is held, on the first page and on one of its own, and the two answers."""
+"""After a restore: shows what is held, on the first page and on one of its own, and asks what to do."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,15 +14,15 @@ from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import report
 from common.clock import utcnow
 from common.text import counted
-from delivery.engine.restore_hold import HeldIssue, go, held_issues, is_open
+from delivery.engine.restore_hold import go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
 from delivery.models import Issue, Restore
 from feeds.models import Feed, Item
 
-PERMISSION = "delivery.change_delivery"
+MAY_DECIDE = "delivery.change_delivery"
 # A click waits no longer; the rest is done by the workers.
-AT_ONCE = timedelta(seconds=5)
-PAGE = "admin:delivery_restore_changelist"
+RESTORE_BUDGET = timedelta(seconds=5)
+RESTORE_PAGE = "admin:delivery_restore_changelist"
 
 
 def restored() -> dict[str, Any] | None:
@@ -30,21 +30,17 @@ def restored() -> dict[str, Any] | None:
     restore = is_open()
     if restore is None:
         return None
-    deliveries = sum(held.count for held in held_issues())
+    deliveries, posts = sum(held.count for held in held_issues()), Item.objects.held().count()
+    count = counted(deliveries, "delivery", "deliveries")
+    be = "is" if deliveries + posts == 1 else "are"
     return {
         "sentence": (
             f"That was on {when(restore.begun_at)}, and what had been sent since the backup was made is not "
-            f"known here. {held_words(deliveries, Item.objects.held().count())}"
+            f"known here. {count} and {counted(posts, 'post')} {be} held, and nothing goes out until you say "
+            "so."
         ),
-        "page": reverse(PAGE),
+        "page": reverse(RESTORE_PAGE),
     }
-
-
-def held_words(deliveries: int, posts: int) -> str:
-    """ "3 deliveries and 2 posts are held, and so is what comes besides." """
-    count = counted(deliveries, "delivery", "deliveries")
-    be = "is" if deliveries + posts == 1 else "are"
-    return f"{count} and {counted(posts, 'post')} {be} held, and nothing goes out until you say so."
 
 
 @admin.register(Restore)
@@ -58,22 +54,31 @@ class RestoreAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         if request.method == "POST":
             return self.decide(request)
-        issues = held_issues()
+        restore, issues = is_open(), held_issues()
         context = {
             **self.admin_site.each_context(request),
             "title": "After a restore",
-            "restore": is_open(),
-            "begun": when(_begun()),
-            "rows": [_row(held) for held in issues],
+            "restore": restore,
+            "begun": when(restore.begun_at if restore else None),
+            "rows": [
+                {
+                    "newsletter": held.issue.subscribable if held.issue else "",
+                    "title": link_to(held.issue) if held.issue else "Mails that are no issue",
+                    "made": when(held.issue.created_at if held.issue else held.newest),
+                    "count": held.count,
+                    "pk": held.issue.pk if held.issue else None,
+                }
+                for held in issues
+            ],
             "deliveries": sum(held.count for held in issues),
             "posts": Item.objects.held().count(),
             "feeds_url": list_url(Feed, health="held"),
-            "may": request.user.has_perm(PERMISSION),
+            "may": request.user.has_perm(MAY_DECIDE),
         }
         return TemplateResponse(request, "admin/delivery/restore.html", context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        if not request.user.has_perm(PERMISSION):
+        if not request.user.has_perm(MAY_DECIDE):
             raise PermissionDenied
         if "go" in request.POST and "confirmed" not in request.POST:
             return self.ask(request)
@@ -87,7 +92,7 @@ class RestoreAdmin(ReadOnlyAdmin):
             return self.ask_about(request, issue)
         else:
             report(request, lambda: send_none(issue))
-        return HttpResponseRedirect(reverse(PAGE))
+        return HttpResponseRedirect(reverse(RESTORE_PAGE))
 
     def ask(self, request: HttpRequest) -> HttpResponse:
         deliveries = sum(held.count for held in held_issues())
@@ -121,32 +126,16 @@ class RestoreAdmin(ReadOnlyAdmin):
             "posted": posted,
             "is_dangerous": is_dangerous,
             "media": self.media,
-            "back": reverse(PAGE),
+            "back": reverse(RESTORE_PAGE),
         }
         return TemplateResponse(request, "admin/confirm_action.html", context)
 
 
 def send_all() -> str:
-    count = go(now=utcnow(), budget=AT_ONCE)
+    count = go(now=utcnow(), budget=RESTORE_BUDGET)
     return f"It goes on: {counted(count, 'delivery', 'deliveries')} queued so far."
 
 
 def send_none(issue: Issue) -> str:
-    count = cancel_issue(issue_id=issue.pk, now=utcnow(), budget=AT_ONCE)
+    count = cancel_issue(issue_id=issue.pk, now=utcnow(), budget=RESTORE_BUDGET)
     return f"{counted(count, 'delivery', 'deliveries')} of “{issue}” cancelled."
-
-
-def _begun() -> Any:
-    restore = is_open()
-    return restore.begun_at if restore else None
-
-
-def _row(held: HeldIssue) -> dict[str, Any]:
-    issue = held.issue
-    return {
-        "newsletter": issue.subscribable if issue else "",
-        "title": link_to(issue) if issue else "Mails that are no issue",
-        "made": when(issue.created_at if issue else held.newest),
-        "count": held.count,
-        "pk": issue.pk if issue else None,
-    }

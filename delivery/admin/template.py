@@ -44,7 +44,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         views = (
             ("", self.preview_view, "preview"),
             ("edit/", self.edit_view, "edit"),
-            ("show/", self.show_view, "show"),
+            ("show/", require_POST(self.show_view), "show"),
         )
         own = [
             path(place + end, self.admin_site.admin_view(view), name=f"delivery_lettertemplate_{name}")
@@ -84,10 +84,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
 
     def show_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
         """What a draft makes, as JSON: for the page that follows the typing."""
-        return require_POST(self._show)(request, newsletter, f"{folder}/{template}")
-
-    def _show(self, request: HttpRequest, newsletter: str, name: str) -> HttpResponse:
-        desk = self.desk(request, newsletter, name)
+        desk = self.desk(request, newsletter, f"{folder}/{template}")
         return JsonResponse(as_json(desk.shown(), desk.newsletter, desk.reader_problem))
 
     def save(self, request: HttpRequest, desk: Desk) -> HttpResponse:
@@ -166,7 +163,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
 
     def desk(self, request: HttpRequest, newsletter: str, name: str) -> Desk:
-        """Raises Http404 for what there is not, PermissionDenied for whom it does not concern."""
+        """What the request is about. Raises Http404 where there is none, PermissionDenied for outsiders."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         found = get_object_or_404(Subscribable, name=newsletter, channel="email")

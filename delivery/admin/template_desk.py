@@ -1,4 +1,4 @@
-"""One request to a template's page: whose it is, what is written, as whom it is shown."""
+"""One request to a template's page: whose template, what is written, and for which reader it is shown."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,30 +50,26 @@ class Desk:
         return source_of(self.row) if self.row else None
 
     def shown(self) -> Preview:
-        """As the reader who was asked for; as a made-up one, with a sentence, if nobody has that address."""
+        """What the reader who was asked for would get; a made-up one, and a sentence, if there is no such."""
         source = self.source
         if source is not None and not source.html.strip():
             reason = "write something, or go back to the default"
             return Preview(problem=BrokenTemplate(self.known.name, reason, part="html"))
+        reader: Recipient | None = None
+        if self.address and not self.sees_readers:
+            self.reader_problem = "You may not see subscribers. Shown for Ada instead."
+        elif self.address:
+            try:
+                reader = find_reader(self.newsletter, self.address)
+            except UnknownReader as error:
+                self.reader_problem = f"{error} Shown for Ada instead."
         return preview(
             subscribable=self.newsletter,
             name=self.known.name,
             source=source,
-            reader=self._reader(),
+            reader=reader,
             now=utcnow(),
         )
-
-    def _reader(self) -> Recipient | None:
-        if not self.address:
-            return None
-        if not self.sees_readers:
-            self.reader_problem = "You may not see subscribers. Shown for Ada instead."
-            return None
-        try:
-            return find_reader(self.newsletter, self.address)
-        except UnknownReader as error:
-            self.reader_problem = f"{error} Shown for Ada instead."
-            return None
 
     def versions(self) -> "QuerySet[LetterTemplate]":
         rows = LetterTemplate.objects.filter(subscribable=self.newsletter, name=self.known.name)
@@ -100,18 +96,15 @@ class Desk:
             "bad_line": _line_of(source, problem),
             "reader_problem": self.reader_problem,
             "groups": groups(self.newsletter, self.known.name) if edits else (),
-            "others": self._others(edits=edits),
+            "others": [
+                (one.title, page_of(self.newsletter, one.name, edit=edits), one == self.known)
+                for one in known_templates()
+            ],
             "versions": versions(self.newsletter.pk, self.known.name) if edits else (),
             "comparison": self._comparison(source, usual) if edits and self.compared_with else None,
             "edit_url": page_of(self.newsletter, self.known.name, edit=True),
             "preview_url": page_of(self.newsletter, self.known.name),
         }
-
-    def _others(self, *, edits: bool) -> list[tuple[str, str, bool]]:
-        return [
-            (one.title, page_of(self.newsletter, one.name, edit=edits), one == self.known)
-            for one in known_templates()
-        ]
 
     def _comparison(self, source: TemplateSource, usual: TemplateSource) -> dict[str, Any] | None:
         if self.compared_with == "default":

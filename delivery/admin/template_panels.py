@@ -13,7 +13,7 @@ from subscriptions.models import Subscribable
 
 
 def letters(subscribable: Subscribable) -> SafeString | str:
-    """Every mail and page, with whose template it has; nothing for a bridge."""
+    """Every mail and page, and whether its template is the newsletter's own; nothing for a bridge."""
     if subscribable.channel != "email":
         return ""
     own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}
@@ -40,13 +40,8 @@ def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate |
     )
     if own is None:
         return title, "default", "", "", links
-    return title, _standing(subscribable, own), when(own.created_at), own.author, links
-
-
-def _standing(subscribable: Subscribable, own: LetterTemplate) -> SafeString | str:
-    """It rendered when it was saved; a parameter may have gone since."""
-    words = f"own, version {own.version}"
-    problem = preview(subscribable=subscribable, name=own.name, now=utcnow()).problem
-    if problem is None:
-        return words
-    return format_html('{}<span class="fl-note fl-wrong">It does not render. {}</span>', words, problem)
+    said = f"own, version {own.version}"
+    # It rendered when it was saved; a parameter may have gone since.
+    if problem := preview(subscribable=subscribable, name=own.name, now=utcnow()).problem:
+        said = format_html('{}<span class="fl-note fl-wrong">It does not render. {}</span>', said, problem)
+    return title, said, when(own.created_at), own.author, links

@@ -8,12 +8,12 @@ from subscriptions.models import Subscribable
 
 Row = tuple[str, str]
 
-NEWSLETTER: tuple[Row, ...] = (
+NEWSLETTER_VALUES: tuple[Row, ...] = (
     ("{{ newsletter.name }}", "what readers see"),
     ("{{ newsletter.accent }}", "its colour; .accent_dark is the one by night"),
     ("{{ newsletter.params.motto }}", "an extra parameter, the same for everyone"),
 )
-ISSUE: tuple[Row, ...] = (
+ISSUE_VALUES: tuple[Row, ...] = (
     ("{{ title }}", "of this issue, as the archive calls it"),
     ("{{ dateline }}", "its day or days"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
@@ -24,17 +24,17 @@ ISSUE: tuple[Row, ...] = (
     ('{% include "parts/post.html" %}', "a whole post as usual, inside the loop"),
     ('{% include "parts/foot.html" %}', "the usual foot: why, manage, unsubscribe"),
 )
-MAIL: tuple[Row, ...] = (
+MAIL_VALUES: tuple[Row, ...] = (
     ("{{ subject }}", "the usual subject"),
     ("{{ page_url }}", "the newsletter’s page; empty for a private one"),
     ("{{ site_url }}", "this site"),
     ('{% include "parts/mail_foot.html" %}', "the usual foot: why, manage, unsubscribe"),
 )
-CONFIRMATION: tuple[Row, ...] = (
+CONFIRMATION_VALUES: tuple[Row, ...] = (
     ("{{ confirm_url }}", "the link that confirms; a mail without it is of no use"),
     ("{{ hours }}", "for how many hours that link works"),
 )
-PAGE: tuple[Row, ...] = (
+PAGE_VALUES: tuple[Row, ...] = (
     ("{{ title }}", "of this issue"),
     ('{{ published|date:"j F Y" }}', "when it went out"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
@@ -43,17 +43,17 @@ PAGE: tuple[Row, ...] = (
     ("{{ page_url }}", "where one subscribes; {{ archive_url }} has the past issues"),
     ("{{ earlier.url }}", "also .title; {{ later.url }} is the issue after"),
 )
-FRAME: tuple[Row, ...] = (
+FRAME_BLOCKS: tuple[Row, ...] = (
     ('{% extends "base.html" %}', "the usual frame, first of all; then fill its blocks"),
     ("{% block body %} … {% endblock %}", "also head, foot and preheader"),
     ("{{ block.super }}", "what the block would have been"),
 )
-PAGE_FRAME: tuple[Row, ...] = (
+PAGE_BLOCKS: tuple[Row, ...] = (
     ('{% extends "pages/issue.html" %}', "the usual page, first of all; then change its blocks"),
     ("{% block main %} … {% endblock %}", "also title, head, style, top and foot"),
     ("{{ block.super }}", "what the block would have been"),
 )
-FIELDS: Mapping[str, str] = {
+FIELD_MEANINGS: Mapping[str, str] = {
     "from": "the sender",
     "replyTo": "where answers go",
     "to": "name and address",
@@ -69,24 +69,24 @@ FIELDS: Mapping[str, str] = {
 
 
 def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]:
-    """Titles, each with what one may write and what comes of it."""
+    """Titles, each with what may be written and what stands there then."""
     folder, _, template = name.partition("/")
     if folder == "pages":
-        return [("Values", [*NEWSLETTER, *PAGE]), ("The frame", list(PAGE_FRAME)), _rest()]
-    special = CONFIRMATION if template == "confirmation" else ()
-    values = [*NEWSLETTER, *(ISSUE if folder == "issues" else (*special, *MAIL))]
+        return [("Values", [*NEWSLETTER_VALUES, *PAGE_VALUES]), ("The frame", list(PAGE_BLOCKS)), _rest()]
+    special = CONFIRMATION_VALUES if template == "confirmation" else ()
+    values = [*NEWSLETTER_VALUES, *(ISSUE_VALUES if folder == "issues" else (*special, *MAIL_VALUES))]
     return [
-        ("Filled in for each reader", fields(subscribable)),
+        ("Filled in for each reader", field_rows(subscribable)),
         ("Values", values),
-        ("The frame", list(FRAME)),
+        ("The frame", list(FRAME_BLOCKS)),
         _rest(),
     ]
 
 
-def fields(subscribable: Subscribable) -> list[Row]:
+def field_rows(subscribable: Subscribable) -> list[Row]:
     """Every %Field% of the newsletter; extra parameters last."""
     names = field_names(subscribable.params).values()
-    return [(f"%{name}%", FIELDS.get(name, "your own parameter")) for name in names]
+    return [(f"%{name}%", FIELD_MEANINGS.get(name, "your own parameter")) for name in names]
 
 
 def _rest() -> tuple[str, list[Row]]:

@@ -12,8 +12,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from common.admin.html import add_url, button, facts, link_to, object_url
 from common.admin.model_admin import ServiceAdmin
 from common.ports.panels import Action, Panel
-from delivery.admin.preview import preview
-from delivery.customisation import FIELDS, back_to_usual, set_theme
+from delivery.admin.preview import letter_preview
+from delivery.customisation import THEME_FIELDS, back_to_usual, set_theme
 from delivery.models import Theme
 from delivery.rendering.colours import DEFAULT, PAPER
 from subscriptions.models import Subscribable
@@ -53,7 +53,7 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Theme
-        fields = ("subscribable", *FIELDS)
+        fields = ("subscribable", *THEME_FIELDS)
         widgets = {  # noqa: RUF012
             "subscribable": forms.HiddenInput(),
             "accent": ColourInput(DEFAULT),
@@ -88,23 +88,14 @@ def look_of(subscribable: Subscribable) -> SafeString | str:
             "<p>The usual look.</p>{}",
             button(add_url(Theme, subscribable=subscribable.pk), "Change the look"),
         )
-    return format_html("{}{}", facts(_chosen(theme)), button(object_url(theme), "Change the look"))
-
-
-def _chosen(theme: Theme) -> list[tuple[str, Any]]:
-    """What is not as usual."""
-    values = [(Theme._meta.get_field(name), getattr(theme, name)) for name in FIELDS]
-    shown = [
-        (field, value) for field, value in values if value and (field.name != "logo_width" or theme.logo_url)
-    ]
-    colours = ("accent", "background")
-    return [
-        (
-            str(getattr(field, "verbose_name", field.name)).capitalize(),
-            format_html(SWATCH, value, value) if field.name in colours else value,
-        )
-        for field, value in shown
-    ]
+    rows: list[tuple[str, Any]] = []
+    for name in THEME_FIELDS:
+        field, value = Theme._meta.get_field(name), getattr(theme, name)
+        # A logo has a width even where there is none.
+        if value and (name != "logo_width" or theme.logo_url):
+            shown = format_html(SWATCH, value, value) if name in ("accent", "background") else value
+            rows.append((str(getattr(field, "verbose_name", name)).capitalize(), shown))
+    return format_html("{}{}", facts(rows), button(object_url(theme), "Change the look"))
 
 
 def has_look(subscribable: Subscribable) -> bool:
@@ -134,7 +125,7 @@ class ThemeAdmin(ServiceAdmin):
     shown_after_adding = True
     own_panels = (
         Panel("Whose look it is", lambda theme: link_to(theme.subscribable), order=10),
-        Panel("Preview", lambda theme: preview(theme.subscribable), order=30, is_beside=True),
+        Panel("Preview", lambda theme: letter_preview(theme.subscribable), order=30, is_beside=True),
     )
     own_actions = (Action("usual_look", "Back to the usual look", usual_again),)
     fieldsets = (

@@ -21,7 +21,7 @@ from common.clock import utcnow
 from common.ports.events import EventKind
 from common.ports.panels import Action, Panel
 from common.text import counted, shortened
-from delivery.admin.webhook_words import WHAT, explained, outcome, said, standing
+from delivery.admin.webhook_words import WHAT, explained, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.manage import (
     add_webhook,
@@ -35,14 +35,14 @@ from delivery.webhooks.manage import (
 )
 from subscriptions.models import Subscribable
 
-SHOWN = 10
+CALLS_SHOWN = 10
 TESTED_AT_ONCE = 3
-LABELS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
+WEBHOOK_COLOURS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
 KEEP_IT = "Keep it: it is shown this once."
 EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
 
 
-def how_it_goes(webhook: Webhook) -> SafeString:
+def describe_webhook(webhook: Webhook) -> SafeString:
     waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED).count()
     rows: list[tuple[str, Any]] = [
         ("State", explained(webhook)),
@@ -57,18 +57,17 @@ def how_it_goes(webhook: Webhook) -> SafeString:
 
 
 def last_calls(webhook: Webhook) -> SafeString:
-    rows = webhook.calls.select_related("webhook").defer("body")[:SHOWN]
+    rows = webhook.calls.select_related("webhook").defer("body")[:CALLS_SHOWN]
     shown = table(
         ("event", "when", "how it stands", "answer"),
-        ((_event(row), when(row.created_at), outcome(row), said(row)) for row in rows),
+        (
+            (link_to(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
+            for row in rows
+        ),
         "It has not been called yet. Send a test.",
     )
     every = list_link(WebhookCall, "All of its calls", webhook__id__exact=webhook.pk)
     return format_html("{}<p>{}</p>", shown, every) if rows else shown
-
-
-def _event(row: WebhookCall) -> SafeString:
-    return link_to(row, WHAT.get(row.kind, row.kind))
 
 
 def test(request: HttpRequest, keys: list[int]) -> str:
@@ -82,11 +81,11 @@ def test(request: HttpRequest, keys: list[int]) -> str:
     return " ".join(taken)
 
 
-def pause(request: HttpRequest, keys: list[int]) -> str:
+def pause_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(pause_webhooks(keys), 'webhook')} paused."
 
 
-def resume(request: HttpRequest, keys: list[int]) -> str:
+def resume_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(resume_webhooks(keys), 'webhook')} resumed: what waits goes out now."
 
 
@@ -107,11 +106,11 @@ def asked_to_rotate(keys: list[int]) -> list[str]:
     ]
 
 
-def delete(request: HttpRequest, keys: list[int]) -> str:
+def delete_webhooks(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(drop_webhooks(keys), 'webhook')} deleted."
 
 
-def asked_to_delete(keys: list[int]) -> list[str]:
+def asked_to_delete_webhooks(keys: list[int]) -> list[str]:
     waiting = WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).count()
     return [
         f"{counted(len(keys), 'webhook')} will be deleted with all that was noted of its calls;"
@@ -155,16 +154,16 @@ class WebhookAdmin(ServiceAdmin):
     search_fields = ("name", "url")
     shown_after_adding = True
     own_panels = (
-        Panel("How it goes", how_it_goes, order=10),
+        Panel("How it goes", describe_webhook, order=10),
         Panel("Its last calls", last_calls, order=60),
     )
     own_actions = (
         Action("test", "Send a test", test),
-        Action("pause", "Pause", pause, fits=lambda webhook: webhook.active),
-        Action("resume", "Resume", resume, fits=lambda webhook: not webhook.active),
+        Action("pause", "Pause", pause_chosen_webhooks, fits=lambda webhook: webhook.active),
+        Action("resume", "Resume", resume_chosen_webhooks, fits=lambda webhook: not webhook.active),
         Action("hurry", "Try again now", hurry, fits=lambda webhook: webhook.active and webhook.failures),
         Action("rotate", "Change the secret", rotate, asked_to_rotate),
-        Action("delete", "Delete", delete, asked_to_delete, permission="drop"),
+        Action("delete", "Delete", delete_webhooks, asked_to_delete_webhooks, permission="drop"),
     )
     added = moment_of("created_at", "added")
 
@@ -199,9 +198,9 @@ class WebhookAdmin(ServiceAdmin):
     def shown_url(self, webhook: Webhook) -> str:
         return shortened(webhook.url, 64)
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=WEBHOOK_COLOURS)
     def shown_state(self, webhook: Webhook) -> tuple[str, str]:
-        return standing(webhook)
+        return webhook_state(webhook)
 
     @display(description="told of")
     def told_of(self, webhook: Webhook) -> str:

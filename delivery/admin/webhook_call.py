@@ -19,10 +19,10 @@ from delivery.admin.webhook_words import WHAT, next_step, outcome, said
 from delivery.models import WebhookCall
 from delivery.webhooks.manage import retry_calls
 
-LABELS = {"queued": "info", "sending": "info", "sent": "success", "failed": "danger"}
+CALL_COLOURS = {"queued": "info", "sending": "info", "sent": "success", "failed": "danger"}
 
 
-def about(call: WebhookCall) -> SafeString:
+def describe_call(call: WebhookCall) -> SafeString:
     rows: list[tuple[str, Any]] = [
         ("What happened", f"{WHAT.get(call.kind, call.kind)} ({call.kind})"),
         ("Webhook", link_to(call.webhook)),
@@ -41,17 +41,15 @@ def about(call: WebhookCall) -> SafeString:
     return facts(rows)
 
 
-def payload(call: WebhookCall) -> SafeString:
+def call_body(call: WebhookCall) -> SafeString:
     if not call.body:
         return format_html("<p>{}</p>", "It was forgotten, because the person it was about was erased.")
-    return format_html('<pre class="fl-copy">{}</pre>', pretty(call.body))
+    return format_html(
+        '<pre class="fl-copy">{}</pre>', json.dumps(json.loads(call.body), indent=2, ensure_ascii=False)
+    )
 
 
-def pretty(body: str) -> str:
-    return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
-
-
-def retry(request: HttpRequest, keys: list[int]) -> str:
+def retry_chosen_calls(request: HttpRequest, keys: list[int]) -> str:
     count = retry_calls(keys=keys, now=utcnow())
     return f"{counted(count, 'call')} queued again, each under the id that it had."
 
@@ -63,15 +61,17 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     search_fields = ("event_id", "destination__core")
     list_select_related = ("webhook",)
     list_per_page = 50
-    own_panels = (Panel("How it stands", about, order=10), Panel("What is sent", payload, order=20))
-    own_actions = (Action("retry", "Send again now", retry, fits=lambda call: call.state != "sending"),)
+    own_panels = (Panel("How it stands", describe_call, order=10), Panel("What is sent", call_body, order=20))
+    own_actions = (
+        Action("retry", "Send again now", retry_chosen_calls, fits=lambda call: call.state != "sending"),
+    )
     happened = moment_of("created_at", "happened")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[WebhookCall]":
         every: QuerySet[WebhookCall] = super().get_queryset(request)
         return every.defer("body")
 
-    @display(description="state", label=LABELS, ordering="state")
+    @display(description="state", label=CALL_COLOURS, ordering="state")
     def shown_state(self, call: WebhookCall) -> tuple[str, str]:
         return call.state, call.get_state_display()
 

@@ -21,10 +21,10 @@ WHAT: Mapping[str, str] = MappingProxyType(
         TEST: "A test",
     }
 )
-SHOWN = 80
+ANSWER_SHOWN = 80
 
 
-def standing(webhook: Webhook) -> tuple[str, str]:
+def webhook_state(webhook: Webhook) -> tuple[str, str]:
     """A key for the colour, and a word."""
     if webhook.disabled_at:
         return "off", "switched off"
@@ -65,7 +65,7 @@ def outcome(call: WebhookCall) -> str:
 
 def said(call: WebhookCall) -> str:
     """The last answer."""
-    return shortened(call.error, SHOWN) or (f"HTTP {call.status}" if call.status else "–")
+    return shortened(call.error, ANSWER_SHOWN) or (f"HTTP {call.status}" if call.status else "–")
 
 
 def next_step(call: WebhookCall) -> str:

@@ -9,10 +9,8 @@ from rest_framework.response import Response
 
 from common.clock import utcnow
 from delivery.api.bodies import PauseNewsletter
-from delivery.issues.pause import AT_ONCE, pause_newsletter, resume_newsletter
+from delivery.issues.pause import CLICK_BUDGET, PAUSED_BY_HAND, pause_newsletter, resume_newsletter
 from subscriptions.api.newsletters import SubscribableViewSet
-
-BY_HAND = "Paused by hand."
 
 
 class SendableSubscribableViewSet(SubscribableViewSet):
@@ -22,7 +20,7 @@ class SendableSubscribableViewSet(SubscribableViewSet):
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, **_: Any) -> Response:
         """It goes on collecting posts; its issues wait. A second time changes nothing."""
-        found, reason = self.get_object(), self.body().get("reason", BY_HAND)
+        found, reason = self.get_object(), self.body().get("reason", PAUSED_BY_HAND)
         pause_newsletter(subscribable_id=found.pk, reason=reason, now=utcnow())
         return self.shown()
 
@@ -30,5 +28,5 @@ class SendableSubscribableViewSet(SubscribableViewSet):
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
         """But for issues that are paused themselves."""
-        resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=AT_ONCE)
+        resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=CLICK_BUDGET)
         return self.shown()

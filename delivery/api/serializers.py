@@ -48,7 +48,7 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
 
     @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, issue: Any) -> str:
-        return progress.state(issue, issue.counts)
+        return progress.issue_state(issue, issue.counts)
 
     @extend_schema_field(COUNTS)
     def get_counts(self, issue: Any) -> dict[str, int]:

@@ -17,7 +17,7 @@ from delivery.api.bodies import ApproveIssue, DeliveryParameters, IssueParameter
 from delivery.api.serializers import DeliverySerializer, IssueSerializer, WholeDeliverySerializer
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at
-from delivery.issues.pause import AT_ONCE, cancel_issue, pause_issue, resume_issue
+from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
 from delivery.issues.retry import NotRetryable, cancel_delivery, failed_of, retry_delivery, retry_failed
 from delivery.models import Delivery, Issue
 
@@ -70,7 +70,7 @@ class IssueViewSet(ResourceViewSet):
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
         """What a pause held goes on."""
-        return self._done(lambda issue: resume_issue(issue_id=issue.pk, now=utcnow(), budget=AT_ONCE))
+        return self._done(lambda issue: resume_issue(issue_id=issue.pk, now=utcnow(), budget=CLICK_BUDGET))
 
     @extend_schema(summary="Cancel an issue", request=None)
     @action(detail=True, methods=["post"])
@@ -80,7 +80,7 @@ class IssueViewSet(ResourceViewSet):
         def act(issue: Issue) -> object:
             if issue.published_at is None:
                 return discard_issue(issue_id=issue.pk, now=utcnow())
-            return cancel_issue(issue_id=issue.pk, now=utcnow(), budget=AT_ONCE)
+            return cancel_issue(issue_id=issue.pk, now=utcnow(), budget=CLICK_BUDGET)
 
         return self._done(act)
 
@@ -89,7 +89,7 @@ class IssueViewSet(ResourceViewSet):
     def retry_failed(self, request: Request, **_: Any) -> Response:
         """Those that must not be written to are skipped. What takes too long for one request is `left`."""
         issue, domain = self.get_object(), self.body().get("domain", "").lower()
-        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow(), budget=AT_ONCE)
+        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow(), budget=CLICK_BUDGET)
         progress.forget(issue.pk)
         left = failed_of(issue.pk, domain)
         return Response({"queued": queued, "left": left.retryable, "skipped": left.skipped})

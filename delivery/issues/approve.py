@@ -1,4 +1,4 @@
-"""Drafts: an issue that waits for an admin's click, or for its time, goes out exactly once, or never."""
+"""Drafts: issues that wait for an admin's click or for their time. Each goes out exactly once, or never."""
 
 import logging
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from delivery.models import Issue
 
 log = logging.getLogger(__name__)
 
-LATEST = timedelta(days=366)
+LATEST_RELEASE = timedelta(days=366)
 
 
 def drafts() -> "QuerySet[Issue]":
-    """The issues that wait, those that go by themselves first, without their letters."""
+    """The issues that wait, without their letters. First come those with a time at which they go."""
     rows = Issue.objects.filter(published_at=None, cancelled_at=None).defer("html", "text", "holes")
     return rows.order_by(F("release_at").asc(nulls_last=True), "created_at", "pk")
 
@@ -38,21 +38,21 @@ def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
     issue = _draft(issue_id)
     if at <= now:
         raise CannotAct("That time has passed. Give a later one, or approve it now.")
-    if at - now > LATEST:
+    if at - now > LATEST_RELEASE:
         raise CannotAct("That is more than a year away. Give an earlier time.")
     Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=at)
 
 
 @transaction.atomic
 def stop_release(*, issue_id: int) -> None:
-    """The draft does not go by itself: it waits for a click. Raises CannotAct for what is no draft."""
+    """Has a draft wait for a click: it does not go by itself. Raises CannotAct for what is no draft."""
     issue = _draft(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=None)
 
 
 @transaction.atomic
 def discard_issue(*, issue_id: int, now: datetime) -> None:
-    """The draft never goes; its posts stay issued. Raises CannotAct for what is no draft."""
+    """Drops a draft for good; its posts stay issued. Raises CannotAct for what is no draft."""
     issue = _draft(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=now, release_at=None)
 
@@ -69,7 +69,7 @@ def restore_issue(*, issue_id: int) -> None:
 
 
 def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Publishes the drafts whose time has come, or what the budget allows. Returns how many."""
+    """Publishes the drafts whose time has come, as far as the budget goes. Returns how many."""
     left = TimeBudget(budget)
     released = 0
     for pk in list(drafts().filter(release_at__lte=clock()).values_list("pk", flat=True)):
@@ -84,7 +84,7 @@ def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | N
 
 @transaction.atomic
 def _release(issue_id: int, now: datetime) -> bool:
-    """Looked at once more under its lock: an admin may have stopped, discarded or approved it meanwhile."""
+    """Publishes one, unless an admin stopped, discarded or approved it meanwhile: seen under its lock."""
     Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
     if not drafts().filter(pk=issue_id, release_at__lte=now).exists():
         return False

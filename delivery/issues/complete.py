@@ -1,7 +1,8 @@
-"""Completing: seal a complete collection, render it without a transaction, store and publish it in one."""
+"""Seals a complete collection, renders it outside of any transaction, and stores and publishes it in one."""
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from common.db.leases import lease
 from common.passes import TimeBudget
 from common.text import without_controls
 from delivery.issues.approve import release_due
-from delivery.issues.contents import Collected, collected, in_own_words, issue_facts, note_dropped
+from delivery.issues.contents import collected, issue_facts, note_dropped
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.store import CollectionChanged, store_issue, store_nothing
 from delivery.rendering.issue import render_issue
@@ -27,40 +28,40 @@ from subscriptions.rules.completion import is_complete
 
 log = logging.getLogger(__name__)
 
-SEAL = timedelta(minutes=2)
+# A worker that died while rendering holds its collection up for so long.
+SEALED_FOR = timedelta(minutes=2)
 FIRST_BACKOFF = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=6)
-MAX_TEXT = 2000
 
 
 def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Issues every complete collection, oldest first, or what the budget allows. Returns how many."""
+    """Issues the complete collections, oldest first, as far as the budget goes. Returns how many."""
     issued = 0
     left = TimeBudget(budget)
     make_feeds_due(now=clock())
     release_due(clock=clock, budget=budget)
-    for pk in _candidates(clock()):
+    now = clock()
+    ended = Q(period_end__lte=now) | Q(period_end=None)
+    rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
+    # Each is looked at once more under its newsletter's lock.
+    for pk in [row.pk for row in rows.select_related("subscribable") if _is_complete(row, now)]:
         if left.is_spent:
             break
-        issued += complete(assignable_id=pk, now=clock())
+        issued += complete_collection(assignable_id=pk, now=clock())
     delete_dropped_feeds()
     apply_frequency_changes(now=clock(), budget=budget)
     return issued
-
-
-def _candidates(now: datetime) -> list[int]:
-    """Collections that look complete. (Looked at once more under their newsletter's lock.)"""
-    ended = Q(period_end__lte=now) | Q(period_end=None)
-    rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
-    return [row.pk for row in rows.select_related("subscribable") if _is_complete(row, now)]
 
 
 def _is_complete(assignable: Assignable, now: datetime) -> bool:
     return is_complete(collection_facts(assignable), feed_facts(assignable), now)
 
 
-def complete(*, assignable_id: int, now: datetime) -> bool:
-    """Completes one collection if it is due. A failure is recorded on it and tried again later."""
+def complete_collection(*, assignable_id: int, now: datetime) -> bool:
+    """Completes one collection if it is due. A failure is recorded on it and tried again later.
+
+    A collection of which nothing is to be sent just ends, without an issue.
+    """
     token = None
     try:
         token = _seal(assignable_id, now)
@@ -69,28 +70,27 @@ def complete(*, assignable_id: int, now: datetime) -> bool:
         # Sealed, it changes no more: nothing joins it and nothing is taken out.
         contents = collected(Assignable.objects.select_related("subscribable").get(pk=assignable_id))
         note_troubles(contents.troubles, title=contents.subscribable.title, now=now)
-        _issue(assignable_id, token, contents, now)
+        rendered = None
+        if contents.posts:
+            rendered = render_issue(issue_facts(contents, now=now))
+            if contents.announcement:
+                # An account's issue has no html: its text is posted, here in the newsletter's own words.
+                rendered = replace(rendered, html="", text=contents.announcement, holes={})
+        with transaction.atomic():
+            if rendered is None:
+                store_nothing(assignable_id=assignable_id, token=token, contents=contents)
+            else:
+                store_issue(
+                    assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now
+                )
+            if contents.reasons:
+                note_dropped(contents.subscribable, contents.reasons, now=now)
     except Exception as error:
         if not isinstance(error, CollectionChanged):
             log.exception("completing failed", extra={"collection": assignable_id})
         _unseal(assignable_id, token, error, now)
         return False
     return True
-
-
-def _issue(assignable_id: int, token: UUID, contents: Collected, now: datetime) -> None:
-    """Rendered and stored; a collection of which nothing is to be sent just ends, without an issue."""
-    if not contents.posts:
-        with transaction.atomic():
-            store_nothing(assignable_id=assignable_id, token=token, contents=contents)
-            note_dropped(contents.subscribable, contents.reasons, now=now)
-        return
-    rendered = render_issue(issue_facts(contents, now=now))
-    if contents.announcement:
-        rendered = in_own_words(rendered, contents.announcement)
-    with transaction.atomic():
-        store_issue(assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now)
-        note_dropped(contents.subscribable, contents.reasons, now=now)
 
 
 @transaction.atomic
@@ -100,7 +100,7 @@ def _seal(assignable_id: int, now: datetime) -> UUID | None:
     assignable = Assignable.objects.due(now).select_related("subscribable").filter(pk=assignable_id).first()
     if assignable is None or not _is_complete(assignable, now):
         return None
-    ours = lease(now, SEAL)
+    ours = lease(now, SEALED_FOR)
     assignable.seal_token, assignable.seal_until = ours.token, ours.until
     assignable.save(update_fields=["seal_token", "seal_until"])
     return ours.token
@@ -112,7 +112,7 @@ def _unseal(assignable_id: int, token: UUID | None, error: Exception, now: datet
     if assignable is None:
         return
     assignable.failures += 1
-    assignable.last_error = without_controls(f"{type(error).__name__}: {error}")[:MAX_TEXT]
+    assignable.last_error = without_controls(f"{type(error).__name__}: {error}")[:2000]
     assignable.next_try_at = now + delay(assignable.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
     assignable.seal_token = assignable.seal_until = None
     assignable.save(update_fields=["failures", "last_error", "next_try_at", "seal_token", "seal_until"])

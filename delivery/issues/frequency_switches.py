@@ -1,10 +1,10 @@
-"""Who gets an issue while readers switch between newsletters of the same feeds; and the end of switches.
+"""Who gets an issue while readers switch between newsletters of the same feeds, and when a switch ends.
 
-What a post's place in the rarer newsletter means: subscriptions/rules/switches.py.
+What a post's place in the rarer newsletter means is told in subscriptions/rules/switches.py.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from common.passes import TimeBudget
 from delivery.models import Delivery, Issue, IssueItem
-from delivery.models.delivery import UNFINISHED
+from delivery.models.delivery import NOT_FINISHED
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.readiness import facts_of_feeds
@@ -25,14 +25,16 @@ from subscriptions.subscribers.frequency import settle
 
 log = logging.getLogger(__name__)
 
-BATCH = 500
-ON_THE_WAY = (*UNFINISHED, "held")
-CUT = ("old__subscribable", "new__subscribable", "rarer", "at", "number")
+SWITCHES_A_BATCH = 500
+CUT_FIELDS = ("old__subscribable", "new__subscribable", "rarer", "at", "number")
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """All switches from one newsletter to another that were cut at the same place."""
+    """All switches from one newsletter (`old`) to another (`new`) that were cut at the same place.
+
+    `old`, `new` and `rarer` are keys of newsletters; the cut is at a time or at an issue's number.
+    """
 
     old: int
     new: int
@@ -42,7 +44,7 @@ class Cut:
 
     @property
     def switches(self) -> "QuerySet[Switch]":
-        names = dict(zip(CUT, (self.old, self.new, self.rarer, self.at, self.number), strict=True))
+        names = dict(zip(CUT_FIELDS, (self.old, self.new, self.rarer, self.at, self.number), strict=True))
         return Switch.objects.filter(settled_at=None, **names)
 
     @property
@@ -51,7 +53,7 @@ class Cut:
 
 
 def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
-    """Without those for whom the other newsletter brings, or has brought, all posts of this issue."""
+    """Without those to whom the other newsletter of their switch brings, or has brought, all its posts."""
     for cut in cuts(Q(old__subscribable=issue.subscribable_id) | Q(new__subscribable=issue.subscribable_id)):
         posts = _olds(cut, _posts_of(issue))
         if not goes_to_old(posts) and cut.old == issue.subscribable_id:
@@ -63,7 +65,10 @@ def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QueryS
 
 
 def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Ends the switches of which nothing is left to decide. Returns how many; what they ended follows."""
+    """Ends the switches of which nothing is left to decide, and then the subscriptions that they ended.
+
+    Returns how many switches.
+    """
     left, settled = TimeBudget(budget), 0
     for cut in cuts(is_ripe(now)):
         try:
@@ -71,57 +76,55 @@ def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -
                 settled += count
         except Exception:
             log.exception("settling switches failed", extra={"newsletter": cut.old})
-    end_the_ended()
+    unsubscribe_switched()
     return settled
 
 
 def is_ripe(now: datetime) -> Q:
-    """Switches whose moment, or whose number of an issue, has come."""
+    """Switches whose moment has come, or whose number the rarer newsletter has passed."""
     return Q(at__lte=now) | Q(rarer__counter__gt=F("number"))
 
 
 def cuts(which: Q) -> list[Cut]:
     rows = Switch.objects.filter(which, settled_at=None).order_by()
-    return [Cut(*values) for values in rows.values_list(*CUT).distinct()]
+    return [Cut(*values) for values in rows.values_list(*CUT_FIELDS).distinct()]
 
 
 @transaction.atomic
 def _settle_batch(cut: Cut, now: datetime) -> int:
-    """Looked at once more while nothing can join a collection."""
+    """Settles some switches of the cut, after another look under locks that let no post join a collection."""
     lock_for_membership(Subscribable.objects.filter(pk__in={cut.old, cut.new}))
     if not _is_decided(cut, now):
         return 0
-    # (Of those that wait for an undoing nothing is left to settle.)
+    # A switch that can still be undone waits until it cannot.
     ready = cut.switches.exclude(~Q(new__status="confirmed"), new__undo_until__gt=now)
-    rows = list(ready.select_for_update(of=("self",)).order_by("pk")[:BATCH])
+    rows = list(ready.select_for_update(of=("self",)).order_by("pk")[:SWITCHES_A_BATCH])
     settle(switches=rows, now=now)
     return len(rows)
 
 
 def _is_decided(cut: Cut, now: datetime) -> bool:
-    """Whether no issue to come can be the old one's, or not be the new one's."""
+    """Whether all issues to come reach who switches by the new newsletter, and none by the old one."""
+    rarer = Subscribable.objects.get(pk=cut.rarer)
+    collections = Assignable.objects.filter(subscribable=rarer)
+    # First the rarer one must have issued all posts before the cut, and no more of them may come.
+    if cut.at is None:
+        numbers = [number_of(name) for name in collections.values_list("within_type_id", flat=True)]
+        is_through = all(number is None or number > (cut.number or 0) for number in (rarer.counter, *numbers))
+    else:
+        grace = timedelta(minutes=rarer.grace_minutes)
+        is_through = is_closed(cut.at, facts_of_feeds(rarer, cut.at), now, grace=grace)
+        is_through = is_through and not collections.filter(period_end__lte=cut.at).exists()
     return (
-        _is_rarer_through(cut, now)
+        is_through
         and not any(goes_to_old(_olds(cut, posts)) for posts in _to_come(cut.old))
         and all(goes_to_new(_olds(cut, posts)) for posts in _to_come(cut.new))
     )
 
 
-def _is_rarer_through(cut: Cut, now: datetime) -> bool:
-    """Whether the rarer newsletter has issued all that is the old one's, and no more of that can come."""
-    rarer = Subscribable.objects.get(pk=cut.rarer)
-    collections = Assignable.objects.filter(subscribable=rarer)
-    if cut.at is None:
-        numbers = [number_of(name) for name in collections.values_list("within_type_id", flat=True)]
-        return all(number is None or number > (cut.number or 0) for number in (rarer.counter, *numbers))
-    grace = timedelta(minutes=rarer.grace_minutes)
-    is_through = is_closed(cut.at, facts_of_feeds(rarer, cut.at), now, grace=grace)
-    return is_through and not collections.filter(period_end__lte=cut.at).exists()
-
-
 @dataclass(frozen=True, slots=True)
 class _Post:
-    """A post by its item, if that is still there; else all that is known is its issue."""
+    """A post. Its item may be gone: then `otherwise`, its issue's place, is all that is known."""
 
     item_id: int | None
     otherwise: Place
@@ -135,7 +138,7 @@ def _posts_of(issue: Issue) -> list[_Post]:
 
 
 def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
-    """The posts of its open collections, and of its drafts."""
+    """The posts of each open collection and each draft of that newsletter."""
     rows = Assignment.objects.filter(assignable__subscribable=subscribable_id)
     open_: dict[int, list[_Post]] = {}
     for collection, pk, final_at, at in rows.values_list(
@@ -147,37 +150,33 @@ def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
 
 
 def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
-    """For each post whether it is the old one's."""
-    places = _places(cut.rarer, [post.item_id for post in posts if post.item_id is not None])
-    past = Subscribable.objects.filter(pk=cut.rarer, counter__gt=cut.number or 0)
-    is_over = cut.number is not None and past.exists()
-    found = [places.get(post.item_id or 0, post.otherwise) for post in posts]
-    return [is_olds(cut.bound, place, is_over=is_over) for place in found]
-
-
-def _places(rarer: int, items: Sequence[int]) -> Mapping[int, Place]:
-    """Where the rarer newsletter has, or had, these items."""
-    waiting = Assignment.objects.filter(assignable__subscribable=rarer, item__in=items)
-    issued = IssueItem.objects.filter(issue__subscribable=rarer, item__in=items).order_by("-issue")
+    """For each post whether it belongs to the old newsletter, by its place in the rarer one."""
+    items = [post.item_id for post in posts if post.item_id is not None]
+    waiting = Assignment.objects.filter(assignable__subscribable=cut.rarer, item__in=items)
+    issued = IssueItem.objects.filter(issue__subscribable=cut.rarer, item__in=items).order_by("-issue")
     final = dict(Item.objects.filter(pk__in=items).values_list("pk", "final_at"))
     rows = [
         *waiting.values_list("item", "assignable__period_end", "assignable__within_type_id", "assigned_at"),
         # The first one counts, should it have been sent again.
         *issued.values_list("item", "issue__period_end", "issue__within_type_id", "issue__created_at"),
     ]
-    return {pk: Place(final[pk] or at, end, number_of(name)) for pk, end, name, at in rows}
+    places = {pk: Place(final[pk] or at, end, number_of(name)) for pk, end, name, at in rows}
+    past = Subscribable.objects.filter(pk=cut.rarer, counter__gt=cut.number or 0)
+    is_over = cut.number is not None and past.exists()
+    found = [places.get(post.item_id or 0, post.otherwise) for post in posts]
+    return [is_olds(cut.bound, place, is_over=is_over) for place in found]
 
 
 @transaction.atomic
-def end_the_ended() -> int:
-    """Those have left that a switch ended and of which nothing is on its way any more. Returns how many."""
+def unsubscribe_switched() -> int:
+    """Unsubscribes those whose switch has ended, once nothing is on its way to them. Returns how many."""
     rows = Subscription.objects.filter(ended_at__isnull=False).order_by()
-    # Asked first, as this is called every second: on SQLite even an UPDATE of nothing waits for the writer.
+    # Asked first, as this runs every second: on SQLite even an UPDATE of nothing waits for the writer.
     if not rows.exists():
         return 0
-    # (Somebody else may have ended them by other means.)
+    # Some may have been unsubscribed by other means.
     rows.exclude(status="confirmed").update(ended_at=None)
-    on_the_way = Delivery.objects.filter(subscription=OuterRef("pk"), state__in=ON_THE_WAY)
-    done = list(rows.filter(~Exists(on_the_way)).values_list("pk", flat=True)[:BATCH])
+    on_the_way = Delivery.objects.filter(subscription=OuterRef("pk"), state__in=NOT_FINISHED)
+    done = list(rows.filter(~Exists(on_the_way)).values_list("pk", flat=True)[:SWITCHES_A_BATCH])
     ended = rows.filter(pk__in=done, status="confirmed")
     return ended.update(status="unsubscribed", left_at=F("ended_at"), ended_at=None)

@@ -1,6 +1,6 @@
-"""A newsletter's own code asked about its posts and its readers; what it gives back is looked at."""
+"""Asks a newsletter's own code about its posts and its readers, and checks what it gives back."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from common.ports.hooks import Hooks
@@ -19,7 +19,15 @@ def chosen(hooks: Hooks, context: Context, posts: Sequence[Post], *, is_single: 
     """What the hook `contents` makes of the posts: some, each once, in any order. Raises HookFailed."""
     if "contents" not in hooks:
         return list(posts)
-    given = list(_given_back(hooks, hooks.call("contents", context=context, posts=_shown(posts))))
+    answer = hooks.call("contents", context=context, posts=_shown(posts))
+    # A generator runs only now, and may fail as the function may.
+    try:
+        given = list(answer)
+    except Exception as error:
+        raise hooks.failed("contents", f"gave back no posts: {type(error).__name__}: {error}") from error
+    for post in given:
+        if not isinstance(post, Shown):
+            raise hooks.failed("contents", f"gave back {post!r:.100}, which is no post")
     keys = [post.key for post in given]
     if not set(keys) <= set(range(len(posts))) or len(set(keys)) != len(keys):
         raise hooks.failed("contents", "gave back a post twice, or one that it was not given")
@@ -27,7 +35,10 @@ def chosen(hooks: Hooks, context: Context, posts: Sequence[Post], *, is_single: 
         raise hooks.failed(
             "contents", f"gave back {len(given)} posts where each goes by itself: give back one"
         )
-    return [_changed(hooks, posts[post.key], post) for post in given]
+    try:
+        return [posts[post.key].with_entry(entry_of(post, was=posts[post.key].entry)) for post in given]
+    except (TypeError, ValueError) as error:
+        raise hooks.failed("contents", f"gave back a post that cannot be used: {error}") from error
 
 
 def restricted(hooks: Hooks, context: Context, post: Post) -> Post:
@@ -47,7 +58,7 @@ def announcement(hooks: Hooks, kind: str, context: Context, post: Post) -> str:
     return without_controls(_text(hooks, kind, answer)).strip()[:MAX_ANNOUNCEMENT]
 
 
-def subject(subscribable: Subscribable, posts: Sequence[Post]) -> str:
+def subject_of(subscribable: Subscribable, posts: Sequence[Post]) -> str:
     """The subject that the hook `subject` chooses; "" for the usual one. Raises HookError."""
     hooks = hooks_of(subscribable)
     if "subject" not in hooks or not posts:
@@ -57,46 +68,25 @@ def subject(subscribable: Subscribable, posts: Sequence[Post]) -> str:
 
 
 def recipient_params(subscribable: Subscribable) -> Callable[[Recipient], Mapping[str, str]] | None:
-    """What asks the hook `template_params` of a newsletter; None if it has none, so that it costs nothing.
+    """A function that asks the newsletter's hook `template_params`; None without one: then it costs nothing.
 
-    To be asked once per letter. Raises HookError, as does what it returns.
+    It gives values of %Fields% for one recipient, which go before all others of these names. To be asked once
+    per letter. Both raise HookError.
     """
     hooks = hooks_of(subscribable)
     if "template_params" not in hooks:
         return None
     context = context_of(subscribable)
-    return lambda recipient: extra_params(hooks, context, recipient)
 
+    def params_of(recipient: Recipient) -> Mapping[str, str]:
+        answer = hooks.call("template_params", context=context, recipient=recipient)
+        if not isinstance(answer, Mapping) or not all(
+            isinstance(name, str) and isinstance(value, str) for name, value in answer.items()
+        ):
+            raise hooks.failed("template_params", "gave back something else than texts by name")
+        return {name: without_controls(value) for name, value in answer.items()}
 
-def extra_params(hooks: Hooks, context: Context, recipient: Recipient) -> Mapping[str, str]:
-    """Values of %Fields% for one recipient, before all others of these names. Raises HookFailed."""
-    if "template_params" not in hooks:
-        return {}
-    answer = hooks.call("template_params", context=context, recipient=recipient)
-    if not isinstance(answer, Mapping) or not all(
-        isinstance(name, str) and isinstance(value, str) for name, value in answer.items()
-    ):
-        raise hooks.failed("template_params", "gave back something else than texts by name")
-    return {name: without_controls(value) for name, value in answer.items()}
-
-
-def _given_back(hooks: Hooks, answer: object) -> Iterator[Shown]:
-    # A generator runs only now, and may fail as the function may.
-    try:
-        posts = list(answer)  # type: ignore[call-overload]
-    except Exception as error:
-        raise hooks.failed("contents", f"gave back no posts: {type(error).__name__}: {error}") from error
-    for post in posts:
-        if not isinstance(post, Shown):
-            raise hooks.failed("contents", f"gave back {post!r:.100}, which is no post")
-        yield post
-
-
-def _changed(hooks: Hooks, post: Post, given: Shown) -> Post:
-    try:
-        return post.with_entry(entry_of(given, was=post.entry))
-    except (TypeError, ValueError) as error:
-        raise hooks.failed("contents", f"gave back a post that cannot be used: {error}") from error
+    return params_of
 
 
 def _text(hooks: Hooks, kind: str, answer: object) -> str:

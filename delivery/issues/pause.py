@@ -1,9 +1,9 @@
 """Pausing, resuming and cancelling an issue, and pausing a whole newsletter.
 
-Each sets a flag, at once, whatever the size: the claim sends nothing of what is paused. The ledger follows in
-batches, each a transaction: here as far as the budget goes, and in the engine's own time (`finish_pauses`)
-for the rest. A batch looks first, under the issue's lock, whether the issue still wants it: so what pauses,
-resumes and cancels at the same time ends as the last of them said, however far each had come.
+Each sets a flag at once, however large the issue is: the claim sends nothing of what is paused. The ledger
+follows in batches, each a transaction: here as far as the budget goes, and the rest in the engine's own time
+(`finish_pauses`). A batch looks first, under the issue's lock, whether the issue still wants it. So pausing,
+resuming and cancelling at the same time end as the last of them said, however far each had come.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,20 +18,21 @@ from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from common.text import one_line
 from delivery.models import Delivery, Issue
-from delivery.models.delivery import UNFINISHED, WAITING
+from delivery.models.delivery import NOT_FINISHED, WAITING
 from subscriptions.models import Subscribable
 
-BATCH = 2000
+DELIVERIES_A_BATCH = 2000
 PAUSE = Delivery.HeldFor.PAUSE
+PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
 PAUSED = "Its issue or newsletter is paused."
-AT_ONCE = timedelta(seconds=2)
+CLICK_BUDGET = timedelta(seconds=2)
 LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Rows of an issue that change as long as `fits` says so of the issue."""
+    """How deliveries of an issue change: `rows` finds them, and the issue itself must fit (`fits`)."""
 
     rows: Q
     fits: Callable[[Issue], bool]
@@ -48,7 +49,7 @@ HOLD = Move(
     fits=lambda issue: is_paused(issue) and issue.cancelled_at is None,
     changes=lambda now: {"state": Delivery.State.HELD, "held_for": PAUSE},
 )
-# Days of pause do not count against the days after which a letter is given up.
+# `created_at` is set anew: days of pause do not count against the days after which a letter is given up.
 QUEUE = Move(
     rows=Q(state=Delivery.State.HELD, held_for=PAUSE),
     fits=lambda issue: not is_paused(issue) and issue.cancelled_at is None,
@@ -62,7 +63,7 @@ CANCEL = Move(
 
 
 def move(*, issue_ids: Iterable[int], move: Move, now: datetime, budget: TimeBudget) -> int:
-    """Moves what there is of these issues, or what the budget allows. Returns how many."""
+    """Moves the deliveries of these issues, as far as the budget goes. Returns how many."""
     moved = 0
     for pk in issue_ids:
         while not budget.is_spent and (count := move_batch(issue_id=pk, move=move, now=now)):
@@ -72,25 +73,26 @@ def move(*, issue_ids: Iterable[int], move: Move, now: datetime, budget: TimeBud
 
 @transaction.atomic
 def move_batch(*, issue_id: int, move: Move, now: datetime) -> int:
-    """One batch. What somebody else holds at this moment is left for the next round."""
+    """One batch. Rows that somebody else has locked at this moment are left for the next round."""
     locked = Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
     issue = Issue.objects.select_related("subscribable").defer("html", "text").filter(pk=issue_id).first()
     if locked is None or issue is None or not move.fits(issue):
         return 0
     rows = Delivery.objects.filter(move.rows, issue=issue_id).order_by()
-    pks = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
+    pks = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:DELIVERIES_A_BATCH])
     # Named once more: an UPDATE says which state it leaves.
     return Delivery.objects.filter(move.rows, pk__in=pks).update(**move.changes(now))
 
 
-def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = AT_ONCE) -> bool:
-    """What is not on its way yet waits. False when it was paused already. Raises CannotAct."""
+def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLICK_BUDGET) -> bool:
+    """Holds what is not on its way yet. False when it was paused already. Raises CannotAct."""
     with transaction.atomic():
         issue = locked_issue(issue_id)
         _refuse_unpublished(issue, "There is nothing to pause.")
         if issue.paused_at is not None:
             return False
-        if issue.cancelled_at is not None or not _unfinished(issue):
+        unfinished = issue.deliveries.filter(state__in=NOT_FINISHED)
+        if issue.cancelled_at is not None or not unfinished.exists():
             raise CannotAct("All of it has gone out or ended: there is nothing to pause.")
         Issue.objects.filter(pk=issue_id, paused_at=None).update(paused_at=now)
     move(issue_ids=[issue_id], move=HOLD, now=now, budget=TimeBudget(budget))
@@ -98,7 +100,7 @@ def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = AT_O
 
 
 def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """What was held goes on. Returns how many were queued so far. Raises CannotAct.
+    """Lets what was held go on. Returns how many were queued so far. Raises CannotAct.
 
     While the whole newsletter is paused nothing is queued: it waits for that.
     """
@@ -109,7 +111,7 @@ def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 
 
 def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """What is not on its way yet never goes. Returns how many were cancelled so far. Safe to repeat.
+    """Cancels what is not on its way yet. Returns how many were cancelled so far. Safe to repeat.
 
     Raises CannotAct for a draft: that is discarded.
     """
@@ -128,46 +130,36 @@ def pause_newsletter(*, subscribable_id: int, reason: str, now: datetime) -> boo
 
 
 def resume_newsletter(*, subscribable_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """Its letters go on, but for issues that are paused themselves. Returns how many were queued so far."""
+    """Lets its letters go on, but for issues paused themselves. Returns how many were queued so far."""
     with transaction.atomic():
         paused = Subscribable.objects.filter(pk=subscribable_id, sending_paused_at__isnull=False)
         paused.update(sending_paused_at=None, sending_paused_reason="")
-    held = _with(
-        Q(state=Delivery.State.HELD, held_for=PAUSE), Issue.objects.filter(subscribable=subscribable_id)
-    )
-    return move(issue_ids=_pks(held), move=QUEUE, now=now, budget=TimeBudget(budget))
+    held = _issues_with(QUEUE.rows, Issue.objects.filter(subscribable=subscribable_id))
+    return move(issue_ids=held, move=QUEUE, now=now, budget=TimeBudget(budget))
 
 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
     """Brings the ledger in line with the flags, where something is left to do. Returns how many rows moved.
 
-    Goes on where a large issue took longer than a click may take, or where a worker ended in the middle.
+    It goes on where a large issue took longer than a click may take, or where a worker ended in the middle.
     """
     left = TimeBudget(budget)
+    paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
+    out = Issue.objects.filter(published_at__isnull=False)
+    moves = [(CANCEL, out.filter(cancelled_at__isnull=False)), (HOLD, out.filter(paused, cancelled_at=None))]
+    # Looked at first: where nothing is on hold, not every issue there is need be asked.
+    if Delivery.objects.filter(QUEUE.rows).exists():
+        moves.append((QUEUE, out.filter(cancelled_at=None).exclude(paused)))
     return sum(
-        move(issue_ids=_pks(issues), move=each, now=now, budget=left) for each, issues in _out_of_line()
+        move(issue_ids=_issues_with(each.rows, issues), move=each, now=now, budget=left)
+        for each, issues in moves
     )
 
 
-def _out_of_line() -> list[tuple[Move, "QuerySet[Issue]"]]:
-    paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
-    out = Issue.objects.filter(published_at__isnull=False)
-    found = [
-        (CANCEL, _with(CANCEL.rows, out.filter(cancelled_at__isnull=False))),
-        (HOLD, _with(HOLD.rows, out.filter(paused, cancelled_at=None))),
-    ]
-    # Looked at first: without any, nothing need be asked of every issue there is.
-    if Delivery.objects.filter(QUEUE.rows).exists():
-        found.append((QUEUE, _with(QUEUE.rows, out.filter(cancelled_at=None).exclude(paused))))
-    return found
-
-
-def _with(rows: Q, issues: "QuerySet[Issue]") -> "QuerySet[Issue]":
-    return issues.filter(Exists(Delivery.objects.filter(rows, issue=OuterRef("pk"))))
-
-
-def _pks(issues: "QuerySet[Issue]") -> list[int]:
-    return list(issues.order_by("pk").values_list("pk", flat=True))
+def _issues_with(rows: Q, issues: "QuerySet[Issue]") -> list[int]:
+    """The keys of the issues that have such deliveries."""
+    found = issues.filter(Exists(Delivery.objects.filter(rows, issue=OuterRef("pk"))))
+    return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def locked_issue(issue_id: int) -> Issue:
@@ -182,7 +174,3 @@ def locked_issue(issue_id: int) -> Issue:
 def _refuse_unpublished(issue: Issue, hint: str) -> None:
     if issue.published_at is None:
         raise CannotAct(f"“{issue}” has not gone out. {hint}")
-
-
-def _unfinished(issue: Issue) -> bool:
-    return issue.deliveries.filter(state__in=(*UNFINISHED, Delivery.State.HELD)).exists()

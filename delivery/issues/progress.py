@@ -1,13 +1,13 @@
 """The figures of issues, by a handful of aggregate queries; those of large issues are kept for a while.
 
-What a finished issue's figures were, they are as long as its counts stay the same. Those of one that is being
+The figures of a finished issue are kept as long as its counts stay the same. Those of an issue that is being
 sent are kept for ten times as long as they took to compute.
 """
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -18,18 +18,14 @@ from django.db.models.functions import TruncMinute
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import LATE
 from delivery.models import Bounce, Delivery, Issue
-from delivery.models.delivery import UNFINISHED
+from delivery.models.delivery import NOT_FINISHED, UNFINISHED
 from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
 
 T = TypeVar("T")
 
 # Fewer deliveries than these are counted anew each time.
 LARGE = 20_000
-SHORTEST, LONGEST = 2, 60
-TIMES = 10
-DAY = 86_400
-DOMAINS = 20
-MINUTE = timedelta(minutes=1)
+DOMAINS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class DomainFigures:
 
 
 def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
-    """How many deliveries each issue has in each state. One question for all that are not remembered."""
+    """How many deliveries each issue has in each state. One query for all whose counts are not kept."""
     pks = list(issue_ids)
     known: dict[int, Counter[str]] = {
         pk: found for pk in pks if (found := cache.get(_key(pk, "counts"))) is not None
@@ -60,8 +56,8 @@ def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
     begun = time.monotonic()
     found = {pk: Counter[str]() for pk in unknown}
     rows = Delivery.objects.filter(issue__in=unknown).order_by().values_list("issue", "state")
-    for pk, state, count in rows.annotate(Count("pk")):
-        found[pk][state] = count
+    for pk, issue_state, count in rows.annotate(Count("pk")):
+        found[pk][issue_state] = count
     for pk, counts in found.items():
         if total(counts) >= LARGE:
             cache.set(_key(pk, "counts"), counts, _keep_for(time.monotonic() - begun))
@@ -72,7 +68,7 @@ def counts(issue: Issue) -> Counter[str]:
     return counts_of([issue.pk])[issue.pk]
 
 
-def state(issue: Issue, counted: Counter[str]) -> str:
+def issue_state(issue: Issue, counted: Counter[str]) -> str:
     """draft, sending, sent, paused or cancelled. Needs the newsletter selected."""
     flags = Flags(
         published=issue.published_at is not None,
@@ -83,7 +79,7 @@ def state(issue: Issue, counted: Counter[str]) -> str:
 
 
 def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
-    """The issues that stand so, as `state` says it."""
+    """The issues in that state, as `issue_state` has it."""
     if wanted == "cancelled":
         return issues.filter(cancelled_at__isnull=False)
     issues = issues.filter(cancelled_at=None)
@@ -91,7 +87,7 @@ def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
         return issues.filter(published_at=None)
     issues = issues.filter(published_at__isnull=False)
     flagged = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
-    paused = flagged & _has((*UNFINISHED, "held"))
+    paused = flagged & _has(NOT_FINISHED)
     if wanted == "paused":
         return issues.filter(paused)
     unfinished = _has(UNFINISHED)
@@ -104,7 +100,7 @@ def _has(states: Iterable[str]) -> Q:
 
 def per_minute(issue: Issue, *, now: datetime) -> int:
     """How many letters arrived in the last minute."""
-    lately = issue.deliveries.filter(state__in=ARRIVED, sent_at__gt=now - MINUTE)
+    lately = issue.deliveries.filter(state__in=ARRIVED, sent_at__gt=now - timedelta(minutes=1))
     return _kept(issue, "rate", lambda: lately.count(), is_lively=True)
 
 
@@ -119,47 +115,39 @@ def chart(issue: Issue) -> list[SentStretch]:
     return stretches(_kept(issue, "minutes", ask))
 
 
-def domains(issue: Issue) -> list[DomainFigures]:
+def domain_figures(issue: Issue) -> list[DomainFigures]:
     """The recipients' domains with most trouble, then with most letters: twenty of them."""
-    return sorted(_kept(issue, "domains", lambda: _domains(issue)), key=_worst_first)[:DOMAINS]
+
+    def ask() -> list[DomainFigures]:
+        back = issue_bounces(issue).values_list("delivery__domain").annotate(n=Count("pk")).order_by("-n")
+        came_back = dict(back[:DOMAINS_SHOWN])
+        groups = {
+            "sent": ARRIVED,
+            "deferred": ("deferred",),
+            "failed": ("failed",),
+            "waiting": ("queued", "sending", "held"),
+            "trouble": ("deferred", "failed"),
+        }
+        sums = {name: Count("pk", filter=Q(state__in=states)) for name, states in groups.items()}
+        named: Any = issue.deliveries.exclude(domain="").order_by().values("domain")
+        rows = named.annotate(**sums, all=Count("pk"))
+        worst = list(rows.order_by("-trouble", "-all", "domain")[:DOMAINS_SHOWN])
+        there = {row["domain"] for row in worst}
+        if missing := [domain for domain in came_back if domain not in there]:
+            worst += rows.filter(domain__in=missing)
+        figures = ("domain", "sent", "deferred", "failed", "waiting")
+        return [
+            DomainFigures(**{name: row[name] for name in figures}, bounced=came_back.get(row["domain"], 0))
+            for row in worst
+        ]
+
+    return sorted(
+        _kept(issue, "domains", ask),
+        key=lambda row: (-row.trouble, -row.sent - row.waiting, row.domain),
+    )[:DOMAINS_SHOWN]
 
 
-def _domains(issue: Issue) -> list[DomainFigures]:
-    bounced = dict(
-        bounces(issue).values_list("delivery__domain").annotate(n=Count("pk")).order_by("-n")[:DOMAINS]
-    )
-    rows: Any = issue.deliveries.exclude(domain="").order_by().values("domain").annotate(**_figures())
-    worst = [
-        DomainFigures(**_without_total(row)) for row in rows.order_by("-trouble", "-all", "domain")[:DOMAINS]
-    ]
-    there = {row.domain for row in worst}
-    missing = [domain for domain in bounced if domain not in there]
-    worst += (
-        [DomainFigures(**_without_total(row)) for row in rows.filter(domain__in=missing)] if missing else []
-    )
-    return [replace(row, bounced=bounced.get(row.domain, 0)) for row in worst]
-
-
-def _figures() -> dict[str, Count]:
-    groups = {
-        "sent": ARRIVED,
-        "deferred": ("deferred",),
-        "failed": ("failed",),
-        "waiting": ("queued", "sending", "held"),
-    }
-    sums = {name: Count("pk", filter=Q(state__in=states)) for name, states in groups.items()}
-    return {**sums, "trouble": Count("pk", filter=Q(state__in=("deferred", "failed"))), "all": Count("pk")}
-
-
-def _without_total(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("trouble", "all")}
-
-
-def _worst_first(row: DomainFigures) -> tuple[int, int, str]:
-    return (-row.trouble, -row.sent - row.waiting, row.domain)
-
-
-def bounces(issue: Issue) -> "QuerySet[Bounce]":
+def issue_bounces(issue: Issue) -> "QuerySet[Bounce]":
     """What came back of this issue."""
     rows = Bounce.objects.filter(delivery__issue=issue.pk).order_by()
     return rows.filter(at__gte=issue.published_at) if issue.published_at else rows
@@ -167,7 +155,7 @@ def bounces(issue: Issue) -> "QuerySet[Bounce]":
 
 def bounced(issue: Issue) -> Counter[str]:
     """How many reports of each kind came back."""
-    return Counter(dict(bounces(issue).values_list("kind").annotate(Count("pk"))))
+    return Counter(dict(issue_bounces(issue).values_list("kind").annotate(Count("pk"))))
 
 
 def sent_late(issue: Issue) -> int:
@@ -176,7 +164,7 @@ def sent_late(issue: Issue) -> int:
 
 
 def forget(issue_id: int) -> None:
-    """After an admin changed something: the next look shows it."""
+    """Forgets the kept counts after an admin changed something, so that the next look shows it."""
     cache.delete(_key(issue_id, "counts"))
 
 
@@ -192,15 +180,15 @@ def _kept(issue: Issue, name: str, ask: Callable[[], T], *, is_lively: bool = Fa
         return found
     begun = time.monotonic()
     answer = ask()
-    cache.set(key, answer, DAY if is_over else _keep_for(time.monotonic() - begun))
+    cache.set(key, answer, 86_400 if is_over else _keep_for(time.monotonic() - begun))
     return answer
 
 
 def _keep_for(took: float) -> int:
-    """Seconds: asking again and again costs a tenth of the database's time at most."""
-    return round(min(max(took * TIMES, SHORTEST), LONGEST))
+    """Seconds, from 2 to 60: asking again and again costs a tenth of the database's time at most."""
+    return round(min(max(took * 10, 2), 60))
 
 
 def _key(issue_id: int, name: str, counted: tuple[tuple[str, int], ...] = ()) -> str:
-    said = "-".join(f"{state}{count}" for state, count in counted)
+    said = "-".join(f"{issue_state}{count}" for issue_state, count in counted)
     return f"issue:{issue_id}:{name}:{said}"

@@ -1,4 +1,4 @@
-"""Publishing: one Delivery for each confirmed subscription, by one INSERT … SELECT, exactly once.
+"""Publishes an issue: one Delivery for each confirmed subscription, by one INSERT … SELECT, exactly once.
 
 Whoever confirms after that is a late subscriber, and may be sent the issue, too.
 """
@@ -20,10 +20,10 @@ from delivery.models import Delivery, Issue
 from subscriptions.models import Destination, Subscribable, Subscription
 
 log = logging.getLogger(__name__)
-# The key of their deliveries: on the issue's page they are counted by themselves.
+# The key of late subscribers' deliveries: on the issue's page they are counted by themselves.
 LATE = "late"
-# A confirmation that was not committed yet when the issue was published belongs here, too.
-MOMENT = timedelta(minutes=1)
+# A confirmation that was not committed yet when the issue was published is late, too.
+COMMITTED_WITHIN = timedelta(minutes=1)
 
 
 @transaction.atomic
@@ -36,16 +36,16 @@ def publish(*, issue_id: int, now: datetime) -> int:
     recipients = not_switching(issue, recipients_of(issue.subscribable))
     queued = queue(issue=issue, recipients=recipients, now=now)
     emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
-    transaction.on_commit(lambda: _tell(issue, queued))
+
+    def note_published() -> None:
+        about = {"issue": issue.pk, "recipients": queued}
+        name = issue.subscribable.name
+        log.info("an issue of %s was published for %d: %s", name, queued, issue.title, extra=about)
+        count("issues", issue.subscribable.channel)
+        tend(Delivery, rows=queued)
+
+    transaction.on_commit(note_published)
     return queued
-
-
-def _tell(issue: Issue, queued: int) -> None:
-    newsletter = issue.subscribable
-    about = {"issue": issue.pk, "recipients": queued}
-    log.info("an issue of %s was published for %d: %s", newsletter.name, queued, issue.title, extra=about)
-    count("issues", newsletter.channel)
-    tend(Delivery, rows=queued)
 
 
 def recipients_of(subscribable: Subscribable) -> "QuerySet[Subscription]":
@@ -55,12 +55,6 @@ def recipients_of(subscribable: Subscribable) -> "QuerySet[Subscription]":
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
     """One queued delivery for each, by one statement, within the caller's transaction. Returns how many."""
-    return _insert_select(_rows(issue, recipients, now, key))
-
-
-def _rows(
-    issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str
-) -> "QuerySet[Subscription, tuple[object, ...]]":
     kind = issue.subscribable.channel
     destinations = Destination.objects.filter(subscriptions__in=recipients)
     values = {
@@ -81,19 +75,10 @@ def _rows(
         "last_error": Value(""),
     }
     aliased = {f"new_{name}": value for name, value in values.items()}
-    return (
-        recipients.order_by("pk")
-        .annotate(**aliased)
-        # A subscription confirmed this very moment may have no lane yet: it comes too late for this issue.
-        .filter(**{"new_lane_id__isnull": False})
-        .values_list("destination_id", "pk", "language", *aliased)
-    )
-
-
-def _insert_select(rows: "QuerySet[Subscription, tuple[object, ...]]") -> int:
-    annotations = [name.removeprefix("new_") for name in rows.query.annotation_select]
-    columns = ["destination_id", "subscription_id", "language", *annotations]
-    select, params = rows.query.sql_with_params()
+    # A subscription confirmed this very moment may have no lane yet: it comes too late for this issue.
+    rows = recipients.order_by("pk").annotate(**aliased).filter(**{"new_lane_id__isnull": False})
+    select, params = rows.values_list("destination_id", "pk", "language", *aliased).query.sql_with_params()
+    columns = ["destination_id", "subscription_id", "language", *values]
     quoted = ", ".join(connection.ops.quote_name(column) for column in columns)
     table = connection.ops.quote_name(Delivery._meta.db_table)
     with connection.cursor() as cursor:
@@ -107,7 +92,7 @@ def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
     if issue.published_at is None:
         return recipients.none()
     theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))
-    return recipients.filter(~Exists(theirs), confirmed_at__gt=issue.published_at - MOMENT)
+    return recipients.filter(~Exists(theirs), confirmed_at__gt=issue.published_at - COMMITTED_WITHIN)
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""One delivery by hand: tried again, let go, or cancelled; and the end of a back-off by hand.
+"""By hand: a delivery is tried again or cancelled, and what backs off is tried at once.
 
 Lanes keep their limits, collections their ends, workers their leases.
 """
@@ -11,20 +11,17 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
-from delivery.issues.pause import BATCH, PAUSED, locked_issue
+from delivery.issues.pause import DELIVERIES_A_BATCH, PAUSED, locked_issue
 from delivery.models import Delivery, Issue, MailboxMessage
 from delivery.models.delivery import WAITING, is_forgotten
 from subscriptions.models import Assignable, Subscription, Suppression
 
 RETRYABLE = ("failed", "held", "deferred", "cancelled", "stored")
-OF_CANCELLED = "Its issue was cancelled: the rest of it goes to nobody."
-OF_FORGOTTEN = "The letter was forgotten after KEEP_DAYS: it cannot be sent again."
-DOMAINS = 50
-BY_HAND = "Cancelled by hand."
+MOST_DOMAINS_TO_RETRY = 50
 
 
 class NotRetryable(ValueError):
-    """It is on its way, has arrived, or must not go. The message says which."""
+    """The delivery is on its way, has arrived, or must not go. The message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,16 @@ class Retry:
 @transaction.atomic
 def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     """Queues the delivery again, due now. Raises NotRetryable for one that is queued, sending or sent."""
-    _refuse_stopped(delivery)
+    if is_forgotten(delivery):
+        raise NotRetryable(
+            "What this mail was made from was forgotten after KEEP_DAYS: it cannot be sent again."
+        )
+    if delivery.issue_id is not None:
+        _refuse_over(locked_issue(delivery.issue_id))
+        # The pause would hold it again at once.
+        paused = Delivery.objects.filter(state=Delivery.State.HELD, held_for=Delivery.HeldFor.PAUSE)
+        if paused.filter(pk=delivery.pk).exists():
+            raise NotRetryable(f"{PAUSED} Resume that, and it goes on.")
     rows = Delivery.objects.filter(pk=delivery.pk, state__in=RETRYABLE)
     if not rows.update(**_anew(now)):
         state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
@@ -49,16 +55,16 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
 
 
 def failed_of(issue_id: int, domain: str = "") -> Retry:
-    """How many have failed, of the issue or of one recipients' domain. Two questions."""
+    """How many have failed, of the issue or of one recipients' domain. Two queries."""
     failed = _failed(issue_id, domain)
     every, retryable = failed.count(), _may_be_sent(failed).count()
     return Retry(retryable=retryable, skipped=every - retryable)
 
 
 def failed_domains(issue_id: int) -> list[tuple[str, int]]:
-    """The domains with most failed deliveries of an issue, and how many each has."""
+    """The domains to which most deliveries of an issue failed, and how many each has."""
     rows = _failed(issue_id).values_list("domain").annotate(count=Count("pk"))
-    return list(rows.order_by("-count", "domain")[:DOMAINS])
+    return list(rows.order_by("-count", "domain")[:MOST_DOMAINS_TO_RETRY])
 
 
 def retry_failed(*, issue_id: int, now: datetime, domain: str = "", budget: timedelta | None = None) -> int:
@@ -68,22 +74,23 @@ def retry_failed(*, issue_id: int, now: datetime, domain: str = "", budget: time
     that was cancelled, or whose letter was forgotten.
     """
     left, queued = TimeBudget(budget), 0
-    while not left.is_spent and (count := _retry_batch(issue_id, domain, now)):
+    while not left.is_spent:
+        with transaction.atomic():
+            _refuse_over(locked_issue(issue_id))
+            # What failed again since we began is not tried for ever.
+            rows = _may_be_sent(_failed(issue_id, domain)).filter(created_at__lt=now)
+            free = rows.select_for_update(skip_locked=True, of=("self",))
+            pks = list(free.values_list("pk", flat=True)[:DELIVERIES_A_BATCH])
+            failed = Delivery.objects.filter(pk__in=pks, state=Delivery.State.FAILED)
+            count = failed.update(**_anew(now))
+        if not count:
+            break
         queued += count
     return queued
 
 
-@transaction.atomic
-def _retry_batch(issue_id: int, domain: str, now: datetime) -> int:
-    _refuse_over(locked_issue(issue_id))
-    # Those that failed again since we began are not ours to try for ever.
-    rows = _may_be_sent(_failed(issue_id, domain)).filter(created_at__lt=now)
-    pks = list(rows.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)[:BATCH])
-    return Delivery.objects.filter(pk__in=pks, state=Delivery.State.FAILED).update(**_anew(now))
-
-
 def _anew(now: datetime) -> dict[str, object]:
-    """As if it had just been published."""
+    """The fields of a delivery that was just published."""
     fresh = {"due_at": now, "created_at": now, "attempts": 0, "sent_at": None}
     return {"state": Delivery.State.QUEUED, "held_for": "", **fresh}
 
@@ -99,42 +106,28 @@ def _may_be_sent(rows: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
     return rows.filter(~Exists(same), confirmed, destination__disabled_at=None)
 
 
-def _refuse_stopped(delivery: Delivery) -> None:
-    """What a pause or a cancellation would stop again at once, and what nobody could make again."""
-    if is_forgotten(delivery):
-        raise NotRetryable(
-            "What this mail was made from was forgotten after KEEP_DAYS: it cannot be sent again."
-        )
-    if delivery.issue_id is None:
-        return
-    _refuse_over(locked_issue(delivery.issue_id))
-    held = Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.HELD)
-    if held.filter(held_for=Delivery.HeldFor.PAUSE).exists():
-        raise NotRetryable(f"{PAUSED} Resume that, and it goes on.")
-
-
 def _refuse_over(issue: Issue) -> None:
     if issue.cancelled_at is not None:
-        raise NotRetryable(OF_CANCELLED)
+        raise NotRetryable("Its issue was cancelled: the rest of it goes to nobody.")
     if issue.pruned_at is not None:
-        raise NotRetryable(OF_FORGOTTEN)
+        raise NotRetryable("The letter was forgotten after KEEP_DAYS: it cannot be sent again.")
 
 
 def make_collections_due(*, now: datetime) -> int:
-    """Collections that wait after a failure are tried at once. Returns how many."""
+    """Has collections that wait after a failure tried at once. Returns how many."""
     return Assignable.objects.filter(next_try_at__gt=now, failures__gt=0).update(next_try_at=now)
 
 
 def make_deliveries_due(*, now: datetime) -> int:
-    """Deferred deliveries are due at once. Returns how many."""
+    """Makes deferred deliveries due at once. Returns how many."""
     return Delivery.objects.filter(state=Delivery.State.DEFERRED, due_at__gt=now).update(due_at=now)
 
 
 def cancel_delivery(*, delivery: Delivery) -> None:
-    """It never goes, unless it is tried again. A second time changes nothing. Raises CannotAct."""
+    """Cancels a delivery that waits. A second time changes nothing. Raises CannotAct for any other."""
     cancelled, held = Delivery.State.CANCELLED, Delivery.State.HELD
     waiting = Delivery.objects.filter(pk=delivery.pk, state__in=(*WAITING, held))
-    if waiting.update(state=cancelled, held_for="", last_error=BY_HAND):
+    if waiting.update(state=cancelled, held_for="", last_error="Cancelled by hand."):
         return
     state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
     if state != cancelled:

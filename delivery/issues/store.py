@@ -1,14 +1,13 @@
-"""The store step: an Issue comes into being and its collection goes, in one transaction."""
+"""Stores an Issue and deletes the collection that it was made of, in one transaction."""
 
 import secrets
-from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
-from delivery.issues.contents import Collected, Post
+from delivery.issues.contents import Collected
 from delivery.issues.publish import publish
 from delivery.models import Issue, IssueItem
 from delivery.rendering.issue import Rendered
@@ -32,57 +31,8 @@ def store_issue(
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.
     """
-    assignable, subscribable = _held(assignable_id, token, contents)
-    _take_out(assignable, contents)
+    assignable, subscribable = _emptied(assignable_id, token, contents)
     release = release_of(subscribable.approval, subscribable.approval_minutes, now)
-    issue = _issue(contents, rendered, release.at, now)
-    _end(assignable, subscribable, contents)
-    if not release.waits:
-        publish(issue_id=issue.pk, now=now)
-    return issue
-
-
-def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
-    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded as `store_issue`."""
-    assignable, subscribable = _held(assignable_id, token, contents)
-    _take_out(assignable, contents)
-    _end(assignable, subscribable, contents)
-
-
-def _held(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
-    """The collection and its newsletter, locked, if the seal is still ours."""
-    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
-    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
-    if assignable is None or not locked:
-        raise CollectionChanged("The seal was lost while rendering; another worker has it.")
-    return assignable, locked[0]
-
-
-def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
-    """The collection goes, its items go if nothing else needs them, and its newsletter moves on."""
-    assignable.delete()
-    clear_unneeded(item_ids=[post.item_id for post in contents.all_posts])
-    _say_why(contents.left_out)
-    _advance(subscribable, contents)
-
-
-def _say_why(left_out: Sequence[Post]) -> None:
-    """On items that no issue ever had, and none will have."""
-    for hint, why in WHY_LEFT_OUT.items():
-        pks = [post.item_id for post in left_out if post.announce == hint]
-        unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
-        unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
-
-
-def _take_out(assignable: Assignable, contents: Collected) -> None:
-    """Deletes exactly the assignments that were rendered, or left out."""
-    rendered = [post.assignment_id for post in contents.all_posts]
-    deleted, _ = Assignment.objects.filter(assignable=assignable, pk__in=rendered).delete()
-    if deleted != len(rendered) or Assignment.objects.filter(assignable=assignable).exists():
-        raise CollectionChanged("The collection changed while it was rendered.")
-
-
-def _issue(contents: Collected, rendered: Rendered, release_at: datetime | None, now: datetime) -> Issue:
     issue = Issue.objects.create(
         subscribable=contents.subscribable,
         within_type_id=contents.within_type_id,
@@ -95,7 +45,7 @@ def _issue(contents: Collected, rendered: Rendered, release_at: datetime | None,
         period_start=contents.period_start,
         period_end=contents.period_end,
         created_at=now,
-        release_at=release_at,
+        release_at=release.at,
     )
     IssueItem.objects.bulk_create(
         [
@@ -104,10 +54,43 @@ def _issue(contents: Collected, rendered: Rendered, release_at: datetime | None,
         ],
         batch_size=500,
     )
+    _end(assignable, subscribable, contents)
+    if not release.waits:
+        publish(issue_id=issue.pk, now=now)
     return issue
 
 
-def _advance(subscribable: Subscribable, contents: Collected) -> None:
+def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
+    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded like `store_issue`."""
+    assignable, subscribable = _emptied(assignable_id, token, contents)
+    _end(assignable, subscribable, contents)
+
+
+def _emptied(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
+    """The collection and its newsletter, locked, without the assignments that were rendered or left out.
+
+    Raises CollectionChanged unless the seal is still ours and there were no others.
+    """
+    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
+    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
+    if assignable is None or not locked:
+        raise CollectionChanged("The seal was lost while rendering; another worker has it.")
+    ours = [post.assignment_id for post in (*contents.posts, *contents.left_out)]
+    deleted, _ = Assignment.objects.filter(assignable=assignable, pk__in=ours).delete()
+    if deleted != len(ours) or Assignment.objects.filter(assignable=assignable).exists():
+        raise CollectionChanged("The collection changed while it was rendered.")
+    return assignable, locked[0]
+
+
+def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
+    """Deletes the collection, clears items that nothing else needs, and moves its newsletter on."""
+    assignable.delete()
+    clear_unneeded(item_ids=[post.item_id for post in (*contents.posts, *contents.left_out)])
+    for hint, why in WHY_LEFT_OUT.items():
+        pks = [post.item_id for post in contents.left_out if post.announce == hint]
+        # On items that no issue ever had, and none will have.
+        unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
+        unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
     subscribable.last_completed_wti = contents.within_type_id
     if contents.within_type_id == numbered(subscribable.counter):
         subscribable.counter += 1

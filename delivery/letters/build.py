@@ -1,4 +1,4 @@
-"""From rows to what a channel composes: the letter (shared) and the recipient (one delivery's own)."""
+"""Builds from rows the letter that a channel composes: an issue's, another mail's, or a sample's."""
 
 from collections.abc import Iterable
 from datetime import datetime

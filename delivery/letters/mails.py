@@ -1,4 +1,4 @@
-"""The mails that are no issue, as a newsletter wants them."""
+"""Mails that are no issue, rendered as a newsletter wants them."""
 
 import logging
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 log = logging.getLogger(__name__)
-# Of links that are made for one reader: in a preview they lead to a page that says they do not work.
-NOBODY = "preview"
+# Stands for the reader's key in links of a preview: they lead to a page that says that they do not work.
+NOBODYS_KEY = "preview"
 
 
 def newsletter_mail(
@@ -49,7 +49,7 @@ def newsletter_mail(
 
 
 def mail_context(subscribable: Subscribable, template: str, *, now: datetime) -> dict[str, Any]:
-    """What such a mail is rendered from, with links that lead nowhere, for previews and tests."""
+    """The values that such a mail is rendered from, for previews and tests: its links lead nowhere."""
     site = settings.SITE_URL
     context: dict[str, Any] = {
         "newsletter": str(subscribable),
@@ -59,7 +59,7 @@ def mail_context(subscribable: Subscribable, template: str, *, now: datetime) ->
     if template == "confirmation":
         return {
             **context,
-            "confirm_url": f"{site}/confirm/{NOBODY}/",
+            "confirm_url": f"{site}/confirm/{NOBODYS_KEY}/",
             "hours": str(settings.CONFIRM_HOURS),
         }
     return context

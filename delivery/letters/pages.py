@@ -25,38 +25,39 @@ from subscriptions.models import Subscribable
 from subscriptions.subscribers.sign_up import is_open
 
 log = logging.getLogger(__name__)
-# Issues do not change once they are out; what stands around them may.
-KEPT_SECONDS = 300
-ROOM = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """`is_own`: an admin wrote its template."""
+    """The html; `is_own` when an admin wrote its template."""
 
     html: str
     is_own: bool
 
 
-_shelf: TtlCache[CachedPage] = TtlCache(room=ROOM, seconds=KEPT_SECONDS, size=lambda page: len(page.html))
+# Issues do not change once they are out; what stands around them may, and is seen after 300 seconds.
+_cache: TtlCache[CachedPage] = TtlCache(room=16_000_000, seconds=300, size=lambda page: len(page.html))
 
 
 def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> CachedPage:
-    """The page of an issue of `with_surroundings`; made of its posts and its form if it is not at hand.
+    """The page of an issue that `with_surroundings` found: a kept one, or else a new one.
 
-    Where an own template breaks, ours is used.
+    A new page is made of the posts that `read` gives and of the sign-up form. Where an own template breaks,
+    ours is used.
     """
-    newsletter, around = issue.subscribable, _around(issue)
+    annotated: Any = issue
+    newsletter = issue.subscribable
+    around = Around(annotated.earlier_pk, annotated.later_pk, annotated.template_pk)
     facts = replace(
         _facts(newsletter, title=issue.title, published=issue.published_at or issue.created_at, pk=issue.pk),
         theme=theme_of(newsletter) if around.template else USUAL,
     )
     key = hashlib.sha256(pickle.dumps((issue.token, newsletter.challenge, around, facts))).hexdigest()
-    return _shelf.get(key, lambda: _with_form(_made(_complete(facts, newsletter, around), read()), form))
+    return _cache.get(key, lambda: _made(facts, newsletter, around, read=read, form=form))
 
 
 def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
-    """Each with the keys of what stands around it on its page: by one question, whatever is at hand."""
+    """Each with the keys of what stands around it on its page, asked for in one query."""
     out = Issue.objects.filter(subscribable=OuterRef("subscribable"), published_at__isnull=False)
     moment, pk = OuterRef("published_at"), OuterRef("pk")
     before = out.filter(Q(published_at__lt=moment) | Q(published_at=moment, pk__lt=pk))
@@ -78,25 +79,45 @@ class Around:
     template: int | None
 
 
-def _around(issue: Any) -> Around:
-    return Around(issue.earlier_pk, issue.later_pk, issue.template_pk)
-
-
-def _complete(facts: PageFacts, newsletter: Subscribable, around: Around) -> PageFacts:
+def _made(
+    facts: PageFacts,
+    newsletter: Subscribable,
+    around: Around,
+    *,
+    read: Callable[[], Shown],
+    form: Callable[[], str],
+) -> CachedPage:
     neighbours = Issue.objects.only("subscribable", "title").in_bulk(
         [pk for pk in (around.earlier, around.later) if pk]
     )
-    return replace(
+    earlier = _link(newsletter, neighbours.get(around.earlier or 0))
+    later = _link(newsletter, neighbours.get(around.later or 0))
+    own = own_source(newsletter, ISSUE) if around.template else None
+    shown = read()
+    facts = replace(
         facts,
-        earlier=_link(newsletter, neighbours.get(around.earlier or 0)),
-        later=_link(newsletter, neighbours.get(around.later or 0)),
-        own=own_source(newsletter, ISSUE) if around.template else None,
+        earlier=earlier,
+        later=later,
+        own=own,
+        posts=shown.posts,
+        summary=shown.summary,
+        picture=shown.picture,
     )
+    html = None
+    if own is not None:
+        try:
+            html = render_page(facts)
+        except LetterError as error:
+            log.warning("%s of %s: the default is used", ISSUE, facts.newsletter, exc_info=error)
+    is_own = html is not None
+    if html is None:
+        html = render_page(replace(facts, own=None, theme=USUAL))
+    return CachedPage(html.replace(FORM, form(), 1) if FORM in html else html, is_own=is_own)
 
 
 def forget_pages() -> None:
     """For tests, where other issues come to have the same keys."""
-    _shelf.clear()
+    _cache.clear()
 
 
 def made_up_page(subscribable: Subscribable, posts: Sequence[PagePost], *, now: datetime) -> PageFacts:
@@ -131,17 +152,3 @@ def _facts(newsletter: Subscribable, *, title: str, published: datetime, pk: int
 
 def _link(newsletter: Subscribable, issue: Issue | None) -> Link | None:
     return Link(reverse("delivery:issue", args=[newsletter.name, issue.pk]), issue.title) if issue else None
-
-
-def _made(facts: PageFacts, shown: Shown) -> CachedPage:
-    facts = replace(facts, posts=shown.posts, summary=shown.summary, picture=shown.picture)
-    if facts.own is not None:
-        try:
-            return CachedPage(render_page(facts), is_own=True)
-        except LetterError as error:
-            log.warning("%s of %s: the default is used", ISSUE, facts.newsletter, exc_info=error)
-    return CachedPage(render_page(replace(facts, own=None, theme=USUAL)), is_own=False)
-
-
-def _with_form(page: CachedPage, form: Callable[[], str]) -> CachedPage:
-    return replace(page, html=page.html.replace(FORM, form(), 1)) if FORM in page.html else page

@@ -12,7 +12,7 @@ from delivery.channels import channel
 from delivery.customisation import own_source
 from delivery.letter import Letter, Recipient
 from delivery.letters.build import newsletter_letter
-from delivery.letters.mails import NOBODY
+from delivery.letters.mails import NOBODYS_KEY
 from delivery.letters.pages import made_up_page
 from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail
 from delivery.rendering.errors import BrokenTemplate, LetterError
@@ -22,8 +22,6 @@ from delivery.rendering.page import render_page
 from delivery.rendering.page_posts import post_of
 from delivery.rendering.placeholders import values_for
 from subscriptions.models import Subscribable, Subscription
-
-KINDS = {"already": "confirmation"}
 
 
 class UnknownReader(ValueError):
@@ -53,15 +51,34 @@ def preview(
     reader: Recipient | None = None,
     now: datetime,
 ) -> Preview:
-    """By `source`, or by what the newsletter has; as `reader`, or as a made-up Ada. Never raises for what a
-    template does."""
+    """What `reader` would get, or a made-up Ada; by `source`, or by what the newsletter has.
+
+    Never raises for what a template does.
+    """
     source = source or own_source(subscribable, name)
     try:
         if source is not None and (long := source.too_long()):
             raise BrokenTemplate(name, long[1], part=long[0])
         if name.startswith("pages/"):
-            return _page(subscribable, name, source, now)
-        return _letter(subscribable, name, source, reader or ada(), now)
+            entries, is_made_up = entries_to_show(subscribable, name, now=now)
+            facts = made_up_page(subscribable, [post_of(entry) for entry in entries], now=now)
+            html = render_page(replace(facts, own=source))
+            return Preview(subject=facts.title, html=html, is_made_up=is_made_up)
+        if name.startswith("mails/"):
+            shown = sample_mail(subscribable, name, source, now=now)
+        else:
+            shown = sample_issue(subscribable, name, source, now=now, make_up=True)
+        reader = reader or ada()
+        letter = letter_of(subscribable, name, shown)
+        values = values_for(letter, reader)
+        message = channel("email").compose(letter, reader)
+        return Preview(
+            subject=fill_header(letter.subject, letter.holes, values),
+            html=fill_html(letter.html, letter.holes, values),
+            text=fill_text(letter.text, letter.holes, values),
+            raw=message.dated(now).decode("utf-8", "replace").replace("\r\n", "\n"),
+            is_made_up=shown.is_made_up,
+        )
     except BrokenTemplate as error:
         return Preview(problem=error)
     except (LetterError, InvalidDestination) as error:
@@ -69,7 +86,7 @@ def preview(
 
 
 def ada() -> Recipient:
-    """A reader who is not there; her links lead to pages that say so."""
+    """A made-up reader. Her links lead to pages that say that they do not work."""
     return _reader("ada@example.org", "Ada")
 
 
@@ -94,8 +111,8 @@ def _reader(address: str, name: str, core: str = "") -> Recipient:
         label=address,
         name=name,
         config={"address": address},
-        unsubscribe_url=f"{site}/unsubscribe/{NOBODY}/",
-        manage_url=f"{site}/manage/{NOBODY}/",
+        unsubscribe_url=f"{site}/unsubscribe/{NOBODYS_KEY}/",
+        manage_url=f"{site}/manage/{NOBODYS_KEY}/",
     )
 
 
@@ -105,7 +122,7 @@ def letter_of(subscribable: Subscribable, name: str, shown: Sample) -> Letter:
     rendered = shown.rendered
     letter = newsletter_letter(
         subscribable,
-        kind="issue" if folder == "issues" else KINDS.get(template, template),
+        kind="issue" if folder == "issues" else {"already": "confirmation"}.get(template, template),
         token="preview",  # noqa: S106
         title=rendered.title,
         subject=rendered.subject,
@@ -115,29 +132,3 @@ def letter_of(subscribable: Subscribable, name: str, shown: Sample) -> Letter:
         entries=shown.entries,
     )
     return replace(letter, signing_keys=SigningKeys().of(letter.from_email))
-
-
-def _letter(
-    subscribable: Subscribable, name: str, source: TemplateSource | None, reader: Recipient, now: datetime
-) -> Preview:
-    if name.startswith("mails/"):
-        shown = sample_mail(subscribable, name, source, now=now)
-    else:
-        shown = sample_issue(subscribable, name, source, now=now, make_up=True)
-    letter = letter_of(subscribable, name, shown)
-    values = values_for(letter, reader)
-    message = channel("email").compose(letter, reader)
-    return Preview(
-        subject=fill_header(letter.subject, letter.holes, values),
-        html=fill_html(letter.html, letter.holes, values),
-        text=fill_text(letter.text, letter.holes, values),
-        raw=message.dated(now).decode("utf-8", "replace").replace("\r\n", "\n"),
-        is_made_up=shown.is_made_up,
-    )
-
-
-def _page(subscribable: Subscribable, name: str, source: TemplateSource | None, now: datetime) -> Preview:
-    entries, is_made_up = entries_to_show(subscribable, name, now=now)
-    facts = made_up_page(subscribable, [post_of(entry) for entry in entries], now=now)
-    facts = replace(facts, own=source)
-    return Preview(subject=facts.title, html=render_page(facts), is_made_up=is_made_up)

@@ -1,8 +1,9 @@
-"""Letters as they would look now, for tests and previews: with the newest posts that the newsletter would
-take, or with made-up ones.
+"""Letters as they would look now, for tests and previews.
+
+They hold the newest posts that the newsletter would take, or made-up ones.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -21,33 +22,25 @@ from feeds.parsing.entry import Entry
 from subscriptions.collections.post_rules import verdict
 from subscriptions.models import Subscribable
 
-# So many of each feed are looked at, for the newsletter may not take them all.
-LOOKED_AT = 20
 POSTS_IN_A_DIGEST = 5
-ONE = ("issues/post", "issues/announcement")
 
 
 def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
-    """At most `count` of them; none where there is none. Raises LetterError where own code fails."""
-    posts = sorted(_taken(subscribable, max(count, LOOKED_AT)), key=_published, reverse=True)
-    # Where their publishers ask that none is announced, there is still something to look at.
-    newest = (announced(posts) or posts)[:count]
-    return arranged(subscribable, newest).posts or tuple(newest)
-
-
-def _taken(subscribable: Subscribable, count: int) -> Iterator[Post]:
+    """At most `count` of the newest posts; none where there is none. Raises LetterError if own code fails."""
+    posts = []
     for feed in subscribable.feeds.all():
-        for entry in present_entries(feed, count):
+        # The newsletter may not take all that are looked at.
+        for entry in present_entries(feed, max(count, 20)):
             try:
                 is_taken = verdict(subscribable, entry, feed=feed).is_kept
             except HookError as error:
                 raise LetterError(str(error)) from error
             if is_taken:
-                yield Post(0, 0, entry, feed.url)
-
-
-def _published(post: Post) -> float:
-    return post.entry.published.timestamp() if post.entry.published else 0
+                posts.append(Post(0, 0, entry, feed.url))
+    posts.sort(key=lambda post: post.entry.published.timestamp() if post.entry.published else 0, reverse=True)
+    # Where the publishers ask that none is announced, there is still something to look at.
+    newest = (announced(posts) or posts)[:count]
+    return arranged(subscribable, newest).posts or tuple(newest)
 
 
 class NothingToShow(ValueError):
@@ -82,25 +75,23 @@ def usual_count(subscribable: Subscribable) -> int:
 
 
 def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: datetime) -> Sample:
-    """What a test delivery asks for: `template` is a name such as mails/welcome, empty for the letter as it
-    is; `source` takes the place of what is kept. Raises NothingToShow and LetterError."""
+    """What a test delivery asks for. Raises NothingToShow and LetterError.
+
+    `issue` is the key of an issue, shown as it goes out. Else `template` is a name such as mails/welcome,
+    empty for the letter as it is, and `source` takes the place of the template that is kept.
+    """
     if asked.get("issue"):
-        return stored_issue(int(asked["issue"]))
+        issue = Issue.objects.get(pk=int(asked["issue"]))
+        rendered = Rendered(
+            title=issue.title, subject=issue.subject, html=issue.html, text=issue.text, holes=issue.holes
+        )
+        rows = issue.issue_items.order_by("position")
+        return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
     name = str(asked.get("template", ""))
     source = TemplateSource(**asked["source"]) if asked.get("source") else None
     if name.startswith("mails/"):
         return sample_mail(subscribable, name, source, now=now)
     return sample_issue(subscribable, name, source, now=now)
-
-
-def stored_issue(issue_id: int) -> Sample:
-    """An issue as it goes out, or would."""
-    issue = Issue.objects.get(pk=issue_id)
-    rendered = Rendered(
-        title=issue.title, subject=issue.subject, html=issue.html, text=issue.text, holes=issue.holes
-    )
-    rows = issue.issue_items.order_by("position")
-    return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
 
 
 def sample_issue(
@@ -111,8 +102,10 @@ def sample_issue(
     now: datetime,
     make_up: bool = False,
 ) -> Sample:
-    """The letter by that template, or by the one it would have. Raises NothingToShow unless it may `make_up`
-    posts, and LetterError."""
+    """The letter by the template `name`; by the one it would have if that is empty.
+
+    Raises LetterError, and NothingToShow where there are no posts, unless it may `make_up` some.
+    """
     contents, is_made_up = _contents(subscribable, name, now, make_up=make_up)
     facts = issue_facts(contents, now=now)
     if name:
@@ -144,7 +137,7 @@ def entries_to_show(
 def _contents(
     subscribable: Subscribable, name: str, now: datetime, *, make_up: bool
 ) -> tuple[Collected, bool]:
-    count = 1 if name in ONE else None
+    count = 1 if name in ("issues/post", "issues/announcement") else None
     if name == "issues/digest" and usual_count(subscribable) == 1:
         count = POSTS_IN_A_DIGEST
     try:
@@ -154,9 +147,8 @@ def _contents(
             raise
     if name == "issues/announcement":
         return _collection(subscribable, [sample_data.only_a_link(now=now)], now), True
-    return _collection(
-        subscribable, sample_data.usual(now=now)[: count or usual_count(subscribable)], now
-    ), True
+    entries = sample_data.usual(now=now)[: count or usual_count(subscribable)]
+    return _collection(subscribable, entries, now), True
 
 
 def _collection(subscribable: Subscribable, entries: Any, now: datetime) -> Collected:

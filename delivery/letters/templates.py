@@ -1,12 +1,10 @@
-"""The templates that newsletters have of their own: kept in versions, refused when they do not render.
+"""Templates that a newsletter has of its own: kept in versions, refused when they do not render.
 
-Each is tried before it is kept, with the facts that templates stumble over.
+Before one is kept, it is tried with the facts that templates stumble over.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -17,7 +15,7 @@ from delivery.letters.mails import mail_context
 from delivery.letters.pages import made_up_page
 from delivery.models import LetterTemplate
 from delivery.rendering import engine, sample_data
-from delivery.rendering.errors import BrokenTemplate, LetterError, Rendered, UnknownTemplate
+from delivery.rendering.errors import BrokenTemplate, LetterError, UnknownTemplate
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
@@ -25,18 +23,17 @@ from delivery.rendering.page import render_page
 from delivery.rendering.page_posts import post_of
 from delivery.rendering.placeholders import field_names
 from delivery.rendering.sandbox import client
-from feeds.parsing.entry import Entry
 from subscriptions.models import Subscribable
 
-# What a newsletter sends and shows, in the order of a reader's way; what each is for.
-MAILS = {
+# What a newsletter sends and shows, in the order in which a reader meets it: a title, and what it is for.
+MAIL_TEMPLATES = {
     "mails/confirmation": ("Please confirm", "After a sign-up: with the button that confirms it."),
     "mails/already": ("Subscribed already", "When an address signs up that gets the letter already."),
     "mails/welcome": ("Welcome", "After a reader has confirmed."),
     "mails/farewell": ("Farewell", "After a reader has left."),
     "mails/test": ("Test message", "What “send me a test” of this one brings."),
 }
-ISSUES = {
+ISSUE_TEMPLATES = {
     "issues/post": ("Letter: one post", "A letter that brings a single post."),
     "issues/digest": ("Letter: several posts", "A letter that brings a collection: a day, a week, every n."),
     "issues/announcement": (
@@ -44,25 +41,32 @@ ISSUES = {
         "For a post of which the feed gives nothing but its link.",
     ),
 }
-PAGES = {"pages/issue": ("Page of an issue", "In the archive, the same for everyone.")}
+PAGE_TEMPLATES = {"pages/issue": ("Page of an issue", "In the archive, the same for everyone.")}
 
 
-def try_on(subscribable: Subscribable, name: str, source: TemplateSource, *, now: datetime) -> None:
+def validate_template(
+    subscribable: Subscribable, name: str, source: TemplateSource, *, now: datetime
+) -> None:
     """Raises LetterError unless the source renders and all its fields are there."""
-    folder, _, short = name.partition("/")
-    fields = {} if folder == "pages" else field_names(subscribable.params)
-    client.check_fields(name, source, fields)
-    {"issues": _issue, "mails": _mail, "pages": _page}[folder](subscribable, short, source, now)
+    folder, _, template = name.partition("/")
+    client.check_fields(name, source, {} if folder == "pages" else field_names(subscribable.params))
+    collections = (sample_data.usual(now=now), *sample_data.odd(now=now))
+    if folder == "mails":
+        _validate_mail(subscribable, template, source, now)
+    elif folder == "issues":
+        empty = Collected(subscribable, "sample", now, now, ())
+        facts = replace(issue_facts(empty, now=now), template=template, own={name: source})
+        for entries in collections:
+            render_issue(replace(facts, entries=entries))
+    else:
+        for entries in collections:
+            posts = tuple(post_of(entry) for entry in entries)
+            page = replace(made_up_page(subscribable, posts, now=now), own=source)
+            render_page(page)
+            render_page(replace(page, earlier=None, later=None, is_open=False))
 
 
-def _issue(subscribable: Subscribable, template: str, source: TemplateSource, now: datetime) -> None:
-    empty = Collected(subscribable, "sample", now, now, ())
-    facts = replace(issue_facts(empty, now=now), template=template, own={f"issues/{template}": source})
-    for entries in _collections(now):
-        render_issue(replace(facts, entries=entries))
-
-
-def _mail(subscribable: Subscribable, template: str, source: TemplateSource, now: datetime) -> None:
+def _validate_mail(subscribable: Subscribable, template: str, source: TemplateSource, now: datetime) -> None:
     whole = mail_context(subscribable, template, now=now)
     bare = {**whole, "page_url": "", "manage_url": "", "unsubscribe_url": "", "site_url": ""}
     theme = theme_of(subscribable)
@@ -75,31 +79,15 @@ def _mail(subscribable: Subscribable, template: str, source: TemplateSource, now
             theme=theme,
             own=source,
         )
-        _must_confirm(template, context, rendered)
-
-
-def _must_confirm(template: str, context: Mapping[str, Any], rendered: Rendered) -> None:
-    for part in ("html", "text"):
-        if template == "confirmation" and context["confirm_url"] not in getattr(rendered, part):
-            reason = "nobody can confirm with it: {{ confirm_url }} is missing"
-            raise BrokenTemplate(f"mails/{template}", reason, part=part)
-
-
-def _page(subscribable: Subscribable, _template: str, source: TemplateSource, now: datetime) -> None:
-    for entries in _collections(now):
-        posts = tuple(post_of(entry) for entry in entries)
-        facts = replace(made_up_page(subscribable, posts, now=now), own=source)
-        render_page(facts)
-        render_page(replace(facts, earlier=None, later=None, is_open=False))
-
-
-def _collections(now: datetime) -> tuple[tuple[Entry, ...], ...]:
-    return (sample_data.usual(now=now), *sample_data.odd(now=now))
+        for part in ("html", "text"):
+            if template == "confirmation" and context["confirm_url"] not in getattr(rendered, part):
+                reason = "nobody can confirm with it: {{ confirm_url }} is missing"
+                raise BrokenTemplate(f"mails/{template}", reason, part=part)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTemplate:
-    """A mail or page that a newsletter has. `name` is as LetterTemplate has it, such as issues/digest."""
+    """A mail or page of newsletters. `name` is as LetterTemplate has it, such as issues/digest."""
 
     name: str
     title: str
@@ -125,9 +113,9 @@ def known_templates() -> list[KnownTemplate]:
     more = {
         f"issues/{name}": (f"Letter: {name}", "A template of this site.")
         for name in engine.letter_templates()
-        if f"issues/{name}" not in ISSUES
+        if f"issues/{name}" not in ISSUE_TEMPLATES
     }
-    every = {**ISSUES, **more, **MAILS, **PAGES}
+    every = {**ISSUE_TEMPLATES, **more, **MAIL_TEMPLATES, **PAGE_TEMPLATES}
     return [KnownTemplate(name, title, about) for name, (title, about) in every.items()]
 
 
@@ -163,8 +151,10 @@ def save_template(
     stumble over.
     """
     known_template(name)
-    source = _unix(source)
-    check(subscribable=subscribable, name=name, source=source, now=now)
+    # Browsers send CRLF.
+    html, text = (part.replace("\r\n", "\n").replace("\r", "\n") for part in (source.html, source.text))
+    source = TemplateSource(html=html, text=text, subject=" ".join(source.subject.split()))
+    refuse_broken(subscribable=subscribable, name=name, source=source, now=now)
     with transaction.atomic():
         _lock(subscribable)
         before = current(subscribable, name)
@@ -185,7 +175,7 @@ def save_template(
         )
 
 
-def check(*, subscribable: Subscribable, name: str, source: TemplateSource, now: datetime) -> None:
+def refuse_broken(*, subscribable: Subscribable, name: str, source: TemplateSource, now: datetime) -> None:
     """Raises TemplateRefused for a source that is not to be used."""
     if not source.html.strip():
         raise TemplateRefused(BrokenTemplate(name, "write something, or go back to the default", part="html"))
@@ -193,7 +183,7 @@ def check(*, subscribable: Subscribable, name: str, source: TemplateSource, now:
         part, sentence = long
         raise TemplateRefused(BrokenTemplate(name, sentence, part=part))
     try:
-        try_on(subscribable, name, source, now=now)
+        validate_template(subscribable, name, source, now=now)
     except BrokenTemplate as error:
         raise TemplateRefused(error) from error
     except LetterError as error:
@@ -214,7 +204,7 @@ def use_again(*, version: LetterTemplate, author: str = "", now: datetime) -> Le
 
 @transaction.atomic
 def use_default(*, subscribable: Subscribable, name: str) -> bool:
-    """Back to our file; the versions stay. Returns whether there was one of its own in use."""
+    """Goes back to our file; the versions stay. Returns whether one of its own was in use."""
     _lock(subscribable)
     return _retire(subscribable, name) > 0
 
@@ -227,11 +217,3 @@ def _lock(subscribable: Subscribable) -> None:
 def _retire(subscribable: Subscribable, name: str) -> int:
     rows = LetterTemplate.objects.filter(subscribable=subscribable, name=name, is_current=True)
     return rows.update(is_current=False)
-
-
-def _unix(source: TemplateSource) -> TemplateSource:
-    """Browsers send CRLF."""
-    parts: Mapping[str, str] = {
-        part: getattr(source, part).replace("\r\n", "\n").replace("\r", "\n") for part in ("html", "text")
-    }
-    return TemplateSource(html=parts["html"], text=parts["text"], subject=" ".join(source.subject.split()))

@@ -15,7 +15,7 @@ from delivery.issues import progress
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import arrived, total, waiting
 
-AT_ONCE = 200
+COUNTED_AT_ONCE = 200
 
 
 def issues() -> "QuerySet[Issue]":
@@ -49,7 +49,7 @@ def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
         "id": issue.pk,
         "newsletter": issue.subscribable.name,
         "title": issue.title,
-        "state": progress.state(issue, counts),
+        "state": progress.issue_state(issue, counts),
         "created_at": issue.created_at,
         "release_at": issue.release_at if issue.published_at is None else None,
         "published_at": issue.published_at,
@@ -63,22 +63,22 @@ def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
 
 
 def issue_rows(rows: Iterable[Issue]) -> Iterator[dict[str, Any]]:
-    """Counted so many at a time, however many there are."""
+    """The rows of any number of issues, counted in batches."""
     left = iter(rows)
-    while chunk := list(islice(left, AT_ONCE)):
+    while chunk := list(islice(left, COUNTED_AT_ONCE)):
         counts = progress.counts_of(row.pk for row in chunk)
         yield from (issue_row(row, counts[row.pk]) for row in chunk)
 
 
-def shown(pk: int) -> dict[str, Any]:
-    """The row of one that was just changed."""
+def changed_row(pk: int) -> dict[str, Any]:
+    """The row of an issue that was just changed."""
     progress.forget(pk)
     issue = find_issue(pk)
     return issue_row(issue, progress.counts(issue))
 
 
 def in_full(issue: Issue) -> dict[str, Any]:
-    """With every state and what came back."""
+    """An issue's row with every state and what came back."""
     counts, back = progress.counts(issue), progress.bounced(issue)
     row = issue_row(issue, counts)
     return {

@@ -40,8 +40,8 @@ def add_limits(parser: CommandParser) -> None:
     )
 
 
-FIELDS = {"connections": "concurrency"}
-LIMITS = (
+FIELDS_OF_OPTIONS = {"connections": "concurrency"}
+LIMIT_OPTIONS = (
     "connections", "messages_per_connection", "rate", "burst", "per_hour", "per_day",
     "warm_up_from", "warm_up_first", "warm_up_growth",
 )  # fmt: skip
@@ -49,7 +49,11 @@ LIMITS = (
 
 def given_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     """The limits that were given, by the names of their fields."""
-    given = {FIELDS.get(name, name): options[name] for name in LIMITS if options[name] is not None}
+    given = {
+        FIELDS_OF_OPTIONS.get(name, name): options[name]
+        for name in LIMIT_OPTIONS
+        if options[name] is not None
+    }
     return {name: None if value == NONE else value for name, value in given.items()}
 
 
@@ -111,7 +115,7 @@ def _limits(row: Any) -> dict[str, Any]:
 
 
 def account_row(account: Account) -> dict[str, Any]:
-    """Never its URL."""
+    """Without its URL, which holds the password."""
     return {
         "name": account.name,
         "server": server_of(account),

@@ -7,13 +7,13 @@ from common.cli.commands import FeedletterCommand
 from common.text import counted
 from delivery.engine.waits import Wait
 
-SHOWN = 10
+WAITS_SHOWN = 10
 
 
 def tell_waits(command: FeedletterCommand, waits: Sequence[Wait]) -> None:
-    """A remark for each, beside the result."""
-    for wait in waits[:SHOWN]:
+    """Adds a remark for each of them beside the result."""
+    for wait in waits[:WAITS_SHOWN]:
         again = f" It is tried again at {when(wait.until)}." if wait.until else ""
         command.note(f"Waiting in the lane {wait.lane}, {counted(wait.letters, 'letter')}: {wait.why}{again}")
-    if len(waits) > SHOWN:
-        command.note(f"and {counted(len(waits) - SHOWN, 'more reason')}.")
+    if len(waits) > WAITS_SHOWN:
+        command.note(f"and {counted(len(waits) - WAITS_SHOWN, 'more reason')}.")

@@ -78,9 +78,10 @@ class History:
     """What the ledger knows beside the report. The counts include the report itself.
 
     `soft_row`: over how long the last SOFT_LETTERS letters bounced softly, if all of them did.
-    `confirmed_since`: the reader has confirmed after that letter went out. `known`: that this letter bounced
-    has been dealt with. `domain_hard` and `domain_answered`: of the domain's last letters, those that bounced
-    hard within FLOOD_WINDOW, and all that had an answer. `domain_held`: a person is asked about the domain.
+    `confirmed_since`: the reader has confirmed after that letter went out. `known`: it has been dealt with
+    already that this letter bounced. `domain_answered`: how many of the domain's last letters had an answer;
+    `domain_hard`: how many of them bounced hard within FLOOD_WINDOW. `domain_held`: a person is asked about
+    the domain.
     """
 
     soft_days: frozenset[date] = frozenset()
@@ -101,7 +102,12 @@ def act(kind: BounceKind, history: History) -> tuple[Act, str]:
     if history.confirmed_since:
         return Act.RECORD, "Recorded only: the reader has confirmed since that letter."
     if kind is BounceKind.SOFT:
-        return _soft(len(history.soft_days), history.soft_row)
+        days, row = len(history.soft_days), history.soft_row
+        if days >= SOFT_BOUNCE_DAYS:
+            return Act.SUPPRESS, f"Bounced on {days} days within {SOFT_WINDOW.days}."
+        if row is not None and row >= SOFT_LETTERS_LEAST:
+            return Act.SUPPRESS, f"The last {SOFT_LETTERS} letters bounced, over {row.days} days."
+        return Act.RECORD, f"Recorded: day {days} of {SOFT_BOUNCE_DAYS} within {SOFT_WINDOW.days} days."
     if history.known:
         return Act.RECORD, "Recorded only: it was known already that this letter came back."
     if history.domain_held or is_flood(history.domain_hard, history.domain_answered):
@@ -118,14 +124,6 @@ _RECORDED = {
     BounceKind.DELAYED: "Recorded only: the server goes on trying.",
     BounceKind.UNKNOWN: "Recorded only: no program could say what it means.",
 }
-
-
-def _soft(days: int, row: timedelta | None) -> tuple[Act, str]:
-    if days >= SOFT_BOUNCE_DAYS:
-        return Act.SUPPRESS, f"Bounced on {days} days within {SOFT_WINDOW.days}."
-    if row is not None and row >= SOFT_LETTERS_LEAST:
-        return Act.SUPPRESS, f"The last {SOFT_LETTERS} letters bounced, over {row.days} days."
-    return Act.RECORD, f"Recorded: day {days} of {SOFT_BOUNCE_DAYS} within {SOFT_WINDOW.days} days."
 
 
 def is_flood(hard: int, answered: int) -> bool:

@@ -39,26 +39,22 @@ def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
     """The message that a serial lane may send now: its head, once it is due.
 
     A head that is put off holds the others back for an hour at most, and then lets those go first that are
-    due; held ones never hold others (they are not in the queue). While one is being sent, none goes.
+    due. Messages on hold are not in the queue: they hold nobody back. While one is being sent, none goes.
     """
     if any(message.state == "sending" for message in queue):
         return None
-    head = next((message for message in queue if not _is_passed(message, now)), None)
-    if head is not None:
-        return head.pk if head.due_at <= now else None
+    for message in queue:
+        is_put_off = message.state == "deferred" or message.due_at > now
+        if not is_put_off or now - message.created_at < HEAD_WAITS:
+            return message.pk if message.due_at <= now else None
     return next((message.pk for message in queue if message.due_at <= now), None)
-
-
-def _is_passed(message: Queued, now: datetime) -> bool:
-    waits = message.state == "deferred" or message.due_at > now
-    return waits and now - message.created_at >= HEAD_WAITS
 
 
 def share(concurrency: int, others: Collection[int]) -> int:
     """How many connections are mine, with what the `others` hold now: a fair part of what they leave.
 
-    In sum there are never more than `concurrency`. Who comes new gets what is free; the others shrink to
-    their fair part when they ask next, and then the new one has its own.
+    In sum there are never more than `concurrency`. A worker that is new gets what is free; the others shrink
+    to their fair part when they ask next, and then the new one has its own.
     """
     fair = -(-concurrency // (len(others) + 1))
     return max(min(fair, concurrency - sum(others)), 0)

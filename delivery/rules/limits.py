@@ -17,7 +17,7 @@ Uses = Sequence[tuple[datetime, int]]
 # What is left of a token may be less than a clock can tell.
 SHORTEST_WAIT = timedelta(milliseconds=1)
 # Where only so many may be under way at a time: how soon to look again, and how many of them end in a second.
-LOOK_AGAIN = timedelta(seconds=1)
+BUSY_WAIT = timedelta(seconds=1)
 ENDS_A_SECOND = 5.0
 # Rows that nothing slows but a rest come back at this rate.
 UNHURRIED = 50.0
@@ -39,14 +39,14 @@ def counted_after(now: datetime, window: timedelta) -> datetime:
     return now - window - MINUTE
 
 
-def used(uses: Uses, window: timedelta, now: datetime) -> int:
+def used_within(uses: Uses, window: timedelta, now: datetime) -> int:
     since = counted_after(now, window)
     return sum(count for minute, count in uses if minute > since)
 
 
 def room_at(uses: Uses, window: timedelta, limit: int, now: datetime) -> datetime:
     """When another message fits into the window, if none goes in the meantime. `limit` is 1 or more."""
-    total, moment = used(uses, window, now), now
+    total, moment = used_within(uses, window, now), now
     since = counted_after(now, window)
     for minute, count in sorted(use for use in uses if use[0] > since):
         if total < limit:
@@ -175,7 +175,8 @@ class Used:
 
 def allowed(limits: LaneLimits, used: Used, now: datetime) -> int | None:
     """How many may go now, by the narrowest of the limits; None where there is none."""
-    if limits.paused or _rests(limits, now):
+    is_resting = limits.free_at is not None and limits.free_at > now
+    if limits.paused or is_resting:
         return 0
     rooms = (
         limits.bucket.allows(now),
@@ -202,7 +203,7 @@ def again_at(limits: LaneLimits, used: Used, uses: Uses, now: datetime) -> datet
         moments.append(room_at(uses, HOUR, limits.per_hour, now))
     moments.append(daily_room_at(uses, limits.per_day, limits.warm_up, now))
     if _less(limits.concurrency, used.sending) == 0:
-        moments.append(now + LOOK_AGAIN)
+        moments.append(now + BUSY_WAIT)
     return max(moments)
 
 
@@ -222,9 +223,9 @@ def pace(limits: LaneLimits, now: datetime) -> float:
 
 
 def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Iterator[tuple[int, datetime]]:
-    """How many of `count` rows, in order, are due again when: the first at `start`, the others at the pace.
+    """Groups of `count` rows, in order, each with how many it has and when they are due again.
 
-    None is due after `latest`.
+    The first is due at `start`, the others at the pace; none after `latest`.
     """
     size = max(-(-count // GROUPS), 1)
     for first in range(0, count, size):
@@ -232,10 +233,6 @@ def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Itera
             min((latest - start).total_seconds(), first / pace) if pace > 0 else LONGEST_WAIT.total_seconds()
         )
         yield min(size, count - first), start + timedelta(seconds=max(due, 0))
-
-
-def _rests(limits: LaneLimits, now: datetime) -> bool:
-    return limits.free_at is not None and limits.free_at > now
 
 
 def _less(limit: int | None, used: int) -> int | None:

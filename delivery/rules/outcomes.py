@@ -98,25 +98,25 @@ class RecipientStatus(NamedTuple):
 
 
 LEFT = "Left before it was sent."
-GONE = "The subscription was deleted before it was sent."
+SUBSCRIPTION_GONE = "The subscription was deleted before it was sent."
 UNCONFIRMED = "The subscription is no longer confirmed."
 STAYED = "They came back before it was sent."
 # Mails that make no sense to someone who left; a farewell does, and a sign-in link too.
 FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome"})
 
 
-def cancel_reason(standing: RecipientStatus) -> str:
+def cancel_reason(recipient: RecipientStatus) -> str:
     """Why a claimed delivery must not go out after all; empty when it may."""
-    if standing.suppressed:
+    if recipient.suppressed:
         return "The address is on the suppression list."
-    if standing.disabled:
-        return f"The destination is disabled: {standing.disabled}"
-    if standing.kind in FOR_SUBSCRIBERS and standing.subscription_status == "unsubscribed":
+    if recipient.disabled:
+        return f"The destination is disabled: {recipient.disabled}"
+    if recipient.kind in FOR_SUBSCRIBERS and recipient.subscription_status == "unsubscribed":
         return LEFT
-    if standing.kind == "farewell" and standing.subscription_status == "confirmed":
+    if recipient.kind == "farewell" and recipient.subscription_status == "confirmed":
         return STAYED
-    if standing.kind == "issue" and standing.subscription_status == "confirmed" and standing.paused:
-        return f"Paused until {standing.paused}."
-    if standing.kind != "issue" or standing.subscription_status == "confirmed":
+    if recipient.kind == "issue" and recipient.subscription_status == "confirmed" and recipient.paused:
+        return f"Paused until {recipient.paused}."
+    if recipient.kind != "issue" or recipient.subscription_status == "confirmed":
         return ""
-    return GONE if standing.subscription_status is None else UNCONFIRMED
+    return SUBSCRIPTION_GONE if recipient.subscription_status is None else UNCONFIRMED

@@ -62,7 +62,7 @@ class Post:
 
 
 def without(posts: Sequence[Post], others: Sequence[Post]) -> tuple[Post, ...]:
-    """Those posts that are not among the others, whatever became of those since."""
-    # (Of a sample none has an item.)
+    """The posts that are not among the others, even where those were changed since."""
+    # By the entry's id, too: the posts of a sample have no item.
     kept = {(post.item_id, post.entry.guid) for post in others}
     return tuple(post for post in posts if (post.item_id, post.entry.guid) not in kept)

@@ -75,22 +75,14 @@ def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[SentStretch]:
     if not rows:
         return []
     first, last = rows[0][0], rows[-1][0]
-    minutes = _width(first, last)
-    start, width = _floor(first, minutes), timedelta(minutes=minutes)
+    span = (last - first).total_seconds() / 60
+    # The narrowest that needs no more bars than fit; days, however many, at the widest.
+    minutes = next((width for width in WIDTHS if span / width < MOST_BARS), WIDTHS[-1])
+    width = timedelta(minutes=minutes)
+    # The start of the stretch that holds the first: round hours stay round.
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    start = midnight + (first - midnight) // width * width
     counts = [0] * (int((last - start) / width) + 1)
     for moment, count in rows:
         counts[int((moment - start) / width)] += count
     return [SentStretch(start + place * width, minutes, count) for place, count in enumerate(counts)]
-
-
-def _width(first: datetime, last: datetime) -> int:
-    """The narrowest that needs no more bars than fit; days, however many, at the widest."""
-    span = (last - first).total_seconds() / 60
-    return next((width for width in WIDTHS if span / width < MOST_BARS), WIDTHS[-1])
-
-
-def _floor(moment: datetime, minutes: int) -> datetime:
-    """The start of the stretch that holds the moment: round hours stay round."""
-    since = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    passed = int((moment - since).total_seconds() // 60)
-    return since + timedelta(minutes=passed - passed % minutes)

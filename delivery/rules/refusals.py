@@ -27,7 +27,7 @@ _IDENTITY = re.compile(r"5\.7\.(?:2[5-9]|515)")
 class Answers:
     """A domain's last letters: how many had an answer, and how many recipients it refused.
 
-    `identity` of those because of who we are.
+    `identity`: how many it refused because of who we are.
     """
 
     count: int

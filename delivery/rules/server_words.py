@@ -1,8 +1,8 @@
 """What a mail server means by a refusal, by its words and its codes. Pure.
 
-The same for an answer while a letter is being sent and for a report about it later. Words that say who is
+An answer while a letter is being sent and a report about it later are read alike. Words that say who is
 meant go before codes: servers have said 5.1.1 of full mailboxes, and of senders on a block list. The server's
-own code goes before the `Status` that another host made of it. Linear, in MOST_WORDS characters.
+own code goes before the `Status` that another host made of it. Time is linear, in MOST_WORDS characters.
 """
 
 import re
@@ -19,15 +19,20 @@ def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
     `code` is its reply (550), where that is known by itself; `status` is the enhanced code besides its words.
     """
     words = words[:MOST_WORDS]
-    bare = _bare(words)
+    line = " ".join(words.lower().replace("’", "'").split())
+    bare = " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).split())
     if sure := _first(SURE, bare):
         return sure
     if LISTS.search(words):
         return Meaning.BLOCKED
     enhanced = precise(status, words)
     if _is_for_now(code, enhanced, words):
-        return _for_now(enhanced)
-    said = _by_plain_code(code, enhanced, bare) or _first(LIKELY, bare) or _by_code(code, enhanced)
+        return {"4.2.2": Meaning.FULL, "4.7.28": Meaning.RATE}.get(enhanced, Meaning.AWAY)
+    said = _by_plain_code(code, enhanced, bare) or _first(LIKELY, bare)
+    if enhanced:
+        said = said or _BY_STATUS.get(enhanced) or _BY_CLASS.get(enhanced[:3])
+    else:
+        said = said or _BY_REPLY.get(code)
     return said or _first(VAGUE, bare) or Meaning.UNCLEAR
 
 
@@ -35,18 +40,15 @@ def precise(status: str, words: str) -> str:
     """The enhanced code (RFC 3463) that tells most: the server's own in its words, else the status."""
     quotes = [match.end() for match in _QUOTED.finditer(words)]
     for start in (*reversed(quotes[-3:]), 0):
-        if own := _telling(words[start:]):
-            return own
+        codes = [str(code) for code in _CODE.findall(words[start:])]
+        # The first one that tells something, and agrees with the first of all on whether it is for good.
+        for code in codes:
+            if code[0] == codes[0][0] and not _EMPTY.fullmatch(code):
+                return code
     match = _CODE.match(status.strip())
     told = match[1] if match else ""
     said = _CODE.search(words)
     return told if said is None or (told and not told.endswith(".0.0")) else said[1]
-
-
-def _telling(words: str) -> str:
-    """The first code that tells something, and agrees with the first of all on whether it is for good."""
-    codes = [str(code) for code in _CODE.findall(words)]
-    return next((code for code in codes if code[0] == codes[0][0] and not _EMPTY.fullmatch(code)), "")
 
 
 _CODE = re.compile(r"(?<![0-9.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])")
@@ -72,12 +74,6 @@ def _is_for_now(code: int, enhanced: str, words: str) -> bool:
     return all(reply.startswith("4") for reply in replies) if replies else enhanced.startswith("4.")
 
 
-def _for_now(enhanced: str) -> Meaning:
-    if enhanced == "4.2.2":
-        return Meaning.FULL
-    return Meaning.RATE if enhanced == "4.7.28" else Meaning.AWAY
-
-
 _BY_STATUS = {
     # RFC 3463 §3.2. Exchange Online says 5.1.351 of another server's “unknown recipient”.
     **dict.fromkeys(("5.1.0", "5.1.1", "5.1.3", "5.1.4", "5.1.6", "5.1.351"), Meaning.NO_ADDRESS),
@@ -87,18 +83,12 @@ _BY_STATUS = {
     **dict.fromkeys(("5.2.3", "5.3.4"), Meaning.SIZE),
     # RFC 3463 §3.5 “congestion” with 550 is a daily quota of ours; §3.6 “too many recipients”.
     **dict.fromkeys(("5.4.5", "5.5.3", "5.7.28"), Meaning.RATE),
-    # RFC 4954 §6. (Yahoo says 5.7.9 “for policy reasons”: about us, too.)
+    # RFC 4954 §6. Not 5.7.9, which Yahoo says “for policy reasons”: about us, too.
     **dict.fromkeys(("5.7.8", "5.7.11", "5.7.14"), Meaning.LOGIN),
 }
 _BY_CLASS = {"5.6": Meaning.CONTENT, "5.7": Meaning.POLICY}
 # RFC 5321 §4.2.3 “exceeded storage allocation”; RFC 7504 §4 the domain takes no mail.
 _BY_REPLY = {552: Meaning.SIZE, 556: Meaning.NO_HOST}
-
-
-def _by_code(code: int, enhanced: str) -> Meaning | None:
-    if not enhanced:
-        return _BY_REPLY.get(code)
-    return _BY_STATUS.get(enhanced) or _BY_CLASS.get(enhanced[:3])
 
 
 # RFC 3463 §3.2: bad sender's address.
@@ -128,13 +118,7 @@ def _by_plain_code(code: int, enhanced: str, bare: str) -> Meaning | None:
     return Meaning.NO_ADDRESS if enhanced == "5.4.1" and "access denied" in bare else None
 
 
-# Names and addresses hold words that mean nothing: spam-filter.example.org, full@example.org.
+# Left out, as they hold words that mean nothing: spam-filter.example.org, full@example.org.
 _ADDRESS = re.compile(r"""[^\s<>()\[\]"',;:@]{1,64}@[\w.-]{1,255}""")
 _LINK = re.compile(r"\bhttps?: ?//\S{1,500}")
 _NAME = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){2,10}[a-z][\w-]{1,62}(?![\w-])")
-
-
-def _bare(words: str) -> str:
-    """The words in lower case; addresses, links and names of hosts left out."""
-    line = " ".join(words.lower().replace("’", "'").split())
-    return " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).split())

@@ -11,7 +11,7 @@ from typing import Literal
 
 from common.backoff import delay
 
-PREFIX = "whsec_"
+KEY_PREFIX = "whsec_"
 # "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
 SECRET_BYTES = 32
 BOTH_SIGN_FOR = timedelta(days=1)
@@ -21,14 +21,14 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=6)
 # The whole webhook, so that one that is down is asked by one call and not by all that wait.
 FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(minutes=10)
 LONGEST_WISH = timedelta(days=1)
-GONE = 410
+HTTP_GONE = 410
 
-Verdict = Literal["taken", "gone", "again"]
+CallVerdict = Literal["taken", "gone", "again"]
 
 
 def secret_of(key: bytes) -> str:
     """A signing key as receivers get it."""
-    return PREFIX + base64.b64encode(key).decode()
+    return KEY_PREFIX + base64.b64encode(key).decode()
 
 
 def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
@@ -38,16 +38,15 @@ def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequenc
     """
     moment = str(int(at.timestamp()))
     content = b".".join((event_id.encode(), moment.encode(), body))
+    signatures = []
+    for secret in secrets:
+        key = base64.b64decode(secret.removeprefix(KEY_PREFIX))
+        signatures.append(f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}")
     return {
         "webhook-id": event_id,
         "webhook-timestamp": moment,
-        "webhook-signature": " ".join(_signature(secret, content) for secret in secrets),
+        "webhook-signature": " ".join(signatures),
     }
-
-
-def _signature(secret: str, content: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(PREFIX))
-    return f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}"
 
 
 def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
@@ -55,11 +54,11 @@ def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
     return rotated_at is not None and now < rotated_at + BOTH_SIGN_FOR
 
 
-def verdict(status: int | None) -> Verdict:
-    """What an answer means; None is no answer. Redirects are not followed: they are as good as an error."""
+def verdict(status: int | None) -> CallVerdict:
+    """What an answer's status means; None is no answer. A redirect, which is not followed, is an error."""
     if status is not None and 200 <= status < 300:
         return "taken"
-    return "gone" if status == GONE else "again"
+    return "gone" if status == HTTP_GONE else "again"
 
 
 def next_try(

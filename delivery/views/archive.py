@@ -1,6 +1,5 @@
 """Past issues: the list, and one of them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -11,20 +10,20 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from common.text import one_line
 from delivery.letters.pages import issue_page
 from delivery.models import Issue
-from delivery.views.cache_headers import kept
 from delivery.views.issues import issue_or_404, newsletter_or_404, published
 from delivery.views.newsletter import sign_up_form
 from delivery.views.posts import shown_of
 from subscriptions.views.pages import POLICY, page
 
-ON_A_PAGE = 50
+ISSUES_ON_A_PAGE = 50
 # Fewer are read through as fast as searched.
-FEW = 12
+TOO_FEW_TO_SEARCH = 12
 LONGEST_SEARCH = 100
 # What an admin wrote may bring its styles along; scripts it may not.
 OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
@@ -32,7 +31,7 @@ OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of the archive is asked for: a year (0: all of them), words of the title."""
+    """The part of the archive that is asked for: a year (0: all of them), words of the title."""
 
     year: int
     words: str
@@ -40,30 +39,29 @@ class Wanted:
 
 @require_safe
 @page
+@cache_control(public=True, max_age=60)
 def archive(request: HttpRequest, name: str) -> HttpResponse:
     """The issues of a newsletter by years, newest first."""
     newsletter = newsletter_or_404(name)
     every, zone = published(newsletter), newsletter.zone
     years = [first.year for first in every.datetimes("published_at", "year", order="DESC", tzinfo=zone)]
-    wanted = _wanted(request, years)
-    issues = Paginator(_found(every, wanted, zone), ON_A_PAGE)
-    shown = issues.get_page(request.GET.get("page"))
-    context = {
-        "newsletter": newsletter,
-        "issues": shown,
-        "by_year": _by_year(list(shown), zone),
-        "years": years,
-        "wanted": wanted,
-        "has_search": bool(wanted.words) or (issues.count if not wanted.year else every.count()) > FEW,
-    }
-    return kept(render(request, "pages/archive.html", context), seconds=60)
-
-
-def _wanted(request: HttpRequest, years: list[int]) -> Wanted:
     year = request.GET.get("year", "")
     chosen = int(year) if year.isdecimal() and len(year) == 4 else 0
     words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
-    return Wanted(chosen if chosen in years else 0, words)
+    wanted = Wanted(chosen if chosen in years else 0, words)
+    issues = Paginator(_found(every, wanted, zone), ISSUES_ON_A_PAGE)
+    shown = issues.get_page(request.GET.get("page"))
+    by_year = groupby(shown, lambda row: row.published_at and row.published_at.astimezone(zone).year)
+    context = {
+        "newsletter": newsletter,
+        "issues": shown,
+        "by_year": [(year_, list(of_it)) for year_, of_it in by_year],
+        "years": years,
+        "wanted": wanted,
+        "has_search": bool(wanted.words)
+        or (issues.count if not wanted.year else every.count()) > TOO_FEW_TO_SEARCH,
+    }
+    return render(request, "pages/archive.html", context)
 
 
 def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
@@ -76,15 +74,9 @@ def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[
     return issues.filter(found)
 
 
-def _by_year(issues: Sequence[Issue], zone: ZoneInfo) -> list[tuple[int, list[Issue]]]:
-    def year(issue: Issue) -> int:
-        return issue.published_at.astimezone(zone).year if issue.published_at else 0
-
-    return [(each, list(of_it)) for each, of_it in groupby(issues, year)]
-
-
 @require_safe
 @page
+@cache_control(public=True, max_age=300)
 def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One issue as it stood, without anybody's name in it: fields belong to letters."""
     found = issue_or_404(name, pk)
@@ -93,4 +85,4 @@ def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     response = HttpResponse(shown.html)
     if shown.is_own:
         response.headers["Content-Security-Policy"] = OWN_STYLES
-    return kept(response, seconds=300)
+    return response

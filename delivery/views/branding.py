@@ -1,5 +1,7 @@
-"""How a newsletter's pages look: its colours as a stylesheet (their policy allows no styles in the page), and
-what is shown of it on the pages of the app before this one.
+"""How a newsletter's pages look.
+
+Its colours come as a stylesheet, because the pages' policy allows no styles in the page; its brand is shown
+on the pages of the app before this one, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +13,11 @@ from delivery.customisation import facts_of, theme_of
 from delivery.models import Theme
 from delivery.rendering import colours
 from delivery.rendering.branding import logo_of
-from delivery.rendering.colours import accent_by_day
-from delivery.rendering.facts import USUAL, ThemeFacts
+from delivery.rendering.facts import USUAL
 from delivery.views.issues import newsletter_or_404
 from delivery.views.posts import latest_of
 from subscriptions.branding import Brand, brand_sources, latest_sources
 from subscriptions.models import Subscribable
-
-KEPT_SECONDS = 300
 
 
 @require_safe
@@ -26,7 +25,7 @@ def look_css(request: HttpRequest, name: str) -> HttpResponse:
     """By day and by night; empty where nothing was chosen."""
     styles = stylesheet_of(newsletter_or_404(name))
     response = HttpResponse(styles, content_type="text/css; charset=utf-8")
-    response.headers["Cache-Control"] = f"max-age={KEPT_SECONDS}"
+    response.headers["Cache-Control"] = "max-age=300"
     return response
 
 
@@ -47,16 +46,14 @@ def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
     themes = {
         row.subscribable_id: facts_of(row) for row in Theme.objects.filter(subscribable__in=newsletters)
     }
-    found = {each.pk: _brand(each, themes.get(each.pk, USUAL)) for each in newsletters}
+    found = {}
+    for newsletter in newsletters:
+        theme = themes.get(newsletter.pk, USUAL)
+        logo = logo_of(theme)
+        found[newsletter.pk] = Brand(
+            accent=colours.accent_by_day(theme.accent or newsletter.params.get("accent", "")),
+            logo_url=logo.url if logo else "",
+            logo_width=logo.width if logo else 0,
+            logo_says=logo.says if logo else "",
+        )
     return {key: brand for key, brand in found.items() if brand != Brand()}
-
-
-def _brand(newsletter: Subscribable, theme: ThemeFacts) -> Brand:
-    chosen = theme.accent or newsletter.params.get("accent", "")
-    logo = logo_of(theme)
-    return Brand(
-        accent=accent_by_day(chosen),
-        logo_url=logo.url if logo else "",
-        logo_width=logo.width if logo else 0,
-        logo_says=logo.says if logo else "",
-    )

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 # Services tell of up to some thousand letters at once.
 LARGEST = 2 * 1024 * 1024
 
-# What those views want that check a signature besides the password, by anymail's names.
+# The argument of anymail's view with the key of the signature, for services that sign besides the password.
 _SIGNED_WITH = {
     "mailersend": "signing_secret",
     "mailgun": "webhook_signing_key",
@@ -38,7 +38,14 @@ _SIGNED_WITH = {
 @csrf_exempt
 def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
     """Hands what the service says to anymail's view for it, which sends the signal."""
-    if not _knows_the_secret(request):
+    # Basic authentication (RFC 7617) with ANYMAIL_WEBHOOK_SECRET, which is name:password.
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    try:
+        said = base64.b64decode(given, validate=True).decode()
+    except (binascii.Error, ValueError):
+        said = ""
+    secret = settings.ANYMAIL_WEBHOOK_SECRET
+    if scheme.lower() != "basic" or not secret or not constant_time_compare(said, secret):
         # Amazon SNS shows its password only when it is asked for one.
         return HttpResponse(status=401, headers={"WWW-Authenticate": 'Basic realm="Feedletter webhooks"'})
     name = esp.lower().replace("_", "-")
@@ -50,10 +57,22 @@ def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
 
 def _answered(request: HttpRequest, backend: str, accounts: Sequence[EspSettings | None]) -> HttpResponseBase:
     """The view's answer, with the account whose signature fits. Raises Http404 where none is set."""
+    try:
+        module = import_module(f"anymail.webhooks.{backend}")
+    except ImportError as error:
+        raise Http404 from error  # a service without webhooks
+    ends = ("TrackingWebhookView", "CombinedWebhookView")
+    view_class: Any = next(made for name, made in vars(module).items() if name.endswith(ends))
     failure: AnymailWebhookValidationFailure | None = None
     for account in accounts or [None]:
+        keys = {}
+        if account is not None and backend in _SIGNED_WITH:
+            own = account.options.get("webhook_key", "")
+            # Mailgun's oldest accounts and Unisender Go sign with the API key.
+            key = own or (account.key if backend in ("mailgun", "unisender_go") else "")
+            keys = {_SIGNED_WITH[backend]: key} if key else {}
         try:
-            view = _view_class(backend)(**_keys(backend, account))
+            view = view_class(**keys)
             view.setup(request)
             for reading in ("run_validators", "parse_events"):
                 setattr(view, reading, _well_formed(getattr(view, reading)))
@@ -68,9 +87,10 @@ def _answered(request: HttpRequest, backend: str, accounts: Sequence[EspSettings
 
 
 def _well_formed(read: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Reading that refuses what it cannot make sense of (400). With a 500 the service would try it again.
+    """Refuses a body that `read` cannot make sense of (400). With a 500 the service would try it again.
 
-    Nothing of ours is asked while anymail reads: its views take the body apart, and trust its shape.
+    All these errors are about the body: while anymail reads, its views take the body apart and trust its
+    shape, and no code of ours runs.
     """
 
     def reading(request: HttpRequest) -> Any:
@@ -82,32 +102,3 @@ def _well_formed(read: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], 
             raise BadRequest("The body is not what this service tells.") from None
 
     return reading
-
-
-def _view_class(backend: str) -> Any:
-    try:
-        module = import_module(f"anymail.webhooks.{backend}")
-    except ImportError as error:
-        raise Http404 from error  # a service without webhooks
-    ends = ("TrackingWebhookView", "CombinedWebhookView")
-    return next(made for name, made in vars(module).items() if name.endswith(ends))
-
-
-def _keys(backend: str, account: EspSettings | None) -> dict[str, str]:
-    if account is None or backend not in _SIGNED_WITH:
-        return {}
-    own = account.options.get("webhook_key", "")
-    # Mailgun's oldest accounts and Unisender Go sign with the API key.
-    key = own or (account.key if backend in ("mailgun", "unisender_go") else "")
-    return {_SIGNED_WITH[backend]: key} if key else {}
-
-
-def _knows_the_secret(request: HttpRequest) -> bool:
-    """Basic authentication (RFC 7617) with ANYMAIL_WEBHOOK_SECRET, which is name:password."""
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    try:
-        said = base64.b64decode(given, validate=True).decode()
-    except (binascii.Error, ValueError):
-        return False
-    secret = settings.ANYMAIL_WEBHOOK_SECRET
-    return scheme.lower() == "basic" and bool(secret) and constant_time_compare(said, secret)

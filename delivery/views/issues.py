@@ -27,7 +27,7 @@ def published(newsletter: Subscribable) -> QuerySet[Issue]:
 
 
 def issue_or_404(name: str, pk: int) -> Issue:
-    """The issue of that newsletter, with it and what stands around, if readers may see them. One question."""
+    """The issue, its newsletter and what stands around it, if readers may see them. One query."""
     shown = Issue.objects.filter(subscribable__in=Subscribable.objects.with_pages().named(name))
     out = shown.filter(published_at__isnull=False).select_related("subscribable").defer("html", "text")
     return get_object_or_404(with_surroundings(out), pk=pk)

@@ -1,6 +1,4 @@
-"""The built-in mailbox: letters that were kept here because there is no mail server yet, taken
-apart to show.
-"""
+"""The built-in mailbox: shows letters that were kept here because there is no mail server yet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from django.views.decorators.http import require_safe
 from delivery.models import MailboxMessage
 from subscriptions.views.pages import page
 
-ON_A_PAGE = 50
+LETTERS_ON_A_PAGE = 50
 # A letter is somebody else's html: no script, no origin, no form; its links open in a tab of their own.
 SANDBOX = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
@@ -38,8 +36,8 @@ class Opened:
     text: str
 
 
-def opened(raw: bytes) -> Opened:
-    """Never raises for what a message holds: it shows what can be read."""
+def take_apart(raw: bytes) -> Opened:
+    """A message taken apart. Never raises for what it holds: what can be read is shown."""
     message: EmailMessage = message_from_bytes(raw, policy=policy.default)
     headers = tuple((name, str(value)) for name, value in message.items())
     return Opened(headers=headers, html=_part(message, "html"), text=_part(message, "plain"))
@@ -70,7 +68,7 @@ def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 
 
 def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A letter holds its reader's address, and keys that act for them."""
+    """Only for staff who may see deliveries and subscribers: a letter holds its reader's address and keys."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -86,7 +84,7 @@ def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 @page
 def mailbox(request: HttpRequest) -> HttpResponse:
     """The letters kept here, newest first."""
-    messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), ON_A_PAGE)
+    messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), LETTERS_ON_A_PAGE)
     shown = messages.get_page(request.GET.get("page"))
     context = {"letters": shown, "total": messages.count, "keeps": _keeps_letters()}
     return render(request, "pages/mailbox.html", context)
@@ -114,7 +112,7 @@ def message_html(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _open(pk: int) -> tuple[MailboxMessage, Opened]:
     kept = get_object_or_404(MailboxMessage.objects.select_related("delivery"), pk=pk)
-    return kept, opened(bytes(kept.raw))
+    return kept, take_apart(bytes(kept.raw))
 
 
 def _keeps_letters() -> bool:

@@ -1,14 +1,15 @@
-"""A newsletter's page: what it is, how often it comes, the latest issues, and the form, which issues end
-with.
+"""A newsletter's page: what it is, how often it comes, the latest issues and the sign-up form.
+
+An issue's page ends with the same form.
 """
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.cache import patch_cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from delivery.views.cache_headers import kept
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
@@ -21,21 +22,21 @@ from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take
 
-# Issues on the page: the newest in part, the others by name.
-ISSUES = 6
-KEPT_SECONDS = 60
+# The newest is shown in part, the others by name.
+NEWEST_SHOWN = 6
 MOST_SIBLINGS = 10
 
 
 @csrf_exempt  # the form may stand on the blog itself; it changes nothing for whoever is signed in here
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
-def newsletter(request: HttpRequest, name: str) -> HttpResponse:
+def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
     """GET shows the page, POST takes a sign-up."""
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
         shown = _page(request, subscribable, SignUpForm(subscribables=[subscribable]))
-        return kept(shown, seconds=KEPT_SECONDS)
+        patch_cache_control(shown, public=True, max_age=60)
+        return shown
     if not is_open(subscribable):
         return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
     form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))
@@ -48,9 +49,12 @@ def newsletter(request: HttpRequest, name: str) -> HttpResponse:
 def _page(
     request: HttpRequest, subscribable: Subscribable, form: SignUpForm, status: int = 200
 ) -> HttpResponse:
-    issues = list(published(subscribable)[:ISSUES])
+    issues = list(published(subscribable)[:NEWEST_SHOWN])
     latest = part_of_issue(issues[0], subscribable) if issues else None
     brand = brand_of(subscribable)
+    # The same posts at another pace, for readers who want them more or less often.
+    listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
+    siblings = [each for each in listed[:MOST_SIBLINGS] if is_open(each)]
     context = {
         "newsletter": subscribable,
         "brand": brand,
@@ -59,20 +63,13 @@ def _page(
         "is_open": is_open(subscribable),
         "latest": latest,
         "earlier": issues[1:],
-        "siblings": _siblings(subscribable),
+        "siblings": [{"newsletter": each, "rhythm": rhythm(each)} for each in siblings],
         "share": share_of(subscribable, brand, latest),
     }
     return render(request, "pages/newsletter.html", context, status=status)
 
 
-def _siblings(subscribable: Subscribable) -> list[dict[str, object]]:
-    """The same posts at another pace, for who wants them more or less often."""
-    listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
-    open_ = (each for each in listed[:MOST_SIBLINGS] if is_open(each))
-    return [{"newsletter": each, "rhythm": rhythm(each)} for each in open_]
-
-
 def sign_up_form(newsletter: Subscribable) -> str:
-    """Its html. It may be kept for as long as a page may."""
+    """The html of its form. It may be kept for as long as a page may."""
     context = {"newsletter": newsletter, "form": SignUpForm(subscribables=[newsletter]), "is_below": True}
     return render_to_string("pages/_form.html", context)

@@ -2,16 +2,14 @@
 
 from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.rendering.page_posts import File, PagePost, Shown, part_of, picture_of, shown, summary_of
+from delivery.rendering.page_posts import Shown, part_of, picture_of, shown, summary_of
 from delivery.views.issues import published
 from feeds.parsing.entry import Entry
 from subscriptions.branding import Latest
 from subscriptions.models import Subscribable
 
-__all__ = ["File", "PagePost", "Shown", "latest_of", "part_of_issue", "shown_of"]
-
 # Posts of the latest issue that stand on a newsletter's page.
-FEW = 3
+LATEST_POSTS_SHOWN = 3
 
 
 def shown_of(issue: Issue) -> Shown:
@@ -30,7 +28,7 @@ def part_of_issue(issue: Issue, newsletter: Subscribable) -> Latest:
     """An issue with the beginnings of its first posts."""
     issue.subscribable = newsletter  # saves asking for it once more
     items = issue.issue_items.all()
-    entries = [Entry.from_json(item.entry) for item in items[:FEW]]
+    entries = [Entry.from_json(item.entry) for item in items[:LATEST_POSTS_SHOWN]]
     posts = [part_of(entry, newsletter_language=newsletter.language) for entry in entries]
     return Latest(
         title=issue.title,
@@ -38,7 +36,7 @@ def part_of_issue(issue: Issue, newsletter: Subscribable) -> Latest:
         published=issue.published_at or issue.created_at,
         posts=posts,
         is_cut=any(post.is_cut for post in posts),
-        more=items.count() - FEW if len(entries) == FEW else 0,
+        more=items.count() - LATEST_POSTS_SHOWN if len(entries) == LATEST_POSTS_SHOWN else 0,
         summary=summary_of(entries),
         picture=next(filter(None, map(picture_of, entries)), ""),
     )

@@ -1,6 +1,5 @@
 """A preview for the browser: the frames of the page, and the same as JSON while somebody types."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,19 @@ STYLESHEET = "feedletter/site.css"
 
 def frames(shown: Preview, newsletter: Subscribable) -> dict[str, str]:
     """The html by day and by night, each for a frame of its own that runs nothing."""
-    html = _with_styles(_with_form(shown.html, newsletter), newsletter)
+    html = shown.html
+    if FORM in html:
+        html = html.replace(FORM, sign_up_form(newsletter), 1)
+    # A page's stylesheets are written into it, so that its night can be shown by day.
+    link = '<link rel="stylesheet" href="{}">'
+    ours = link.format(static(STYLESHEET))
+    if ours in html:
+        found = finders.find(STYLESHEET)
+        styles = Path(found).read_text(encoding="utf-8") if found else ""
+        html = html.replace(ours, f"<style>{styles}</style>", 1)
+    theirs = link.format(reverse("delivery:look", args=[newsletter.name]))
+    if theirs in html:
+        html = html.replace(theirs, f"<style>{stylesheet_of(newsletter)}</style>", 1)
     return {"day": by_day(html), "night": by_night(html)} if html else {"day": "", "night": ""}
 
 
@@ -37,26 +48,3 @@ def as_json(shown: Preview, newsletter: Subscribable, note: str) -> dict[str, An
         else {"sentence": str(problem), "part": problem.part, "line": problem.line},
         **frames(shown, newsletter),
     }
-
-
-def _with_form(html: str, newsletter: Subscribable) -> str:
-    return html.replace(FORM, sign_up_form(newsletter), 1) if FORM in html else html
-
-
-def _with_styles(html: str, newsletter: Subscribable) -> str:
-    """A page's stylesheets are written into it, so that its night can be shown by day."""
-    look = reverse("delivery:look", args=[newsletter.name])
-    links: dict[str, Callable[[], str]] = {
-        static(STYLESHEET): _styles,
-        look: lambda: stylesheet_of(newsletter),
-    }
-    for address, styles in links.items():
-        link = f'<link rel="stylesheet" href="{address}">'
-        if link in html:
-            html = html.replace(link, f"<style>{styles()}</style>", 1)
-    return html
-
-
-def _styles() -> str:
-    found = finders.find(STYLESHEET)
-    return Path(found).read_text(encoding="utf-8") if found else ""

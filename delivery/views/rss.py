@@ -14,42 +14,53 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import http_date, quote_etag
 from django.utils.safestring import SafeString
 from django.utils.xmlutils import SimplerXMLGenerator
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from common.text import one_line, without_controls
 from delivery.links import issue_url
 from delivery.models import Issue
 from delivery.rendering.languages import language_tag
-from delivery.views.cache_headers import kept
+from delivery.rendering.page_posts import PagePost, Shown
 from delivery.views.issues import newsletter_or_404, published
-from delivery.views.posts import PagePost, Shown, shown_of
+from delivery.views.posts import shown_of
 from subscriptions.branding import Brand, brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 IN_THE_FEED = 20
-KEPT_SECONDS = 300
 # Raised whenever the same issues are written down in another way.
-VERSION = "2"
+FEED_VERSION = "2"
 
 
 @require_safe
+@cache_control(public=True, max_age=300)
 def feed(request: HttpRequest, name: str) -> HttpResponse:
-    """The newest issues; 304 for who has them already."""
+    """The newest issues; 304 for whoever has them already."""
     newsletter = newsletter_or_404(name)
     issues, brand = list(published(newsletter)[:IN_THE_FEED]), brand_of(newsletter)
     changed = issues[0].published_at if issues else newsletter.created_at
-    etag, modified = _etag(newsletter, issues, brand), int(changed.timestamp()) if changed else None
-    same = get_conditional_response(request, etag, modified)
-    # (A conditional answer says again what a whole one would: RFC 9110 §15.4.5.)
-    response = same or HttpResponse(
-        rss(newsletter, _with_posts(newsletter, issues), brand=brand, changed=changed),
-        content_type="application/rss+xml; charset=utf-8",
-    )
+    modified = int(changed.timestamp()) if changed else None
+    # Changes with what the feed says. Issues do not change once they are out.
+    told: list[object] = [FEED_VERSION, page_url(newsletter)]
+    told += [newsletter.title, newsletter.description, newsletter.language, brand]
+    told += [(issue.pk, issue.title, issue.published_at) for issue in issues]
+    etag = quote_etag(hashlib.sha256(repr(told).encode()).hexdigest()[:32])
+    response: HttpResponse | None = get_conditional_response(request, etag, modified)
+    if response is None:
+        prefetch_related_objects(issues, "issue_items")
+        for issue in issues:
+            issue.subscribable = newsletter  # saves asking for it once more
+        posts = [(issue, shown_of(issue)) for issue in issues]
+        response = HttpResponse(
+            rss(newsletter, posts, brand=brand, changed=changed),
+            content_type="application/rss+xml; charset=utf-8",
+        )
+    # A conditional answer says again what a whole one would (RFC 9110 §15.4.5).
     response.headers["ETag"] = etag
     if modified is not None:
         response.headers["Last-Modified"] = http_date(modified)
-    return kept(response, seconds=KEPT_SECONDS)
+    return response
 
 
 def rss(
@@ -79,7 +90,7 @@ def rss(
             unique_id=issue_url(issue),
             unique_id_is_permalink=True,
             pubdate=issue.published_at,
-            content=without_controls(_content(shown.posts)),
+            content=without_controls(format_html_join("\n", "<h2>{}</h2>\n{}{}", map(_pieces, shown.posts))),
         )
     return document.writeString("utf-8").encode()
 
@@ -109,37 +120,8 @@ class IssuesFeed(Rss201rev2Feed):
         return self.feed["changed"] or super().latest_post_date()
 
 
-def _with_posts(newsletter: Subscribable, issues: list[Issue]) -> list[tuple[Issue, Shown]]:
-    prefetch_related_objects(issues, "issue_items")
-    for issue in issues:
-        issue.subscribable = newsletter
-    return [(issue, shown_of(issue)) for issue in issues]
-
-
-def _etag(newsletter: Subscribable, issues: Sequence[Issue], brand: Brand) -> str:
-    """Changes with what the feed says: issues do not, once they are out."""
-    told: list[object] = [
-        VERSION,
-        page_url(newsletter),
-        newsletter.title,
-        newsletter.description,
-        newsletter.language,
-        brand,
-    ]
-    told += [(issue.pk, issue.title, issue.published_at) for issue in issues]
-    return quote_etag(hashlib.sha256(repr(told).encode()).hexdigest()[:32])
-
-
-def _content(posts: Sequence[PagePost]) -> SafeString:
-    return format_html_join(
-        "\n", "<h2>{}</h2>\n{}{}", ((_title(post), _pictures(post), post.html) for post in posts)
-    )
-
-
-def _title(post: PagePost) -> str:
-    return format_html('<a href="{}">{}</a>', post.link, post.title) if post.link else post.title
-
-
-def _pictures(post: PagePost) -> SafeString:
+def _pieces(post: PagePost) -> tuple[str, SafeString, str]:
+    """A post's title, its pictures and its words."""
+    title = format_html('<a href="{}">{}</a>', post.link, post.title) if post.link else post.title
     rows = ((image.url, image.words) for image in post.images)
-    return format_html_join("", '<p><img src="{}" alt="{}"></p>\n', rows)
+    return title, format_html_join("", '<p><img src="{}" alt="{}"></p>\n', rows), post.html

@@ -35,7 +35,7 @@ def test_an_address_is_found_whole_and_by_its_beginning(admin_client: Client) ->
 def test_more_addresses_than_are_shown_are_told_of(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delivery.admin.delivery.MOST_ADDRESSES", 1)
+    monkeypatch.setattr("delivery.admin.delivery.MOST_ADDRESSES_FOUND", 1)
     first, _ = to("ada@one.example"), to("adam@two.example")
     answer = admin_client.get(LIST, {"q": "ada"})
     assert {row.pk for row in answer.context["cl"].result_list} == {first.pk}

@@ -115,7 +115,7 @@ def test_what_took_long_is_remembered_and_what_did_not_is_asked_again(
 ) -> None:
     today = timezone.localdate()
     for long, questions in ((timedelta(days=1), 4), (-DAY, 0)):
-        monkeypatch.setattr(growth, "LONG", long)
+        monkeypatch.setattr(growth, "TOOK_LONG", long)
         figures(None, today)
         with django_assert_num_queries(questions):
             figures(None, today)

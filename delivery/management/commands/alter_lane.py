@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
+from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     alter_domain,
     alter_lane,
@@ -21,8 +22,6 @@ from delivery.lanes.settings import (
 from delivery.lanes.status import domains
 from delivery.management.lanes import add_limits, domain_row, find_lane, given_limits, lane_row
 from delivery.models import Delivery, Lane
-
-BY_HAND = "Paused by hand."
 
 
 class Command(FeedletterCommand):
@@ -57,7 +56,7 @@ def of_lane(lane: Lane, changes: dict[str, Any], now: datetime, options: Mapping
     if changes:
         alter_lane(lane=lane, **changes)
     if options["pause"]:
-        pause_lanes(lane_ids=[lane.pk], reason=options["reason"] or BY_HAND)
+        pause_lanes(lane_ids=[lane.pk], reason=options["reason"] or PAUSED_BY_HAND)
     if options["resume"]:
         resume_lanes(lane_ids=[lane.pk], now=now)
     lane.refresh_from_db()
@@ -76,7 +75,7 @@ def of_domain(
     if changes:
         alter_domain(lane=lane, domain=domain, now=now, **changes)
     if options["pause"]:
-        reason = options["reason"] or BY_HAND
+        reason = options["reason"] or PAUSED_BY_HAND
         pause_domain(lane_id=lane.pk, domain=domain, reason=reason, now=now)
     if options["resume"]:
         resume_domain(lane_id=lane.pk, domain=domain, now=now)

@@ -8,7 +8,7 @@ from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from delivery.issues.approve import approve_issue, release_at
-from delivery.management.issue_rows import add_issue, find_issue, moment, shown
+from delivery.management.issue_rows import add_issue, changed_row, find_issue, moment
 
 
 class Command(FeedletterCommand):
@@ -27,4 +27,4 @@ class Command(FeedletterCommand):
             release_at(issue_id=pk, at=options["at"], now=utcnow())
         else:
             approve_issue(issue_id=pk, now=utcnow())
-        return shown(pk)
+        return changed_row(pk)

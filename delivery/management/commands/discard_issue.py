@@ -8,7 +8,7 @@ from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from delivery.issues.approve import discard_issue, restore_issue
-from delivery.management.issue_rows import add_issue, find_issue, shown
+from delivery.management.issue_rows import add_issue, changed_row, find_issue
 
 
 class Command(FeedletterCommand):
@@ -27,4 +27,4 @@ class Command(FeedletterCommand):
             restore_issue(issue_id=pk)
         else:
             discard_issue(issue_id=pk, now=utcnow())
-        return shown(pk)
+        return changed_row(pk)

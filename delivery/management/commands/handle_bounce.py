@@ -1,4 +1,4 @@
-"""`handle_bounce`: takes one mail to BOUNCE_DOMAIN from standard input: what came back, or who leaves."""
+"""`handle_bounce`: takes one mail to BOUNCE_DOMAIN from standard input: a bounce, or a reader who leaves."""
 
 import sys
 from typing import Any

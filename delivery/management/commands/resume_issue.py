@@ -8,7 +8,7 @@ from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from delivery.issues.pause import resume_issue
-from delivery.management.issue_rows import add_issue, find_issue, shown
+from delivery.management.issue_rows import add_issue, changed_row, find_issue
 
 
 class Command(FeedletterCommand):
@@ -21,4 +21,4 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         pk = find_issue(options["id"]).pk
         resume_issue(issue_id=pk, now=utcnow())
-        return shown(pk)
+        return changed_row(pk)

@@ -1,4 +1,4 @@
-"""`send_late ISSUE`: sends an issue to who subscribed after it was published."""
+"""`send_late ISSUE`: sends an issue to those who subscribed after it was published."""
 
 from typing import Any
 

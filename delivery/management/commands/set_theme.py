@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Result
-from delivery.customisation import FIELDS, back_to_usual, set_theme, theme_of
+from delivery.customisation import THEME_FIELDS, back_to_usual, set_theme, theme_of
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 HELP = {
@@ -36,7 +36,7 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
-        changes = {name: options[name] for name in FIELDS if name in options}
+        changes = {name: options[name] for name in THEME_FIELDS if name in options}
         if options["usual"] and changes:
             raise CommandError("--usual forgets the look: give no other option with it.")
         if options["usual"]:
@@ -44,4 +44,4 @@ class Command(FeedletterCommand):
         elif changes:
             set_theme(subscribable=subscribable, **changes)
         theme = theme_of(subscribable)
-        return {"name": subscribable.name, **{name: getattr(theme, name) for name in FIELDS}}
+        return {"name": subscribable.name, **{name: getattr(theme, name) for name in THEME_FIELDS}}

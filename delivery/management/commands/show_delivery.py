@@ -7,9 +7,8 @@ from django.core.management.base import CommandParser
 from common.cli.commands import FeedletterCommand, Result
 from common.cli.tables import cell
 from delivery.management.rows import add_delivery, delivery_row, find_delivery
-from delivery.models import Attempt
 
-LAST = 50
+MOST_ATTEMPTS = 50
 
 
 class Command(FeedletterCommand):
@@ -20,7 +19,10 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         delivery = find_delivery(options["id"])
-        history = [attempt_row(attempt) for attempt in delivery.attempt_rows.all()[:LAST]]
+        history = [
+            {"at": attempt.at, "outcome": attempt.outcome, "text": attempt.text}
+            for attempt in delivery.attempt_rows.all()[:MOST_ATTEMPTS]
+        ]
         shown = {
             **delivery_row(delivery),
             "kind": delivery.kind,
@@ -31,7 +33,3 @@ class Command(FeedletterCommand):
             return {**shown, "history": history}
         lines = {f"at {cell(one['at'])}": f"{one['outcome']}: {one['text']}" for one in history}
         return {**shown, **lines}
-
-
-def attempt_row(attempt: Attempt) -> dict[str, Any]:
-    return {"at": attempt.at, "outcome": attempt.outcome, "text": attempt.text}

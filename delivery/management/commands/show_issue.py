@@ -25,7 +25,7 @@ class Command(FeedletterCommand):
             "per_minute": progress.per_minute(issue, now=utcnow()),
             "late_subscribers": late_subscribers(issue).count(),
         }
-        domains = progress.domains(issue)
+        domains = progress.domain_figures(issue)
         if options["json"]:
             return {**row, "domains": [asdict(each) for each in domains]}
         trouble = {f"at {each.domain}": words(each) for each in domains if each.trouble}

@@ -11,7 +11,7 @@ from delivery.channels.base import Sent
 from delivery.engine.claim import Job, claim
 from delivery.engine.leases import reap
 from delivery.engine.outcomes import Result, record
-from delivery.issues.complete import _seal, complete
+from delivery.issues.complete import _seal, complete_collection
 from delivery.issues.contents import Collected, collected
 from delivery.issues.store import store_issue
 from delivery.models import Delivery, Issue, IssueItem
@@ -166,7 +166,7 @@ def test_two_workers_that_complete_one_collection_issue_it_once() -> None:
     assignable = Assignable.objects.get()
     Item.objects.filter(assignables=None).delete()
     beside(
-        lambda: complete(assignable_id=assignable.pk, now=LATER),
-        lambda: complete(assignable_id=assignable.pk, now=LATER),
+        lambda: complete_collection(assignable_id=assignable.pk, now=LATER),
+        lambda: complete_collection(assignable_id=assignable.pk, now=LATER),
     )
     assert Issue.objects.count() == 1

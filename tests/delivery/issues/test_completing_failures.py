@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from delivery.issues.complete import _seal, _unseal, complete, complete_due
+from delivery.issues.complete import _seal, _unseal, complete_collection, complete_due
 from delivery.issues.contents import collected
 from delivery.issues.store import CollectionChanged, store_issue
 from delivery.models import Delivery, Issue
@@ -167,4 +167,4 @@ def test_no_period_is_issued_twice() -> None:
 
 
 def test_one_that_is_gone_meanwhile_is_nothing_to_complete() -> None:
-    assert complete(assignable_id=4711, now=NOW) is False
+    assert complete_collection(assignable_id=4711, now=NOW) is False

@@ -13,11 +13,11 @@ from delivery.issues.progress import (
     chart,
     counts,
     counts_of,
-    domains,
+    domain_figures,
     forget,
     in_state,
+    issue_state,
     per_minute,
-    state,
 )
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import STATES
@@ -71,7 +71,7 @@ def test_every_issue_is_found_by_the_state_that_it_shows() -> None:
         sending_paused_at=NOW
     )
     for row in Issue.objects.select_related("subscribable"):
-        shown = state(row, counts(row))
+        shown = issue_state(row, counts(row))
         found = [wanted for wanted in STATES if in_state(Issue.objects.all(), wanted).filter(pk=row.pk)]
         assert found == [shown]
     for wanted, issue in pages.items():
@@ -109,7 +109,7 @@ def test_the_domains_with_most_trouble_come_first() -> None:
     for _ in range(3):
         BounceFactory(delivery=row, at=NOW + HOUR)
     queued(5, issue=IssueFactory(), state="failed", domain="other.example")
-    shown = domains(issue)
+    shown = domain_figures(issue)
     assert [each.domain for each in shown] == [
         "returns.example",
         "refuses.example",
@@ -122,14 +122,14 @@ def test_the_domains_with_most_trouble_come_first() -> None:
 
 
 def test_a_domain_that_only_bounces_is_shown_among_many_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "DOMAINS", 2)
+    monkeypatch.setattr(progress, "DOMAINS_SHOWN", 2)
     issue = IssueFactory()
     for name in ("one", "two", "three"):
         queued(3, issue=issue, state="sent", domain=f"{name}.example")
     (row,) = queued(1, issue=issue, state="sent", domain="small.example")
     BounceFactory(delivery=row, at=NOW)
-    assert domains(issue)[0].domain == "small.example"
-    assert len(domains(issue)) == 2
+    assert domain_figures(issue)[0].domain == "small.example"
+    assert len(domain_figures(issue)) == 2
 
 
 @pytest.mark.usefixtures("large")

@@ -101,7 +101,7 @@ def test_a_letter_that_was_forgotten_is_not_sent_as_an_empty_one() -> None:
 
 
 def test_all_that_failed_of_an_issue_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "BATCH", 2)
+    monkeypatch.setattr(retry, "DELIVERIES_A_BATCH", 2)
     issue, other = IssueFactory(), IssueFactory()
     queued(5, issue=issue, state="failed", attempts=9, last_error="550 no")
     queued(1, issue=issue, state="sent")

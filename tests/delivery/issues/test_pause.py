@@ -30,7 +30,7 @@ NO_TIME = timedelta(0)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pause, "BATCH", 2)
+    monkeypatch.setattr(pause, "DELIVERIES_A_BATCH", 2)
 
 
 def an_issue_with(**counts: int) -> Issue:

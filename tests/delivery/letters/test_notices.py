@@ -55,7 +55,7 @@ def test_taking_none_is_nothing() -> None:
 
 
 def test_more_than_a_batch_is_taken_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(module, "NOTICES_A_BATCH", 2)
     for _ in range(5):
         a_notice()
     assert take_notices(now=NOW) == 5

@@ -18,7 +18,7 @@ from delivery.rules.limits import (
     minute_of,
     ramp,
     room_at,
-    used,
+    used_within,
     warm_up_allows,
 )
 
@@ -29,9 +29,9 @@ DAY_ONE = date(2026, 3, 2)
 
 def test_a_minute_that_is_partly_inside_counts_whole() -> None:
     uses = [(datetime(2026, 3, 2, 11, 0, tzinfo=UTC), 5)]
-    assert used(uses, HOUR, NOW) == 5
-    assert used(uses, HOUR, NOW + 29 * SECOND) == 5
-    assert used(uses, HOUR, NOW + 30 * SECOND) == 0
+    assert used_within(uses, HOUR, NOW) == 5
+    assert used_within(uses, HOUR, NOW + 29 * SECOND) == 5
+    assert used_within(uses, HOUR, NOW + 30 * SECOND) == 0
 
 
 def test_room_comes_when_enough_old_minutes_have_left() -> None:
@@ -52,7 +52,7 @@ def test_no_real_window_ever_holds_more_than_the_limit(steps: list[tuple[int, in
     now = NOW
     for pause, wanted in steps:
         now += timedelta(seconds=pause)
-        taken = min(wanted, max(limit - used(list(counts.items()), HOUR, now), 0))
+        taken = min(wanted, max(limit - used_within(list(counts.items()), HOUR, now), 0))
         counts[minute_of(now)] += taken
         sent += [now] * taken
     for end in sent:
@@ -68,8 +68,8 @@ def test_the_promised_moment_has_room_and_none_before_it(steps: list[tuple[int, 
         counts[minute_of(now)] += count
     uses = list(counts.items())
     moment = room_at(uses, HOUR, limit, now)
-    assert used(uses, HOUR, moment) < limit
-    assert moment == now or used(uses, HOUR, moment - timedelta(microseconds=1)) >= limit
+    assert used_within(uses, HOUR, moment) < limit
+    assert moment == now or used_within(uses, HOUR, moment - timedelta(microseconds=1)) >= limit
 
 
 def warm(first: int = 50, growth: float = 1.5, start: date = DAY_ONE) -> WarmUp:
@@ -126,4 +126,4 @@ def test_a_day_with_a_warm_up_always_has_room_again(count: int, per_day: int | N
     moment = daily_room_at(uses, per_day, warm(), NOW)
     assert NOW <= moment <= NOW + DAY + MINUTE
     limit = daily_limit(per_day, warm(), moment)
-    assert limit is None or used(uses, DAY, moment) < limit
+    assert limit is None or used_within(uses, DAY, moment) < limit
