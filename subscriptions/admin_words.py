@@ -18,7 +18,7 @@ def waits_for(assignable: Assignable) -> str:
     return why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
 
 
-def rhythm(subscribable: Subscribable) -> str:
+def rhythm_for_admins(subscribable: Subscribable) -> str:
     """ "every Monday at 7:00, New York time"."""
     return describe(schedule_of(subscribable), subscribable.n, ZoneInfo(subscribable.time_zone))
 

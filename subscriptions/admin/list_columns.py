@@ -15,7 +15,7 @@ from subscriptions.rules.list_headings import BLOCKS, IGNORED, Heading, NoList, 
 
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40
-WORDS = (
+COLUMN_MEANINGS = (
     (AS_IT_IS, "what its program means by it"),
     (IGNORED, "nothing that matters here"),
     ("suppressed", "whoever has something in it must not be mailed at all"),
@@ -35,7 +35,7 @@ WORDS = (
     ("consent_ip", "the internet address they agreed from"),
     ("upstream_id", "the number in the old Feedletter"),
 )
-ORDERS = (
+DATE_ORDERS = (
     ("", "I do not know: what may be two days is refused"),
     ("dmy", "the day first: 3/4/2026 is 3 April"),
     ("mdy", "the month first: 3/4/2026 is 4 March"),
@@ -55,14 +55,14 @@ class ColumnsForm(forms.Form):
             is_question = name in guessed.questions
             self.fields[f"column-{place}"] = forms.ChoiceField(
                 label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
-                choices=(("", "– please choose –"), *WORDS[1:]) if is_question else WORDS,
+                choices=(("", "– please choose –"), *COLUMN_MEANINGS[1:]) if is_question else COLUMN_MEANINGS,
                 initial="" if is_question else _meaning(guessed, place),
                 help_text=f"For example: {shown}" if shown else "Empty in the first lines.",
                 widget=UnfoldAdminSelectWidget(),
             )
         self.fields["dates"] = forms.ChoiceField(
             label="Dates such as 3/4/2026 have",
-            choices=ORDERS,
+            choices=DATE_ORDERS,
             required=False,
             initial=self.row.dates or guessed.program.dates,
             widget=UnfoldAdminSelectWidget(),
@@ -82,19 +82,19 @@ class ColumnsForm(forms.Form):
         }
         for meaning in {*meanings.values()} - {IGNORED, *BLOCKS}:
             if list(meanings.values()).count(meaning) > 1:
-                raise ValidationError(f"Only one column can be {dict(WORDS)[meaning]}.")
+                raise ValidationError(f"Only one column can be {dict(COLUMN_MEANINGS)[meaning]}.")
         return {"meanings": meanings, "dates": self.cleaned_data.get("dates", "")}
 
 
 def _meaning(guessed: Heading, place: int) -> str:
-    known = dict(WORDS)
+    known = dict(COLUMN_MEANINGS)
     found = [name for name, at in (*guessed.places, *guessed.blocks) if at == place]
     if not found:
         return IGNORED
     return found[0] if found[0] in known else AS_IT_IS
 
 
-def say(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
+def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
     """The action: the file is looked at anew."""
     try:
         explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)

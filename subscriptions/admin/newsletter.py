@@ -16,7 +16,7 @@ from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site_panel
-from subscriptions.admin_words import rhythm
+from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.collections.drop import drop_subscribable
 from subscriptions.forms.admin import shown_for, subscribable_form
 from subscriptions.links import page_url
@@ -38,11 +38,11 @@ COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
 SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
 
-def what_dropping_does(keys: list[int]) -> list[str]:
+def what_dropping_newsletters_does(keys: list[int]) -> list[str]:
     return [newsletter_panels.losses(each) for each in Subscribable.objects.filter(pk__in=keys)]
 
 
-def drop(request: HttpRequest, keys: list[int]) -> str:
+def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
     rows = Subscribable.objects.filter(pk__in=keys)
     return " ".join(drop_subscribable(subscribable=row, force=True, now=utcnow()) for row in rows)
 
@@ -62,7 +62,9 @@ class SubscribableAdmin(ServiceAdmin):
         Panel("Left out lately", post_rules.left_out_lately, order=52),
         Panel("The same as a command", newsletter_panels.command, order=90),
     )
-    own_actions = (Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"),)
+    own_actions = (
+        Action("drop", "Delete", drop_newsletters, confirm=what_dropping_newsletters_does, permission="drop"),
+    )
 
     class Media:
         js = (Script("feedletter/pasting.js", defer=True),)
@@ -140,7 +142,9 @@ class SubscribableAdmin(ServiceAdmin):
             fields.update(closed)
             messages.warning(request, CLOSED)
         obj.pk = define_subscribable(feeds=list(data["feeds"]), **fields).pk
-        messages.success(request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm(obj)}.")
+        messages.success(
+            request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm_for_admins(obj)}."
+        )
 
     def _warn(self, request: HttpRequest, added: set[Feed], data: dict[str, Any]) -> None:
         """A feed that needs credentials may have joined a newsletter that others see."""
@@ -177,7 +181,7 @@ class SubscribableAdmin(ServiceAdmin):
 
     @display(description="readers get it")
     def shown_rhythm(self, subscribable: Subscribable) -> str:
-        return rhythm(subscribable)
+        return rhythm_for_admins(subscribable)
 
     @display(description="subscribers", ordering="subscriber_count")
     def subscribers(self, subscribable: Any) -> SafeString:

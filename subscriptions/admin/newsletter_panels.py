@@ -14,13 +14,13 @@ from common.ports import channels
 from common.text import counted
 from subscriptions.admin.command import define_command
 from subscriptions.admin.list_pages import export_url, import_url
-from subscriptions.admin_words import rhythm, waits_for
+from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.models.subscribable import schedule_of
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
 
-SHOWN = 20
+COLLECTIONS_SHOWN = 20
 NEXT = 5
 
 
@@ -30,13 +30,13 @@ def channel_labels() -> list[tuple[str, str]]:
 
 def how_it_goes(subscribable: Subscribable) -> SafeString:
     """Rhythm, next times, who gets it, what is being collected."""
-    rows: list[tuple[str, Any]] = [("Readers get", rhythm(subscribable))]
+    rows: list[tuple[str, Any]] = [("Readers get", rhythm_for_admins(subscribable))]
     if subscribable.stopped:
         rows.append(("Stopped", "It takes no new posts; what is being collected still goes out."))
     if ends := next_times(subscribable):
         rows.append(("If there is anything new, it goes out on", _lines(ends)))
     rows.append(("Subscribers", subscribers(subscribable)))
-    return format_html("{}{}", facts(rows), collections(subscribable))
+    return format_html("{}{}", facts(rows), open_collections(subscribable))
 
 
 def next_times(subscribable: Subscribable, now: datetime | None = None) -> list[str]:
@@ -75,8 +75,8 @@ def _lists(subscribable: Subscribable, *, has_any: bool) -> list[SafeString]:
     return [format_html('<a class="fl-link" href="{}">{}</a>', url, words) for url, words in ways]
 
 
-def collections(subscribable: Subscribable) -> SafeString:
-    rows: Any = subscribable.assignables.annotate(held=Count("assignments"))[:SHOWN]
+def open_collections(subscribable: Subscribable) -> SafeString:
+    rows: Any = subscribable.assignables.annotate(held=Count("assignments"))[:COLLECTIONS_SHOWN]
     return table(
         ("being collected", "when it goes out"),
         ((link_to(row, counted(row.held, "post")), waits_for(_with(row, subscribable))) for row in rows),

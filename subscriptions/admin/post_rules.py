@@ -14,7 +14,7 @@ from common.text import counted
 from subscriptions.collections.post_rules import MOST_RULES, Tried, change_rules, refuse_slow, try_rules
 from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
 
-SHOWN = 10
+LEFT_OUT_SHOWN = 10
 # Few enough to stand in a row; above it the rule stands in a sentence.
 SHORT = {
     "action": {"keep": "keep only", "drop": "leave out", "replace": "replace in"},
@@ -139,7 +139,7 @@ def _because(tried: Tried) -> SafeString:
 def left_out_lately(subscribable: Subscribable) -> SafeString | str:
     """Posts that it did not take; nothing where there are none."""
     rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
-    shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:SHOWN]]
+    shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
     return table(("post", "when", "because"), shown) if shown else ""
 
 
@@ -148,7 +148,7 @@ def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
     rows = Stuck.objects.filter(item__feed__in=subscribable.feeds.all())
     shown = [
         (link_to(row.item), row.last_error, when(row.next_try_at))
-        for row in rows.select_related("item").defer("item__entry")[:SHOWN]
+        for row in rows.select_related("item").defer("item__entry")[:LEFT_OUT_SHOWN]
     ]
     if not shown:
         return ""

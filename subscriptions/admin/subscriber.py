@@ -32,8 +32,8 @@ from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.details import rename
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
-SHOWN, LONGEST_WORDS = 50, 300
-LABELS = {"confirmed": "success", "not confirmed yet": "warning", "left": "danger"}
+SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
+STATUS_COLOURS = {"confirmed": "success", "not confirmed yet": "warning", "left": "danger"}
 
 
 def standing(subscription: Subscription) -> SafeString:
@@ -72,18 +72,24 @@ def others(subscription: Subscription) -> SafeString | str:
             row.get_status_display(),
             when(row.left_at or row.confirmed_at or row.added_at),
         )
-        for row in rows.select_related("subscribable").order_by("pk")[:SHOWN]
+        for row in rows.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN]
     ]
     return table(("newsletter", "status", "since"), shown) if shown else ""
 
 
-def consents(subscription: Subscription) -> SafeString:
+def how_they_agreed(subscription: Subscription) -> SafeString:
     """The proof that they agreed, oldest first."""
     return table(
         ("what", "when", "how", "the words they saw", "from"),
         (
-            (row.get_act_display(), when(row.at), row.how, shortened(row.words, LONGEST_WORDS), row.ip or "")
-            for row in subscription.consents.order_by("at", "pk")[:SHOWN]
+            (
+                row.get_act_display(),
+                when(row.at),
+                row.how,
+                shortened(row.words, LONGEST_CONSENT_SHOWN),
+                row.ip or "",
+            )
+            for row in subscription.consents.order_by("at", "pk")[:SUBSCRIPTIONS_SHOWN]
         ),
         "None is kept.",
     )
@@ -110,7 +116,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     shown_after_adding = True
     own_panels = (
         Panel("How it stands", standing, order=10),
-        Panel("How they agreed", consents, order=15),
+        Panel("How they agreed", how_they_agreed, order=15),
         Panel("What else they get", others, order=30),
     )
     own_actions = ACTIONS
@@ -166,7 +172,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     def newsletter(self, subscription: Subscription) -> str:
         return str(subscription.subscribable)
 
-    @display(description="status", label=LABELS)
+    @display(description="status", label=STATUS_COLOURS)
     def shown_status(self, subscription: Subscription) -> str:
         return subscription.get_status_display()
 

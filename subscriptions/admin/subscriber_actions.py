@@ -36,7 +36,7 @@ def what_confirming_does(keys: list[int]) -> list[str]:
     return said
 
 
-def confirm(request: HttpRequest, keys: list[int]) -> str:
+def confirm_chosen(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(bulk.confirm_many(keys=keys, now=utcnow()), 'subscriber')} confirmed."
 
 
@@ -49,7 +49,7 @@ def what_ending_does(keys: list[int]) -> list[str]:
     return said
 
 
-def end(request: HttpRequest, keys: list[int]) -> str:
+def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(bulk.unsubscribe_many(keys=keys, now=utcnow()), 'subscriber')} unsubscribed."
 
 
@@ -80,7 +80,7 @@ def _said(target: bulk.Target) -> str:
     return f"{target.subscribable}: {target.moving:,} move{there}"
 
 
-def move(request: HttpRequest, keys: list[int], *, to: str) -> str:
+def move_chosen(request: HttpRequest, keys: list[int], *, to: str) -> str:
     target = Subscribable.objects.filter(pk=to).first()
     if target is None:
         raise CannotAct("That newsletter is no longer there.")
@@ -96,17 +96,33 @@ def what_revoking_does(keys: list[int]) -> list[str]:
     ]
 
 
-def revoke(request: HttpRequest, keys: list[int]) -> str:
+def revoke_links_of_chosen(request: HttpRequest, keys: list[int]) -> str:
     for subscription in Subscription.objects.filter(pk__any_of=frozenset(keys)).order_by("pk").iterator():
         revoke_links(subscription=subscription)
     return f"The old links of {counted(len(keys), 'subscriber')} no longer work."
 
 
 ACTIONS = (
-    Action("confirm", "Confirm", confirm, what_confirming_does, fits=lambda row: row.status == "unconfirmed"),
     Action(
-        "move", "Move to another newsletter", move, form=MoveForm, fits=lambda row: row.status == "confirmed"
+        "confirm",
+        "Confirm",
+        confirm_chosen,
+        what_confirming_does,
+        fits=lambda row: row.status == "unconfirmed",
     ),
-    Action("end", "Unsubscribe", end, what_ending_does, fits=lambda row: row.status != "unsubscribed"),
-    Action("revoke", "Revoke links", revoke, what_revoking_does),
+    Action(
+        "move",
+        "Move to another newsletter",
+        move_chosen,
+        form=MoveForm,
+        fits=lambda row: row.status == "confirmed",
+    ),
+    Action(
+        "end",
+        "Unsubscribe",
+        unsubscribe_chosen,
+        what_ending_does,
+        fits=lambda row: row.status != "unsubscribed",
+    ),
+    Action("revoke", "Revoke links", revoke_links_of_chosen, what_revoking_does),
 )

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from common.ports import channels
-from subscriptions.forms.admin import destination_fields, filled, refused
+from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field
 from subscriptions.models import Subscription
 
 
@@ -50,9 +50,9 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
             yield
         except channels.InvalidDestination as error:
             first = self.kind.destination_fields[0].name
-            raise ValidationError(refused(self.kind, str(error), otherwise=first)) from error
+            raise ValidationError(refusal_by_field(self.kind, str(error), otherwise=first)) from error
 
 
 def subscriber_form() -> type[SubscriberForm]:
     """The form, with a field for everything that a channel asks for."""
-    return type("SubscriberForm", (SubscriberForm,), destination_fields())
+    return type("SubscriberForm", (SubscriberForm,), destination_form_fields())

@@ -2,4 +2,4 @@
 
 from subscriptions.models import Subscribable
 
-WEEKDAYS = tuple(label.lower() for label in Subscribable.Weekday.labels)
+WEEKDAY_NAMES = tuple(label.lower() for label in Subscribable.Weekday.labels)

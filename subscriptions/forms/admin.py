@@ -27,7 +27,7 @@ from subscriptions.models.subscribable import schedule_of
 from subscriptions.newsletters.define import SCHEDULING, USES, check
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
-LONGEST = 700
+LONGEST_OPTION = 700
 
 
 def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
@@ -35,12 +35,12 @@ def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
     return f"{kind.key}_{field.name}"
 
 
-def option_fields() -> dict[str, forms.Field]:
+def option_form_fields() -> dict[str, forms.Field]:
     """Of a newsletter or bridge."""
     return {name_of(kind, field): _field(field) for kind, field in _each("option_fields")}
 
 
-def destination_fields() -> dict[str, forms.Field]:
+def destination_form_fields() -> dict[str, forms.Field]:
     """Of a subscriber."""
     return {name_of(kind, field): _field(field) for kind, field in _each("destination_fields")}
 
@@ -58,7 +58,7 @@ def filled(
     return {name: value for name, value in values.items() if value}
 
 
-def refused(kind: channels.ChannelSpec, message: str, otherwise: str) -> dict[str, str]:
+def refusal_by_field(kind: channels.ChannelSpec, message: str, otherwise: str) -> dict[str, str]:
     """A channel's refusal ("visibility: choose one of …") as form field and text."""
     name, colon, text = message.partition(": ")
     every = {field.name for field in (*kind.option_fields, *kind.destination_fields)}
@@ -85,7 +85,11 @@ def _field(field: channels.Field) -> forms.Field:
         )
     widget = UnfoldAdminPasswordWidget() if field.secret else UnfoldAdminTextInputWidget()
     return forms.CharField(
-        required=False, max_length=LONGEST, label=field.label, help_text=escape(field.help), widget=widget
+        required=False,
+        max_length=LONGEST_OPTION,
+        label=field.label,
+        help_text=escape(field.help),
+        widget=widget,
     )
 
 
@@ -226,7 +230,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             self.instance.options = kind.parse_options(filled(kind, kind.option_fields, data))
         except channels.InvalidDestination as error:
-            for name, text in refused(kind, str(error), otherwise="").items():
+            for name, text in refusal_by_field(kind, str(error), otherwise="").items():
                 self.add_error(name if name in self.fields else "channel", text)
 
     def _post_clean(self) -> None:
@@ -250,7 +254,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def subscribable_form() -> type[SubscribableForm]:
     """The form, with a field for each option of each channel."""
-    return type("SubscribableForm", (SubscribableForm,), option_fields())
+    return type("SubscribableForm", (SubscribableForm,), option_form_fields())
 
 
 def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> None:
