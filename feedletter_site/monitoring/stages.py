@@ -1,9 +1,9 @@
-"""How each stage stands: when it ran last, and how long the oldest of what it should do has been waiting.
+"""The status of each stage: when it ran last, and how long its oldest piece of work has been waiting.
 
-Asked of the database's rows alone, so that it tells most when nothing runs.
+It asks the database's rows alone, so that it still tells the truth when nothing runs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,17 +18,17 @@ from feedletter_site.ticks.schedule import STAGES
 from feeds.work import to_poll
 from subscriptions.work import to_assign, to_take_over
 
-# Beyond three intervals and this, nobody runs the stage.
+# A stage that has not run for three intervals and this long is not run at all.
 SLACK = timedelta(minutes=2)
-# What has been due for longer, nobody does.
-LONGEST_WAIT = timedelta(minutes=10)
-# (A collection waits for feeds that cannot be read: its newsletter's grace, usually an hour.)
+# Work that has been due for longer, nobody does.
+USUAL_LONGEST_WAIT = timedelta(minutes=10)
+# A collection waits for feeds that cannot be read: its newsletter's grace, usually an hour.
 LONGER_WAITS = {"delivery.complete": timedelta(minutes=90)}
 
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """Of one stage: times are ages; `oldest` is zero when nothing is due."""
+    """One stage. `ran`, `ticked` and `oldest` are ages; `oldest` is zero when nothing is due."""
 
     stage: str
     watched: bool
@@ -45,31 +45,31 @@ class StageStatus:
             return ""
         if self.ran > 3 * self.interval + SLACK:
             return f"{self.stage} has not run for {ago(self.ran)}."
-        if self.oldest > LONGER_WAITS.get(self.stage, LONGEST_WAIT):
+        if self.oldest > LONGER_WAITS.get(self.stage, USUAL_LONGEST_WAIT):
             return f"{self.stage} is {ago(self.oldest)} behind."
         return ""
 
 
-def standings(now: datetime) -> list[StageStatus]:
-    """Every stage, in the order of the way of a post."""
+def stage_statuses(now: datetime) -> list[StageStatus]:
+    """Every stage, in the order in which a post passes them."""
     rows = {row.name: row for row in Stage.objects.all()}
     tasks = {row.name: row for row in PeriodicTask.objects.filter(name__in=STAGES).select_related("interval")}
-    return [_standing(name, rows.get(name), tasks.get(name), now) for name in STAGES]
-
-
-def _standing(name: str, row: Stage | None, task: "PeriodicTask | None", now: datetime) -> StageStatus:
-    # (With a crontab of the admin's own it runs when it runs.)
-    interval = task.interval.schedule.run_every if task and task.interval else None
-    since = (row.ran_at or row.since) if row else now
-    return StageStatus(
-        stage=name,
-        watched=bool(task and task.enabled and interval),
-        interval=interval or timedelta(0),
-        ran=_age(since, now),
-        has_run=bool(row and row.ran_at),
-        ticked=_age(row.ticked_at, now) if row and row.ticked_at else None,
-        oldest=_age(OLDEST[name](now), now) if name in OLDEST else timedelta(0),
-    )
+    found = []
+    for name in STAGES:
+        row, task = rows.get(name), tasks.get(name)
+        # With a crontab of the admin's own there is no interval, and nobody knows when it should run.
+        interval = task.interval.schedule.run_every if task and task.interval else None
+        status = StageStatus(
+            stage=name,
+            watched=bool(task and task.enabled and interval),
+            interval=interval or timedelta(0),
+            ran=_age((row.ran_at or row.since) if row else now, now),
+            has_run=bool(row and row.ran_at),
+            ticked=_age(row.ticked_at, now) if row and row.ticked_at else None,
+            oldest=_age(OLDEST[name](now), now) if name in OLDEST else timedelta(0),
+        )
+        found.append(status)
+    return found
 
 
 def _age(moment: datetime | None, now: datetime) -> timedelta:
@@ -96,7 +96,8 @@ def _oldest_collection(now: datetime) -> datetime | None:
     over = collections_over(now)
     ended = over.filter(period_end__isnull=False).aggregate(oldest=Min("period_end"))["oldest"]
     full = over.filter(period_end=None).annotate(full_at=Max("assignments__assigned_at"))
-    return earliest([ended, *full.order_by("full_at").values_list("full_at", flat=True)[:1]])
+    times = [ended, *full.order_by("full_at").values_list("full_at", flat=True)[:1]]
+    return min((moment for moment in times if moment), default=None)
 
 
 def _oldest_letter(now: datetime) -> datetime | None:
@@ -116,10 +117,6 @@ def _oldest_call(now: datetime) -> datetime | None:
     calls = WebhookCall.objects.filter(webhook__in=webhooks, state="queued", due_at__lte=now)
     moment: datetime | None = calls.order_by().aggregate(oldest=Min("due_at"))["oldest"]
     return moment
-
-
-def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    return min((moment for moment in moments if moment), default=None)
 
 
 OLDEST: Mapping[str, Callable[[datetime], datetime | None]] = {
