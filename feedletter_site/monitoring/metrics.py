@@ -26,7 +26,7 @@ from common.tallies import EXACT
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted
-from feedletter_site.monitoring.stages import OLDEST, stage_statuses
+from feedletter_site.monitoring.stages import stage_statuses
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscription
 
@@ -83,7 +83,7 @@ class Ledger(Collector):
         yield gauge_by("stage_last_run_seconds", "Since the stage last finished a pass.", "stage", ran)
         interval = {one.stage: one.interval.total_seconds() for one in rows}
         yield gauge_by("stage_interval_seconds", "How often the stage should run.", "stage", interval)
-        oldest = {one.stage: one.oldest.total_seconds() for one in rows if one.stage in OLDEST}
+        oldest = {one.stage: one.oldest.total_seconds() for one in rows if one.has_due_work}
         yield gauge_by(
             "stage_oldest_due_seconds", "Age of the oldest that the stage should do.", "stage", oldest
         )

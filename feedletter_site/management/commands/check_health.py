@@ -29,7 +29,7 @@ class Command(FeedletterCommand):
 
 
 def row(one: StageStatus) -> dict[str, Any]:
-    """Ages in seconds; nothing for what never was, and for what nothing is known of."""
+    """Ages in seconds; None for a run or a tick that never was."""
     return {
         "stage": one.stage,
         "every": round(one.interval.total_seconds()),
