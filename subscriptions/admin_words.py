@@ -24,7 +24,7 @@ def rhythm_for_admins(subscribable: Subscribable) -> str:
 
 
 def collection_name(assignable: Assignable) -> str:
-    """How people tell one collection from another: by its period, else by when it was opened."""
+    """The collection's name for people: its period, or else when it was opened."""
     zone = ZoneInfo(assignable.subscribable.time_zone)
     if assignable.period_start is None or assignable.period_end is None:
         return f"opened {moment_words(assignable.opened_at, zone)}"

@@ -28,7 +28,7 @@ def install() -> None:
 
 
 def newsletters_of_feed(feed: Feed) -> SafeString:
-    """Who reads it; for a feed that nobody reads, the next step."""
+    """The newsletters that read the feed; if there are none, the next step."""
     if feed.dropping:
         return format_html("<p>{}</p>", "It is being deleted.")
     rows = list(feed.subscribables.all())
@@ -49,7 +49,7 @@ def _may_be_sent(item: Item) -> bool:
 
 
 def collections_of_post(item: Item) -> SafeString:
-    """Where it is being collected; for one that could not be, why."""
+    """The collections that it is in; or why it could not be put into any."""
     if stuck := Stuck.objects.filter(item=item).first():
         said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
         return format_html('<p class="fl-alert">{}</p>', said)
@@ -69,16 +69,15 @@ def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
 
 
 def what_dropping_feeds_does(keys: list[int]) -> list[str]:
-    return [_losses(feed) for feed in Feed.objects.filter(pk__in=keys)]
-
-
-def _losses(feed: Feed) -> str:
-    on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
-    readers = counted(feed.subscribables.count(), "newsletter")
-    said = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
-    if on_the_way:
-        said += f" {counted(on_the_way, 'post')} being collected will go out first."
-    return f"{said} {readers} will get nothing new from it."
+    said = []
+    for feed in Feed.objects.filter(pk__in=keys):
+        on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
+        readers = counted(feed.subscribables.count(), "newsletter")
+        words = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
+        if on_the_way:
+            words += f" {counted(on_the_way, 'post')} being collected will go out first."
+        said.append(f"{words} {readers} will get nothing new from it.")
+    return said
 
 
 def drop_feeds(request: HttpRequest, keys: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""What sign-ups left behind, on the admin pages of newsletters and subscribers."""
+"""The traces of sign-ups, on the admin pages of newsletters and subscribers."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -28,7 +28,7 @@ def install() -> None:
 
 
 def proofs_of_consent(subscription: Subscription) -> SafeString:
-    """The proof: when, how, which words, and from where if that is kept."""
+    """The proofs of consent: when, how, which words, and from where if that is kept."""
     rows = subscription.consents.order_by("-at", "-pk")[:CONSENTS_SHOWN]
     return table(
         ("when", "what", "how", "the words they saw", "from"),
@@ -38,7 +38,7 @@ def proofs_of_consent(subscription: Subscription) -> SafeString:
 
 
 def turned_away(newsletter: Subscribable) -> SafeString | str:
-    """Of the last day or so; nothing where nobody was."""
+    """The sign-ups of the last day or so that were turned away. No panel if there were none."""
     found = refusals(newsletter, now=utcnow())
     if not found:
         return ""

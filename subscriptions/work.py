@@ -1,4 +1,4 @@
-"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+"""The first queries of each stage's pass. When they find nothing, no pass needs to begin."""
 
 from datetime import datetime
 from typing import Any

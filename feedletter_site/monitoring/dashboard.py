@@ -71,7 +71,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if may_see(user, Assignable):
         context.update(coming=coming())
     if may_see(user, Issue):
-        context.update(drafts=waiting_drafts(), more_drafts=max(drafts().count() - ROWS_SHOWN, 0))
+        rows = drafts().select_related("subscribable")[:ROWS_SHOWN]
+        waiting = [(row, goes_out(row)) for row in rows]
+        context.update(drafts=waiting, more_drafts=max(drafts().count() - ROWS_SHOWN, 0))
     if may_see(user, Feed):
         context.update(feed_health=feed_health(utcnow()))
     if may_see(user, Subscription):
@@ -227,8 +229,3 @@ def coming() -> list[tuple[Assignable, str]]:
     rows = Assignable.objects.select_related("subscribable").prefetch_related("subscribable__feeds")
     dated = rows.filter(period_end__isnull=False).annotate(held=Count("assignments")).order_by("period_end")
     return [(row, waits_for(row)) for row in dated[:ROWS_SHOWN]]
-
-
-def waiting_drafts() -> list[tuple[Issue, str]]:
-    """The issues that wait for approval, with when they go."""
-    return [(row, goes_out(row)) for row in drafts().select_related("subscribable")[:ROWS_SHOWN]]

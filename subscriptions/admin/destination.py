@@ -1,4 +1,4 @@
-"""The pages of addresses, and of those that must not be written to."""
+"""The pages of addresses, and of the addresses that must not be written to."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class DestinationAdmin(ReadOnlyAdmin):
 
 
 class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The address is kept as the channel writes it, or it would match nobody."""
+    """Stores the address as the channel normalises it, or it would match nobody."""
 
     kind = forms.ChoiceField(label="channel", widget=UnfoldAdminSelectWidget(), initial="email")
 

@@ -1,4 +1,4 @@
-"""What a person says of an uploaded list's columns, before anything is taken over."""
+"""Asks a person what the columns of an uploaded list mean, before anything is imported."""
 
 from typing import Any
 
@@ -9,9 +9,10 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.ports.panels import CannotAct
 from common.text import shortened
-from subscriptions.lists.uploads import NotPossible, explain, first_lines, terms_of
+from subscriptions.admin.list_import_panels import understood
+from subscriptions.lists.uploads import NotPossible, explain, first_lines
 from subscriptions.models import ListImport
-from subscriptions.rules.list_headings import BLOCKS, IGNORED, Heading, NoList, heading
+from subscriptions.rules.list_headings import BLOCKS, IGNORED
 
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40
@@ -43,20 +44,23 @@ DATE_ORDERS = (
 
 
 class ColumnsForm(forms.Form):
-    """A question for each column, with the first values in it. What must be answered has no answer yet."""
+    """A question for each column, with its first values. One that must be answered has no initial answer."""
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.row = ListImport.objects.get(pk=keys[0])
-        guessed, lines = self._guess(), first_lines(self.row, SAMPLES)
+        guessed, lines = understood(self.row), first_lines(self.row, SAMPLES)
         for place, name in enumerate(self.row.names):
             values = filter(None, (line[place].strip() for line in lines if place < len(line)))
             shown = " · ".join(shortened(value, LONGEST_SAMPLE) for value in values)
             is_question = name in guessed.questions
+            at_place = (meaning for meaning, at in (*guessed.places, *guessed.blocks) if at == place)
+            meaning = next(at_place, IGNORED)
+            guess = meaning if meaning in dict(COLUMN_MEANINGS) else AS_IT_IS
             self.fields[f"column-{place}"] = forms.ChoiceField(
                 label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
                 choices=(("", "– please choose –"), *COLUMN_MEANINGS[1:]) if is_question else COLUMN_MEANINGS,
-                initial="" if is_question else _meaning(guessed, place),
+                initial="" if is_question else guess,
                 help_text=f"For example: {shown}" if shown else "Empty in the first lines.",
                 widget=UnfoldAdminSelectWidget(),
             )
@@ -67,12 +71,6 @@ class ColumnsForm(forms.Form):
             initial=self.row.dates or guessed.program.dates,
             widget=UnfoldAdminSelectWidget(),
         )
-
-    def _guess(self) -> Heading:
-        try:
-            return heading(self.row.names, terms_of(self.row).meanings)
-        except NoList:
-            return Heading(())
 
     def clean(self) -> dict[str, Any]:
         meanings = {
@@ -86,16 +84,8 @@ class ColumnsForm(forms.Form):
         return {"meanings": meanings, "dates": self.cleaned_data.get("dates", "")}
 
 
-def _meaning(guessed: Heading, place: int) -> str:
-    known = dict(COLUMN_MEANINGS)
-    found = [name for name, at in (*guessed.places, *guessed.blocks) if at == place]
-    if not found:
-        return IGNORED
-    return found[0] if found[0] in known else AS_IT_IS
-
-
 def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
-    """The action: the file is looked at anew."""
+    """The action that keeps the answers; then the file is looked at anew."""
     try:
         explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)
     except (NotPossible, ValidationError) as error:

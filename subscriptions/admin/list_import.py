@@ -19,10 +19,9 @@ from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, explain_columns
 from subscriptions.admin.list_pages import as_csv
 from subscriptions.lists.reading import refused_head, refused_row
-from subscriptions.lists.uploads import NotPossible, begin_import, stop_import
+from subscriptions.lists.uploads import NotPossible, State, begin_import, stop_import
 from subscriptions.models import ListImport
 
-State = ListImport.State
 STATE_COLOURS = {
     State.CHECKED: "warning",
     State.ASKING: "warning",
@@ -55,14 +54,14 @@ def _possible(act: Any, row: ListImport) -> None:
 
 
 def what_stopping_does(keys: list[int]) -> list[str]:
-    return [_loss(row) for row in ListImport.objects.filter(pk__in=keys)]
-
-
-def _loss(row: ListImport) -> str:
-    if row.state == State.IMPORTING:
-        done = counted(row.added + row.updated, "line")
-        return f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays."
-    return f"“{row.file_name}” is forgotten. Nothing of it was taken over."
+    said = []
+    for row in ListImport.objects.filter(pk__in=keys):
+        if row.state == State.IMPORTING:
+            done = counted(row.added + row.updated, "line")
+            said.append(f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays.")
+        else:
+            said.append(f"“{row.file_name}” is forgotten. Nothing of it was taken over.")
+    return said
 
 
 @admin.register(ListImport)
@@ -103,11 +102,11 @@ class ListImportAdmin(ReadOnlyAdmin):
         return [*own, *super().get_urls()]
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The panel that says how far it is, alone: asked for again and again."""
+        """Only the panel that says how far it is, which the page asks for again and again."""
         return HttpResponse(panels.how_far(self._found(request, pk)))
 
     def refused_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
-        """Every refused line with its reason: can be mended and imported."""
+        """Every refused line with its reason, as a list that can be mended and imported."""
         row = self._found(request, pk)
         return as_csv(_report(row), f"refused-lines-of-import-{row.pk}.csv")
 

@@ -1,4 +1,4 @@
-"""What the page of an uploaded list tells."""
+"""The panels on the page of an uploaded list."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,11 +11,10 @@ from django.utils.safestring import SafeString
 from common.admin.html import ago, facts, link_to, paragraph, table, when
 from common.clock import utcnow
 from common.text import counted, shortened
-from subscriptions.lists.uploads import terms_of
-from subscriptions.models import ListImport, RefusedLine
+from subscriptions.lists.uploads import State, terms_of
+from subscriptions.models import ListImport
 from subscriptions.rules.list_headings import Heading, NoList, heading
 
-State = ListImport.State
 EVERY_SECONDS = 1
 REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120
 LONG_WAIT = timedelta(seconds=30)
@@ -87,7 +86,7 @@ def pace(row: ListImport, now: datetime) -> str:
 
 
 def counts(row: ListImport) -> list[tuple[str, str]]:
-    """The figures, those of a dry run in another tense."""
+    """The figures. Those of a dry run are in the future tense."""
     is_done = row.state in (State.IMPORTING, State.DONE) or row.begun_at is not None
     rows = [
         ("Added" if is_done else "To be added", row.added, True),
@@ -143,14 +142,13 @@ def sample(row: ListImport) -> SafeString | str:
 
 def refused_lines(row: ListImport) -> SafeString | str:
     lines = row.refused_lines.order_by("line")[:REFUSED_LINES_SHOWN]
-    shown = [(f"{each.line:,}", _said(each), each.reason) for each in lines]
+    shown = [
+        (f"{each.line:,}", shortened(", ".join(filter(None, each.cells)), LONGEST_LINE_SHOWN), each.reason)
+        for each in lines
+    ]
     if not shown:
         return ""
     url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
     link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
     said = format_html("{}: mend them there, and import that file.", link)
     return format_html("{}{}", table(("line", "what it says", "why"), shown), paragraph(said))
-
-
-def _said(each: RefusedLine) -> str:
-    return shortened(", ".join(filter(None, each.cells)), LONGEST_LINE_SHOWN)

@@ -42,7 +42,7 @@ STATUS_CHOICES = (
 
 
 def with_lists() -> "QuerySet[Subscribable]":
-    """Newsletters; bridges have no list."""
+    """All newsletters, without bridges, which have no list."""
     channels = [kind.key for kind in kinds.all_kinds() if kind.public_sign_up]
     return Subscribable.objects.filter(channel__in=channels).order_by("name")
 
@@ -88,7 +88,7 @@ class UploadForm(forms.Form):
 
 
 class ListPages:
-    """For SubscriptionAdmin."""
+    """A mixin for SubscriptionAdmin."""
 
     actions_list = ("import_list", "export_list")
 
@@ -152,7 +152,7 @@ def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
 
 
 class _Buffer:
-    """What a csv writer writes, until there is enough for a piece."""
+    """Collects what a csv writer writes, until there is enough for a piece."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []

@@ -108,13 +108,14 @@ class SubscribableAdmin(ServiceAdmin):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        # Its addresses, its commands and every List-Id carry the name.
+        # The name is part of its addresses, of commands and of every List-Id, so it never changes.
         return ("name",) if obj is not None else ()
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """A newsletter of a feed begins with the feed's title."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
-        feeds = list(Feed.objects.filter(pk__in=_whole(initial.get("feeds", []))).order_by("pk"))
+        given = [int(value) for value in initial.get("feeds", []) if str(value).isdecimal()]
+        feeds = list(Feed.objects.filter(pk__in=given).order_by("pk"))
         initial = {**usual_access(feeds), **initial}
         feed = feeds[0] if feeds else None
         if feed is not None and feed.title:
@@ -135,10 +136,19 @@ class SubscribableAdmin(ServiceAdmin):
         fields = {name: value for name, value in data.items() if name in own - unused}
         fields["options"] = obj.options
         if change:
-            self._warn(request, set(data["feeds"]) - set(obj.feeds.all()), data)
+            # A feed that needs credentials may have joined a newsletter that others see.
+            added = set(data["feeds"]) - set(obj.feeds.all())
+            usual = usual_access(added)
+            if usual and any(data[name] != closed for name, closed in usual.items()):
+                names = ", ".join(f"“{feed}”" for feed in added if feed.credentials)
+                words = f"{names} needs credentials, and others see its posts here from now on."
+                messages.warning(request, words)
             alter_subscribable(subscribable=obj, feeds=list(data["feeds"]), **fields)
             return
-        if closed := self._usual_access(request, form):
+        # A feed with credentials closes the newsletter, if the admin saw no reason to look at its access.
+        was_access_seen = self.get_changeform_initial_data(request).get("visibility")
+        was_access_seen = was_access_seen or "visibility" in form.changed_data
+        if not was_access_seen and (closed := usual_access(data["feeds"])):
             fields.update(closed)
             messages.warning(request, CLOSED)
         obj.pk = define_subscribable(feeds=list(data["feeds"]), **fields).pk
@@ -146,33 +156,18 @@ class SubscribableAdmin(ServiceAdmin):
             request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm_for_admins(obj)}."
         )
 
-    def _warn(self, request: HttpRequest, added: set[Feed], data: dict[str, Any]) -> None:
-        """A feed that needs credentials may have joined a newsletter that others see."""
-        usual = usual_access(added)
-        if usual and any(data[name] != closed for name, closed in usual.items()):
-            names = ", ".join(f"“{feed}”" for feed in added if feed.credentials)
-            messages.warning(
-                request, f"{names} needs credentials, and others see its posts here from now on."
-            )
-
-    def _usual_access(self, request: HttpRequest, form: Any) -> dict[str, Any]:
-        """What a feed with credentials makes of an access that the admin saw no reason to look at."""
-        if self.get_changeform_initial_data(request).get("visibility") or "visibility" in form.changed_data:
-            return {}
-        return usual_access(form.cleaned_data["feeds"])
-
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
-        # Whoever makes a newsletter is asked no more than is needed.
+        # While it is made, the form asks no more than is needed.
         return (post_rules.RuleInline,) if obj is not None else ()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """The newsletter itself is saved already, by its service."""
+        """Saves the rules. The newsletter itself has been saved, by its service."""
         for formset in formsets:
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Deleted by an action, which says first what goes with it.
+        # An action deletes it, which says first what is deleted along with it.
         return False
 
     @display(description="name", ordering="name")
@@ -200,7 +195,3 @@ def free_name(title: str) -> str:
     taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, 100))
     return next((each for each in (name, *numbered) if each not in taken), "") if name else ""
-
-
-def _whole(values: Any) -> list[int]:
-    return [int(value) for value in values if str(value).isdecimal()]

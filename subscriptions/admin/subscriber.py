@@ -48,23 +48,19 @@ def standing(subscription: Subscription) -> SafeString:
         rows.append(("Left", when(subscription.left_at)))
     if subscription.paused_until and subscription.paused_until > utcnow():
         rows.append(("Paused until", when(subscription.paused_until)))
-    return facts([*rows, *changes_of(subscription), *_not_written_to(subscription)])
-
-
-def _not_written_to(subscription: Subscription) -> list[tuple[str, Any]]:
-    """Why nothing is sent there, if so."""
-    to, rows = subscription.destination, []
+    rows += changes_of(subscription)
+    to = subscription.destination
     if to.disabled_at:
         rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
     if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
         said = f"must not be written to since {when(suppressed.created_at)}{why}"
         rows.append(("Suppressed", link_to(suppressed, said)))
-    return rows
+    return facts(rows)
 
 
 def others(subscription: Subscription) -> SafeString | str:
-    """What the same address gets besides; no panel where that is nothing."""
+    """What the same address gets besides. No panel if that is nothing."""
     rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
     shown = [
         (
@@ -107,11 +103,11 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         LanguageFilter,
         AddedFilter,
     )
-    # What is searched says `get_search_results`.
+    # Without a field Django shows no search box; `get_search_results` says which are searched.
     search_fields = ("destination__core",)
     search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
     list_select_related = ("destination", "subscribable")
-    # By the key, which has an index: a million rows are not sorted for a page.
+    # The primary key has an index, so that a million rows need not be sorted for a page.
     ordering = ("-pk",)
     shown_after_adding = True
     own_panels = (
@@ -162,10 +158,10 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         messages.success(request, f"{made.destination} was added{said}.")
 
     def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the services saved."""
+        """Saves nothing: the services have saved everything."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Who has left is remembered, so that an import does not take them back.
+        # The row of a subscriber who left stays, so that an import does not take them back.
         return False
 
     @display(description="newsletter", ordering="subscribable")
@@ -178,7 +174,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
 
 
 def add(form: SubscriberForm) -> Subscription:
-    """Subscribes what the form says. Raises InvalidDestination, at the form's field."""
+    """Subscribes the form's address to its newsletter. Raises ValidationError for the form's field."""
     data = form.cleaned_data
     subscribable = data["subscribable"]
     with form.refusals_at_fields():

@@ -9,7 +9,7 @@ CHANGES_SHOWN = 5
 
 
 def changes_of(subscription: Subscription) -> list[tuple[str, Any]]:
-    """To what it changes, or changed, and from what it came; the newest first."""
+    """The newsletters that it changes or changed to, and those it came from, the newest first."""
     away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[
         :CHANGES_SHOWN
     ]

@@ -14,7 +14,7 @@ from subscriptions.models import Subscription
 
 
 class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Fields for every channel, of which the newsletter's channel takes its own. Use `subscriber_form()`."""
+    """Use `subscriber_form()`: it adds the fields of all channels. The newsletter's channel takes its own."""
 
     class Meta:
         model = Subscription
@@ -45,7 +45,7 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
 
     @contextmanager
     def refusals_at_fields(self) -> Iterator[None]:
-        """What the channel refuses, as an error at the field it names, else at its first."""
+        """Shows what the channel refuses at the field that it names, else at its first."""
         try:
             yield
         except channels.InvalidDestination as error:

@@ -1,4 +1,4 @@
-"""Days by their names, as commands have them: a number would be Monday here and Sunday in cron."""
+"""Days by their names, as in commands: the same number would be Monday here and Sunday in cron."""
 
 from subscriptions.models import Subscribable
 

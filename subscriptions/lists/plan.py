@@ -120,9 +120,10 @@ def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
 def existing_subscribers(
     subscribable: Subscribable, cores: Iterable[str], *, lock: bool = False
 ) -> dict[str, ExistingSubscriber]:
-    """What is known of those addresses of which anything is: by a fixed number of queries.
+    """What is known of the addresses, without those of which nothing is.
 
-    With `lock` the subscriptions are locked, in the order of their keys.
+    It takes a fixed number of queries, however many addresses there are. With `lock` the subscriptions are
+    locked, in the order of their keys.
     """
     wanted, kind = set(cores), subscribable.channel
     suppressed = {row[0] for row in find_rows(Suppression, ["id"], key="core", values=wanted, kind=kind)}

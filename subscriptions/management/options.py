@@ -1,4 +1,4 @@
-"""Options of newsletters and of destinations, as define, alter, subscribe and unsubscribe share them."""
+"""Options of newsletters and destinations that define, alter, subscribe and unsubscribe share."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -15,7 +15,7 @@ from feeds.management.options import find_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 
-# The option, where it is not --name-of-the-field.
+# The options that are not called --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "name": "NAME",
     "feeds": "--feed",
@@ -41,7 +41,7 @@ NEWSLETTER_FIELDS = (*TEXT_FIELDS, *CHOICE_FIELDS, *NUMBER_FIELDS, "at", "weekda
 
 
 def add_newsletter(parser: CommandParser) -> None:
-    """The NAME of a newsletter that is there."""
+    """Adds the NAME of an existing newsletter."""
     parser.add_argument("newsletter", metavar="NAME", help="The newsletter; “list_subscribables” shows them.")
 
 
@@ -52,7 +52,7 @@ def find_subscribable(name: str) -> Subscribable:
 
 
 def add_fields(parser: CommandParser) -> None:
-    """What makes a newsletter; options left out are None."""
+    """Adds the options that define a newsletter. Options left out are None."""
     parser.add_argument(
         "--feed", type=whole, action="append", metavar="ID", help="May be given several times."
     )
@@ -127,7 +127,7 @@ def fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def feeds(options: Mapping[str, Any]) -> list[Feed]:
-    """The feeds of --feed, each once. Raises CommandError for one there is not."""
+    """The feeds of --feed, each once. Raises CommandError for one that does not exist."""
     return [find_feed(pk) for pk in dict.fromkeys(options["feed"] or ())]
 
 
@@ -158,7 +158,7 @@ def fields_of_all_channels() -> Iterator[channels.Field]:
 
 
 def add_destination(parser: CommandParser) -> None:
-    """An option for each field of each channel's destinations."""
+    """Adds an option for each field of each channel's destinations."""
     for field in fields_of_all_channels():
         help_text = (field.help or field.label).replace("%", "%%") + (
             " “-” asks for it." if field.secret else ""
@@ -188,7 +188,7 @@ def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[
 
 
 def typed_secret(field: channels.Field) -> str:
-    """A secret that stays out of the list of processes: typed unseen, or the line piped in."""
+    """A secret that must stay out of the list of processes: typed unseen, or the line piped in."""
     if not field.secret:
         return "-"
     return getpass(f"{field.label}: ") if sys.stdin.isatty() else sys.stdin.readline().strip()

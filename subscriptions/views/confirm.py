@@ -31,10 +31,10 @@ def confirm_sign_up(request: HttpRequest, token: str) -> HttpResponse:
         is_latest_shown = newsletter.welcome == Subscribable.Welcome.LATEST and len(subscriptions) == 1
         latest = latest_of(newsletter) if is_latest_shown else None
         return render(request, "pages/confirmed.html", {**_context(subscriptions), "latest": latest})
-    return ask_to_confirm(request, subscriptions)
+    return render_confirm_page(request, subscriptions)
 
 
-def ask_to_confirm(request: HttpRequest, subscriptions: Sequence[Subscription]) -> HttpResponse:
+def render_confirm_page(request: HttpRequest, subscriptions: Sequence[Subscription]) -> HttpResponse:
     """The page with the one button."""
     speak(subscriptions[0].language)
     return render(request, "pages/confirm.html", _context(subscriptions))

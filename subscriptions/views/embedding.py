@@ -78,7 +78,7 @@ def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpR
 def _again(
     request: HttpRequest, newsletter: Subscribable, form: SignUpForm, back: Address | None, *, status: int
 ) -> HttpResponse:
-    """The form on a page of ours, with what was wrong."""
+    """The form on a page of ours, with its errors."""
     focus_on_error(form)
     context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "back": back or ""}
     response = render(request, "pages/embed/again.html", context, status=status)

@@ -52,13 +52,6 @@ def end_session(request: HttpRequest, response: HttpResponse) -> None:
     response.delete_cookie(COOKIE, path=PATH, samesite="Lax")
 
 
-def reader_of(request: HttpRequest) -> Destination | None:
-    """The reader who is signed in. An admin's session does not count."""
-    key = request.COOKIES.get(COOKIE)
-    pk = _session(key).get(READER) if key else None
-    return Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
-
-
 def signed_in(view: ReaderView) -> ReaderView:
     """The view gets the reader's Destination; anybody else is sent to the page that mails a link.
 
@@ -69,7 +62,10 @@ def signed_in(view: ReaderView) -> ReaderView:
     @wraps(view)
     @cache_control(no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        reader = reader_of(request)
+        # An admin's session does not count: it has another cookie.
+        key = request.COOKIES.get(COOKIE)
+        pk = _session(key).get(READER) if key else None
+        reader = Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
         if reader is None:
             ended = "?ended" if COOKIE in request.COOKIES else ""
             response: HttpResponseBase = HttpResponseRedirect(reverse("subscriptions:sign_in") + ended)

@@ -23,8 +23,8 @@ from subscriptions.subscribers.upstream_links import (
     let_confirm,
     subscription_of,
 )
-from subscriptions.views.confirm import ask_to_confirm
 from subscriptions.views.confirm import confirm_sign_up as confirm_page
+from subscriptions.views.confirm import render_confirm_page
 from subscriptions.views.leave import leave_newsletter as leave_page
 from subscriptions.views.pages import token_page
 
@@ -57,7 +57,7 @@ def confirm_upstream(request: HttpRequest) -> HttpResponse:
         return _ours(confirm_page, "confirm", request, invitation)
     if is_waiting(found, now=utcnow()):
         if request.method != "POST":
-            return ask_to_confirm(request, [found])
+            return render_confirm_page(request, [found])
         let_confirm(subscription=found)
     # Once it is confirmed, the page says what has become of it, however old the link is.
     waits = found.status == Subscription.Status.UNCONFIRMED
