@@ -65,27 +65,8 @@ def store_batch(
 
 
 def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: datetime) -> int:
-    """Adds those that are not there. Returns how many they were."""
-    kind = subscribable.channel
-    # A destination that is there is never changed.
-    missing = [one for one in fresh if one.standing.destination is None]
-    found: dict[str, int] = {}
-    if missing:
-        parsed = [one.wanted.parsed for one in missing]
-        insert_rows(
-            Destination,
-            {
-                "kind": [kind] * len(missing),
-                "core": [each.core for each in parsed],
-                "label": [each.label for each in parsed],
-                "config": [each.config for each in parsed],
-                "secrets": [""] * len(missing),
-                "added_at": [one.added or now for one in missing],
-            },
-        )
-        cores = (each.core for each in parsed)
-        found = dict(find_rows(Destination, ["id"], key="core", values=cores, kind=kind))
-    destinations = [one.standing.destination or found[one.wanted.parsed.core] for one in fresh]
+    """Adds the subscriptions that are not there. Returns how many these were."""
+    destinations = _destination_keys(subscribable.channel, fresh, now)
     tokens = [random_token() for _ in fresh]
     # For whom the file says no other time, the confirmation is as old as the subscription.
     confirmed_at = [
@@ -115,6 +96,28 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
     _keep_consents(subscribable, stored, terms, now)
     _keep_further_upstream_ids(stored)
     return added
+
+
+def _destination_keys(kind: str, fresh: list[Planned], now: datetime) -> list[int]:
+    """Adds missing destinations, and changes none. Returns the keys of all, in the same order."""
+    missing = [one for one in fresh if one.standing.destination is None]
+    found: dict[str, int] = {}
+    if missing:
+        parsed = [one.wanted.parsed for one in missing]
+        insert_rows(
+            Destination,
+            {
+                "kind": [kind] * len(missing),
+                "core": [each.core for each in parsed],
+                "label": [each.label for each in parsed],
+                "config": [each.config for each in parsed],
+                "secrets": [""] * len(missing),
+                "added_at": [one.added or now for one in missing],
+            },
+        )
+        cores = (each.core for each in parsed)
+        found = dict(find_rows(Destination, ["id"], key="core", values=cores, kind=kind))
+    return [one.standing.destination or found[one.wanted.parsed.core] for one in fresh]
 
 
 def _change_subscriptions(
