@@ -173,7 +173,7 @@ def ticks() -> dict[str, Callable[[], Any]]:
         "the look for work": lambda: stages_without_work(timezone.now()),
         "feeds.poll": feeds_tasks.poll,
         "feeds.hubs": feeds_tasks.hubs,
-        "subscriptions.assign": subscriptions_tasks.assign,
+        "subscriptions.assign": subscriptions_tasks.assign_posts,
         "subscriptions.lists": subscriptions_tasks.lists,
         "delivery.complete": delivery_tasks.complete,
         "delivery.send": delivery_tasks.send,

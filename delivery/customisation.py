@@ -10,10 +10,9 @@ from common.ports.channels import InvalidDestination
 from delivery.channels.email.address import parse_sender
 from delivery.models import LetterTemplate, Theme
 from delivery.rendering.addresses import web_address
-from delivery.rendering.branding import WIDEST_LOGO
 from delivery.rendering.engine import check_template
 from delivery.rendering.errors import LetterError
-from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
+from delivery.rendering.facts import LETTER_WIDTH, USUAL, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import BadPattern, check_pattern
 from subscriptions.models import Subscribable
 
@@ -56,8 +55,8 @@ def check_theme(theme: Theme) -> None:
     wrong: dict[str, str] = {}
     if theme.logo_url and not web_address(theme.logo_url):
         wrong["logo_url"] = "A logo's address begins with https:// or http://."
-    if not 1 <= theme.logo_width <= WIDEST_LOGO:
-        wrong["logo_width"] = f"A letter has room for a logo of 1 to {WIDEST_LOGO} pixels."
+    if not 1 <= theme.logo_width <= LETTER_WIDTH:
+        wrong["logo_width"] = f"A letter has room for a logo of 1 to {LETTER_WIDTH} pixels."
     for name in ("header", "footer", "postal_address"):
         if len(getattr(theme, name)) > MOST_CHARACTERS:
             wrong[name] = f"At most {MOST_CHARACTERS:,} characters: it stands in every letter."

@@ -1,4 +1,4 @@
-"""The admin pages of what others' apps keep: people, schedules. All in the admin's one look."""
+"""The admin pages of other packages' models, people and schedules, in the same look as ours."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ HELP = {
 
 @admin.register(PeriodicTask)
 class PeriodicTaskAdmin(ModelAdmin):  # type: ignore[misc]
-    """When each stage ticks. The stages are the program's own: none is added or taken away here."""
+    """When each stage ticks. The program defines the stages: none can be added or deleted here."""
 
     list_display = ("name", "description", "enabled", "interval", "crontab", "last_run")
     list_filter = ("enabled",)

@@ -16,7 +16,7 @@ def _page(title: str, icon: str, name: str) -> dict[str, object]:
     }
 
 
-UNFOLD = {
+ADMIN_LOOK = {
     "SITE_TITLE": "Feedletter",
     "SITE_HEADER": "Feedletter",
     "SITE_SYMBOL": "mail",

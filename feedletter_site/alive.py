@@ -1,7 +1,7 @@
 """`python -I feedletter_site/alive.py poll`: whether the worker (or beat) of this name on this machine lives.
 
 Exits 0 when it finished a pass, and reached the database, in the last three minutes; else 1 with a sentence.
-On the standard library alone, for a container's health check costs as much as it does, all day long.
+It needs the standard library only: a container runs it as its health check, all day long.
 """
 
 import os
@@ -13,7 +13,7 @@ LONGEST_SILENCE = 180.0
 
 
 def silence(role: str, folder: Path) -> str:
-    """What is wrong with it; "" when nothing is."""
+    """What is wrong with the worker; "" when nothing is."""
     try:
         age = time.time() - (folder / "alive" / role).stat().st_mtime
     except OSError:

@@ -22,5 +22,5 @@ class SiteConfig(AppConfig):
         worker_ready.connect(vitals.begin_worker)
         beat_init.connect(vitals.begin_beat)
         worker_shutdown.connect(vitals.end_worker)
-        # (It needs the tables of django_celery_beat, which are there when this app's may not be yet.)
+        # It needs the tables of django_celery_beat, which may be there before those of this app.
         post_migrate.connect(after_migrate, sender=apps.get_app_config("django_celery_beat"))

@@ -1,4 +1,4 @@
-"""What is wrong with the settings taken together (env.py looks at each alone). Every command shows it."""
+"""Checks the settings together (env.py looks at each alone). Every command shows the warnings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register
 
-LONG_ENOUGH = 50
+SHORTEST_SECRET = 50
 THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -53,11 +53,11 @@ def reachable_links() -> list[CheckMessage]:
 
 
 def long_secret() -> list[CheckMessage]:
-    if len(settings.SECRET_KEY) >= LONG_ENOUGH:
+    if len(settings.SECRET_KEY) >= SHORTEST_SECRET:
         return []
     return warning(
         "W004",
-        f"SECRET_KEY has fewer than {LONG_ENOUGH} characters, so sessions and tokens could be forged.",
+        f"SECRET_KEY has fewer than {SHORTEST_SECRET} characters, so sessions and tokens could be forged.",
         'python3 -c "import secrets; print(secrets.token_urlsafe(50))"',
     )
 

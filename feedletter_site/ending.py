@@ -1,4 +1,4 @@
-"""A worker that was told to end does so, even when its database is gone without a word."""
+"""A worker that was told to end does so, even while its database does not answer."""
 
 import logging
 import os
@@ -7,8 +7,8 @@ import time
 
 log = logging.getLogger(__name__)
 
-# Seconds for ending in good order while the database is away, and between two looks at whether it is.
-GOODBYE, LOOK_EVERY = 8.0, 0.5
+# Seconds that a worker has to end in good order, and then between two looks at whether the database is away.
+GOODBYE_SECONDS, OUTAGE_LOOK_SECONDS = 8.0, 0.5
 ENDED_WITHOUT_DATABASE = 1
 
 
@@ -18,12 +18,12 @@ def end_in_time(**_: object) -> None:
 
 
 def _watch() -> None:
-    """Threads that wait for the database would keep the process for as long as they try."""
-    time.sleep(GOODBYE)
-    # (Here: a worker on SQLite needs nothing of PostgreSQL.)
+    """Ends the process while the database is away: threads that wait for it would keep it alive."""
+    time.sleep(GOODBYE_SECONDS)
+    # Imported here because a worker on SQLite needs nothing of PostgreSQL.
     from common.postgresql.patience import Away
 
     while not Away.is_so:
-        time.sleep(LOOK_EVERY)
+        time.sleep(OUTAGE_LOOK_SECONDS)
     log.warning("The database is away: this worker ends without it. What it had is taken back in a minute.")
     os._exit(ENDED_WITHOUT_DATABASE)

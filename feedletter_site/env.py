@@ -15,10 +15,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# ASCII (an IDN as xn--…), and short enough for what stands before it in an address.
+# ASCII (an IDN as xn--…), and short enough to leave room for the local part of an address.
 _DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
 
-# Of each variable that was read: its text, and where that came from. For `show_settings`.
+# The text of each variable that was read, and where it came from. For `show_settings`.
 read: dict[str, tuple[str, str]] = {}
 
 TRUE = {"1", "true", "yes", "on"}
@@ -26,31 +26,28 @@ FALSE = {"", "0", "false", "no", "off"}
 
 
 def wrong(name: str, expected: str) -> ImproperlyConfigured:
-    """The error for a value we cannot use. The value itself stays out of it: it may be a secret."""
+    """The error for a value that we cannot use. It does not show the value, which may be a secret."""
     return ImproperlyConfigured(f"{name} is wrong: expected {expected}.")
 
 
 def text(name: str, default: str = "") -> str:
     """The variable, or the content of the file that NAME_FILE names, or the default.
 
-    (An empty variable beside a file says nothing: docker compose cannot take one away.)
+    An empty variable beside NAME_FILE does not count, because docker compose cannot unset a variable.
     """
-    read[name] = value, _ = _text(name, default)
-    return value
-
-
-def _text(name: str, default: str) -> tuple[str, str]:
     path = os.environ.get(f"{name}_FILE")
+    value, origin = default, "default"
     if os.environ.get(name) or (name in os.environ and not path):
-        return os.environ[name].strip(), "environment"
-    if not path:
-        return default, "default"
-    try:
-        return Path(path).read_text(encoding="utf-8").strip(), f"{name}_FILE"
-    except OSError as error:
-        raise wrong(f"{name}_FILE", f"a readable file ({error.strerror})") from None
-    except ValueError:
-        raise wrong(f"{name}_FILE", "a file of UTF-8 text") from None
+        value, origin = os.environ[name].strip(), "environment"
+    elif path:
+        try:
+            value, origin = Path(path).read_text(encoding="utf-8").strip(), f"{name}_FILE"
+        except OSError as error:
+            raise wrong(f"{name}_FILE", f"a readable file ({error.strerror})") from None
+        except ValueError:
+            raise wrong(f"{name}_FILE", "a file of UTF-8 text") from None
+    read[name] = value, origin
+    return value
 
 
 def flag(name: str, default: bool = False) -> bool:
@@ -72,24 +69,24 @@ def one_of(name: str, default: str, choices: set[str]) -> str:
 
 
 def checked(name: str, default: str, expected: str, check: Callable[[str], Any]) -> str:
-    """The value, after `check` took it without ValueError, KeyError or OSError."""
+    """The value, after `check` took it without a ValueError, KeyError or OSError."""
     value = text(name, default)
     try:
         check(value)
     except (ValueError, KeyError, OSError):
-        # (`from None`, here and below: such an error shows a part of the value.)
+        # `from None`, here and below: such an error shows a part of the value.
         raise wrong(name, expected) from None
     return value
 
 
 def domain(value: str) -> None:
-    """Raises ValueError for what is neither empty nor a domain's name."""
+    """Raises ValueError unless it is empty or the name of a domain."""
     if value and not _DOMAIN.fullmatch(value):
         raise ValueError
 
 
 def pair(value: str) -> None:
-    """Raises ValueError for what is neither empty nor name:password."""
+    """Raises ValueError unless it is empty or name:password."""
     if value and not re.fullmatch(r"[^\s:]+:[^\s:]\S*", value):
         raise ValueError
 
@@ -122,7 +119,7 @@ def networks(name: str) -> list[Network]:
 
 
 def site_url(name: str, default: str) -> str:
-    """An address of a host, on which every path is ours."""
+    """The address of a host on which every path is ours."""
     value = text(name, default).rstrip("/")
     try:
         parts = urlsplit(value)
@@ -134,7 +131,7 @@ def site_url(name: str, default: str) -> str:
     return value
 
 
-# A name, one with all below it (.example.org), an address in brackets, or whatever.
+# Any host (*), a name, a name and all below it (.example.org), or an IPv6 address in brackets.
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 
 
@@ -147,7 +144,7 @@ def hosts(name: str) -> list[str]:
 
 
 def broker(value: str) -> None:
-    """Raises ValueError for what is neither empty nor the address of a broker."""
+    """Raises ValueError unless it is empty or the address of a broker."""
     parts = urlsplit(value)
     if parts.scheme not in {"", "redis", "rediss", "amqp", "amqps", "memory"} or (value and not parts.scheme):
         raise ValueError
@@ -156,7 +153,7 @@ def broker(value: str) -> None:
 
 
 def said(name: str, default: str, check: Callable[[str], Any]) -> str:
-    """The value, after `check` took it, which says what is wrong by itself."""
+    """The value, after `check` took it. `check` raises a complete sentence itself."""
     value = text(name, default)
     check(value)
     return value
@@ -177,7 +174,7 @@ SQLITE_OPTIONS = {
 }
 
 
-# For a server that is gone without a word, noticed within half a minute. Seconds; the last: milliseconds.
+# A server that vanishes is noticed within half a minute. In seconds, except the last, in milliseconds.
 POSTGRES_NETWORK = {
     "connect_timeout": 5,
     "keepalives": 1,
@@ -186,8 +183,8 @@ POSTGRES_NETWORK = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# The server's own bounds (milliseconds, 0 for none): a statement, and how long a process may hold locks while
-# it does nothing. The second ends what a frozen process holds well before its leases end.
+# The server's own bounds, in milliseconds, 0 for none: for a statement, and for a process that does nothing
+# in a transaction. The second takes its locks from a frozen process well before its leases end.
 POSTGRES_BOUNDS = {
     "statement_timeout": 300_000,
     "idle_in_transaction_session_timeout": 20_000,
@@ -244,7 +241,7 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
 
 
 def make_folder(name: str, folder: Path) -> None:
-    """The folder that a setting names, made when it is missing."""
+    """Makes the folder that a setting names, when it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -252,7 +249,7 @@ def make_folder(name: str, folder: Path) -> None:
 
 
 def timeouts(name: str, options: dict[str, str]) -> dict[str, int]:
-    """Takes those of TIMEOUTS out of the options."""
+    """Takes the TIMEOUTS out of the options."""
     found = {key: options.pop(key) for key in list(options) if key in TIMEOUTS}
     for key, value in found.items():
         if not value.isdecimal() or not value.isascii() or int(value) > MOST_MILLISECONDS:

@@ -1,4 +1,4 @@
-"""The page for what went wrong on our side: 503 while the database is away, which ends; else 500."""
+"""The page for errors of our own: 503 while the database is away, which passes; else 500."""
 
 import logging
 import sys
@@ -24,10 +24,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
     count("trouble", "database_away")
     answer.status_code = 503
     answer["Retry-After"] = str(RETRY_AFTER)
-    answer._has_been_logged = True  # type: ignore[attr-defined] # (Django would, with the whole trace.)
+    # Django would log it again, with the whole traceback.
+    answer._has_been_logged = True  # type: ignore[attr-defined]
     return answer
 
 
 def is_away(error: BaseException | None) -> bool:
-    """(SQLite says of a table that is missing that the operation failed, too.)"""
+    """Whether the database is away. SQLite raises OperationalError for a missing table, too."""
     return isinstance(error, (OperationalError, InterfaceError)) and "no such " not in str(error)

@@ -1,4 +1,4 @@
-"""Which language a page speaks: the reader's. What people who run the site see stays English."""
+"""Every page speaks the reader's language. Pages for the people who run the site stay English."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""One JSON object a line, for whatever collects the logs; no key of a link in any of them."""
+"""Logs as one JSON object a line, or for a console, without the keys of links."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from django.utils.log import configure_logging
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-# What stands after these in an address is a key: whoever has it acts for a reader, a hub or the first admin.
+# After these an address has a key: whoever has that may act for a reader, a hub or the first admin.
 _KEY = re.compile(
     r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub)/+)[^/\s?#&\"'<>\\]+|(\binvitation=)[^\s&#\"'<>\\]+",
     re.IGNORECASE,
@@ -28,7 +28,7 @@ def without_keys(text: str) -> str:
 
 
 class MaskedRecord(logging.LogRecord):
-    """What any logger of any library says, without keys: Django alone logs the path of each 4xx answer."""
+    """The record of any logger of any library, without keys: Django, for one, logs the path of each 4xx."""
 
     def getMessage(self) -> str:
         return without_keys(super().getMessage())
@@ -40,14 +40,14 @@ def mask_keys() -> None:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Tracebacks, too."""
+    """Takes the keys out of tracebacks, too."""
 
     def format(self, record: logging.LogRecord) -> str:
         return without_keys(super().format(record))
 
 
 class OneLine(logging.Filter):
-    """What is said at every look while something is away: once in a while, and without the traceback."""
+    """Lets a record that is repeated at every look pass once in a while, without its traceback."""
 
     EVERY_SECONDS = 30.0
 
@@ -65,7 +65,7 @@ class OneLine(logging.Filter):
 
 
 class OutageInOneLine(OneLine):
-    """Of the errors only those of a database that is away; any other stays as it is."""
+    """Does so only with errors of a database that is away; any other record stays as it is."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -75,19 +75,19 @@ class OutageInOneLine(OneLine):
 def log_as_we_do(**_: Any) -> None:
     """Receives Celery's celeryd_init and setup_logging: Celery leaves logging to the settings.
 
-    (A worker warns of some things, such as being root, before Django is set up.)
+    A worker warns of some things, such as being root, before Django is set up.
     """
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
     logging.captureWarnings(True)
     if settings.LOG_FORMAT == "json":
-        # What a worker says when it is told to end is printed by itself, from within the signal's handler.
+        # When a worker is told to end, the signal's handler prints that past all loggers.
         from celery.apps import worker
 
         setattr(worker, "safe_say", say)  # noqa: B010 - Celery has no types
 
 
 def say(message: str, file: Any = None) -> None:
-    """Celery's safe_say, as an object on one line."""
+    """Replaces Celery's safe_say, and writes one JSON object on one line."""
     record = logging.LogRecord("celery.worker", logging.INFO, "", 0, message.strip(), None, None)
     os.write(2, f"{JsonFormatter().format(record)}\n".encode())
 

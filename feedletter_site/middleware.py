@@ -1,4 +1,4 @@
-"""What a trusted proxy says about the client, and what nobody else may say; how much anyone may send."""
+"""Who the client is, if a trusted proxy says so; which hosts are ours; how much a request may send."""
 
 import ipaddress
 import logging
@@ -37,9 +37,9 @@ ADMIN_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-# In request.META: whether X-Forwarded-For was there, which no view sees.
+# In request.META: whether the request had X-Forwarded-For, which is removed before any view.
 CAME_FORWARDED = "feedletter.came_forwarded"
-# What staff may send to any page: a template or a theme is longer than a reader's form.
+# Staff may send this much to any page: a template or a theme is longer than a reader's form.
 STAFF = 2 * 1024 * 1024
 REFUSED = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than what this address takes.",
@@ -50,7 +50,7 @@ REFUSED = {
 def client_address(remote: str, forwarded_for: str, trusted: list[Network]) -> str:
     """The nearest address that is not a trusted proxy, reading X-Forwarded-For from the right.
 
-    Some proxies add the port. What is no address ("unknown") says nothing: the last that is one stands.
+    Some proxies add the port. At a part that is no address ("unknown") it stops, with the address before.
     """
     address = remote
     for hop in reversed([part for part in forwarded_for.split(",") if part.strip()]):
@@ -69,7 +69,7 @@ def is_trusted(address: str, trusted: list[Network]) -> bool:
 
 
 class HeadMiddleware:
-    """Answers HEAD without a body (RFC 9110 §9.3.2). Else gunicorn warns of each that it has to drop."""
+    """Answers HEAD without a body (RFC 9110 §9.3.2). Otherwise gunicorn drops each body with a warning."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -80,7 +80,7 @@ class HeadMiddleware:
             if isinstance(response, StreamingHttpResponse):
                 response.streaming_content = ()
             elif isinstance(response, HttpResponse):
-                # (The length is that of the body which GET has.)
+                # Content-Length stays that of the body that GET gets.
                 response.content = b""
         return response
 
@@ -104,9 +104,9 @@ class ProxyMiddleware:
 
 
 class AdminPolicyMiddleware:
-    """What the admin's pages may load and run: our own files, and no script that stands in a page (CSP 3).
+    """Lets the admin's pages load and run our own files only, and no script within a page (CSP 3).
 
-    Letters and posts of strangers are shown there. Alpine, which Unfold is made with, needs eval.
+    They show letters and posts of strangers. Alpine, which Unfold is made with, needs eval.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -120,7 +120,7 @@ class AdminPolicyMiddleware:
 
 
 class HostMiddleware:
-    """A host that is not ours gets a sentence, and the log a line: Django would write a traceback."""
+    """Answers a request for another host with a sentence, and logs one line; Django would log a traceback."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -141,8 +141,8 @@ class HostMiddleware:
 class BodyLimitMiddleware:
     """Refuses a body that is larger than its view takes, before any of it is read (RFC 9110, 15.5.14).
 
-    Files are written to the disk for staff only, and by those views only that ask for one: what comes to any
-    other view is thrown away (FILE_UPLOAD_HANDLERS is empty).
+    Files are written to the disk for staff only, and only by views that ask for one. Any other view drops
+    them, because FILE_UPLOAD_HANDLERS is empty.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -159,7 +159,7 @@ class BodyLimitMiddleware:
             return refusal(request, HTTPStatus.LENGTH_REQUIRED)
         length = content_length(request)
         if length <= FORM and not limit.files:
-            # (Who asks is looked up only where it matters.)
+            # Here it does not matter who asks, so no user is looked up.
             return None
         largest = FORM if limit.files else limit.largest
         if request.user.is_staff:
@@ -173,7 +173,7 @@ class BodyLimitMiddleware:
 
 
 def content_length(request: HttpRequest) -> int:
-    """As Django reads it: what is no number counts as nothing, and nothing is read then."""
+    """As Django reads it: what is no number counts as 0, and then nothing is read."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:
@@ -181,7 +181,7 @@ def content_length(request: HttpRequest) -> int:
 
 
 def refusal(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
-    """A page for people, a problem for programs."""
+    """A page for people, a problem (RFC 9457) for programs."""
     if not request.path.startswith("/api/"):
         return render(request, "413.html", status=status)
     body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": REFUSED[status]}

@@ -1,4 +1,4 @@
-"""How a wrong setting ends a process: with one sentence, whoever had started it, and status 1."""
+"""Ends a process that has a wrong setting with one sentence and status 1, however it was started."""
 
 import sys
 from types import TracebackType
@@ -17,7 +17,7 @@ def sound_settings() -> None:
 
 
 def tell_in_a_sentence() -> None:
-    """Shows an ImproperlyConfigured that nobody catches without the way it came: a setting is at fault."""
+    """Shows an uncaught ImproperlyConfigured without a traceback: a setting is at fault, not the code."""
     usual = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

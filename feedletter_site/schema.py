@@ -1,10 +1,9 @@
-"""Whether the tables are what the migrations say that made them.
+"""Whether the tables have everything that the applied migrations make.
 
-Before the first release those were rewritten in place: a database that is older has them all marked as
-applied, and lacks columns.
+Before the first release migrations were rewritten in place. A database from that time has all of them marked
+as applied, and lacks columns.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.management import CommandError
@@ -24,27 +23,24 @@ def missing(connection: BaseDatabaseWrapper) -> list[str]:
     applied = [node for node in loader.applied_migrations if node in loader.graph.nodes]
     if not any(app in OURS for app, _ in applied):
         return []
-    return list(_missing(connection, loader.project_state(applied)))
-
-
-def _missing(connection: BaseDatabaseWrapper, state: Any) -> Iterator[str]:
+    state: Any = loader.project_state(applied)
+    models = state.apps.get_models(include_auto_created=True)
+    lacking: list[str] = []
     with connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
-        for model in state.apps.get_models(include_auto_created=True):
-            table = model._meta.db_table
-            if model._meta.app_label not in OURS:
-                continue
+        for meta in (model._meta for model in models if model._meta.app_label in OURS):
+            table = meta.db_table
             if table not in tables:
-                yield f"the table {table}"
+                lacking.append(f"the table {table}")
                 continue
             there = {column.name for column in connection.introspection.get_table_description(cursor, table)}
-            for field in model._meta.concrete_fields:
-                if field.column not in there:
-                    yield f"the column {field.column} of {table}"
+            columns = (field.column for field in meta.concrete_fields)
+            lacking += [f"the column {column} of {table}" for column in columns if column not in there]
+    return lacking
 
 
 def too_old(connection: BaseDatabaseWrapper) -> str:
-    """A sentence about a database that no migration can help; "" when all is well."""
+    """A sentence about a database that no migration can mend; "" when all is well."""
     lacking = missing(connection)
     if not lacking:
         return ""

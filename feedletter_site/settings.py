@@ -65,9 +65,9 @@ POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number,
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
-# The secret (`feedletter.secret.salt`) with which the Scala feedletter proved its links, to honour them here.
+# The secret (`feedletter.secret.salt`) that proves the links of the Scala feedletter, which still work here.
 UPSTREAM_SALT = env.text("UPSTREAM_SALT")
-# How many mails sign-ups may cause (docs/operating.md); what is not named has its usual limit.
+# How many mails sign-ups may cause (docs/operating.md). Limits that are not named are the usual ones.
 SIGN_UP_LIMITS = env.checked(
     "SIGN_UP_LIMITS", "", "limits such as ip=10/hour, ip=30/day, address=10/day", parse_limits
 )
@@ -78,7 +78,7 @@ HOOK_MODULES = env.listing("HOOK_MODULES")
 EMAIL_URL = env.said("EMAIL_URL", "mailbox:" if EMBEDDED else "", lambda url: url and parse_email_url(url))
 BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
 BOUNCE_URL = env.said("BOUNCE_URL", "", parse_bounce_url)
-# Whom the mail check asks instead of the system's name servers.
+# The mail check asks these instead of the system's name servers.
 DNS_SERVERS = env.name_servers("DNS_SERVERS")
 ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
 DEFAULT_FROM_EMAIL = env.checked(
@@ -87,7 +87,7 @@ DEFAULT_FROM_EMAIL = env.checked(
 
 INSTALLED_APPS = [
     "unfold",
-    # (Its pages are loaded with the addresses, in feedletter_site.urls: a worker needs none.)
+    # Its pages are loaded by feedletter_site.urls, because a worker needs none.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -144,8 +144,8 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
-# What readers' pages and mails speak, each by its own name (locale/; docs/customising.md). Admin and API
-# speak English.
+# The languages of readers' pages and mails, each by its own name (locale/; docs/customising.md). Admin and
+# API speak English.
 LANGUAGES = [
     ("en", "English"),
     ("de", "Deutsch"),
@@ -176,7 +176,7 @@ STORAGES = {
 
 # Rate limits must hold across processes; without Redis there is one web process.
 CACHES = {
-    # (Another number whenever what is kept there changes its form: the release before runs beside this one.)
+    # VERSION grows whenever cached values change their form: the release before runs beside this one.
     "default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": CELERY_BROKER_URL, "VERSION": 2}
     if CELERY_BROKER_URL.startswith("redis")
     else {
@@ -187,7 +187,7 @@ CACHES = {
 
 LOGIN_REDIRECT_URL = "/admin/"
 
-# Nobody's file is written to the disk but where one is asked for (feedletter_site.middleware).
+# No uploaded file is written to the disk, except by views that ask for one (feedletter_site.middleware).
 FILE_UPLOAD_HANDLERS: list[str] = []
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -195,7 +195,7 @@ X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https:")
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
-# RFC 6797: who was here by https once comes by https. (Sent where the request itself came by it.)
+# RFC 6797: a browser that came by https once always comes by https. Sent only in answers by https.
 SECURE_HSTS_SECONDS = 365 * 86_400 if SITE_URL.startswith("https:") else 0
 
 REST_FRAMEWORK = {
@@ -229,7 +229,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 CELERY_TASK_IGNORE_RESULT = True
-# (A tick that ended with its worker is not missed: the next one comes, and the database is the queue.)
+# A tick that is lost with its worker does no harm: the next one comes, and the database is the queue.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
@@ -253,7 +253,7 @@ CELERY_TASK_ROUTES = {
         ("delivery", "webhooks"),
     )
 } | {
-    # Seldom and short, beside the stage they serve.
+    # These are seldom and short, and share the queue of the stage that they serve.
     "feeds.pushes": {"queue": "poll"},
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
@@ -264,7 +264,7 @@ CELERY_TASK_ROUTES = {
     "delivery.prune": {"queue": "reap"},
 }
 if CELERY_BROKER_URL.startswith("redis"):
-    # (Without them a Redis whose host is gone without a word would stop beat for ever.)
+    # Without them a Redis whose host vanishes would stop beat for ever.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, float] = {
         "socket_connect_timeout": 5,
         "socket_timeout": 5,
@@ -295,13 +295,13 @@ LOGGING = {
         "celery": {"level": "WARNING"},
         "urllib3": {"level": "WARNING"},
         "django_celery_beat": {"level": "WARNING"},
-        # (So does every pass fail meanwhile.)
+        # While the database is away, every pass fails.
         "celery.app.trace": {"filters": ["outage in one line"]},
-        # (Beat looks at its schedule every second, and tells of a database that is away as often.)
+        # Beat looks at its schedule every second, and while the database is away logs that as often.
         "django_celery_beat.schedulers": {"filters": ["one line"]},
-        # Tells of every detector it tries, with a traceback for mail that it cannot read.
+        # It logs every detector that it tries, with a traceback for mail that it cannot read.
         "flufl.bounce": {"level": "CRITICAL"},
     },
 }
 
-UNFOLD = admin_look.UNFOLD
+UNFOLD = admin_look.ADMIN_LOOK

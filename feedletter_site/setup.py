@@ -49,7 +49,7 @@ def has_admin() -> bool:
 
 
 def token_file() -> Path:
-    """Holds the digest only: who can read the folder must not be able to use the link."""
+    """Holds only a digest: whoever can read the folder must not be able to use the link."""
     return Path(settings.DATA_DIR) / "setup_token"
 
 
@@ -95,6 +95,6 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:index"))
     context: dict[str, Any] = {**admin.site.each_context(request), "form": form, "title": "Create the admin"}
     answer = render(request, "site/setup.html", context)
-    # (Not no-referrer: with it browsers send "Origin: null", which the CSRF check refuses.)
+    # Not no-referrer: with that browsers send "Origin: null", which the CSRF check refuses.
     answer["Referrer-Policy"] = "same-origin"
     return answer

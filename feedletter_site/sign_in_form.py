@@ -9,7 +9,7 @@ from feedletter_site.services.password_limits import TOO_MANY, tries_left
 
 
 class LimitedSignInForm(AuthenticationForm):  # type: ignore[misc]
-    """Looks at no password after too many wrong ones: a right one, too, waits then."""
+    """Checks no password after too many wrong ones: then even the right one has to wait."""
 
     def clean(self) -> Any:
         if not tries_left(self.request, self.cleaned_data.get("username") or ""):

@@ -1,7 +1,7 @@
-"""Keeps a few processes running: restarts the dead with back-off, stops them all when told to.
+"""Keeps a few processes running: restarts dead ones with back-off, stops them all when told to.
 
-A script of its own, on the standard library alone: `manage.py up` becomes it (exec), and what had been
-loaded to migrate gives its memory back. Its one argument is a Plan as JSON.
+A script of its own that needs the standard library only. `manage.py up` becomes it (exec), so that the memory
+of everything that was loaded to migrate is free again. Its one argument is a ProcessPlan as JSON.
 """
 
 import ctypes
@@ -18,14 +18,14 @@ from pathlib import Path
 LONGEST_PAUSE = 30.0
 # Running this long counts as recovered: the next death starts again with the shortest pause.
 HEALTHY_SECONDS = 60.0
-LOOK_EVERY = 0.2
-TOUCH_EVERY = 5.0
+CHILD_LOOK_SECONDS = 0.2
+TOUCH_SECONDS = 5.0
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 @dataclass(frozen=True)
 class ProcessPlan:
-    """`commands` by name, run in `folder`; `alive` is touched while all run; TERM, `grace` seconds, KILL."""
+    """`commands` by name, run in `folder`. `alive` is touched while all run. TERM, `grace`, KILL."""
 
     commands: dict[str, list[str]]
     folder: str
@@ -62,7 +62,7 @@ class Child:
 
 
 def die_with_parent() -> None:
-    """Linux: when the supervisor is killed, nobody is left behind to hold the port."""
+    """On Linux: when the supervisor is killed, no child is left behind to hold the port."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM)
 
@@ -81,7 +81,7 @@ class Supervisor:
             signal.signal(number, self.on_signal)
         while not self.signals:
             self.look(time.monotonic())
-            time.sleep(LOOK_EVERY)
+            time.sleep(CHILD_LOOK_SECONDS)
         self.stop()
         return 0
 
@@ -90,27 +90,24 @@ class Supervisor:
 
     def look(self, now: float) -> None:
         for child in self.children:
-            self.look_at(child, now)
-        if now - self.touched >= TOUCH_EVERY and all(child.process for child in self.children):
+            if child.process is None:
+                if now >= child.start_at:
+                    child.start(self.plan.folder, now)
+            elif (status := child.process.poll()) is not None:
+                pause = child.died(now)
+                self.say(f"{child.name} ended with status {status}; it starts again in {pause:.0f} s.")
+        if now - self.touched >= TOUCH_SECONDS and all(child.process for child in self.children):
             Path(self.plan.alive).touch()
             self.touched = now
 
-    def look_at(self, child: Child, now: float) -> None:
-        if child.process is None:
-            if now >= child.start_at:
-                child.start(self.plan.folder, now)
-        elif (status := child.process.poll()) is not None:
-            pause = child.died(now)
-            self.say(f"{child.name} ended with status {status}; it starts again in {pause:.0f} s.")
-
     def stop(self) -> None:
-        """TERM to everyone, KILL to who is left after the grace."""
+        """Sends TERM to all, and KILL to those that are left after the grace."""
         self.say("Stopping: what is being sent is finished first.")
         for child in self.running():
             child.send_signal(signal.SIGTERM)
         end = time.monotonic() + self.plan.grace
         while self.running() and time.monotonic() < end and self.signals < 2:
-            time.sleep(LOOK_EVERY / 4)
+            time.sleep(CHILD_LOOK_SECONDS / 4)
         for child in self.running():
             child.kill()
             child.wait()

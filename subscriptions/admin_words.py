@@ -15,13 +15,13 @@ def waits_for(assignable: Assignable) -> str:
     return why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
 
 
-def rhythm(subscribable: Subscribable) -> str:
+def rhythm_for_admins(subscribable: Subscribable) -> str:
     """ "every Monday at 7:00, New York time"."""
     return describe(subscribable.schedule, subscribable.n, subscribable.zone)
 
 
 def collection_name(assignable: Assignable) -> str:
-    """How people tell one collection from another: by its period, else by when it was opened."""
+    """The collection's name for people: its period, or else when it was opened."""
     zone = assignable.subscribable.zone
     if assignable.period_start is None or assignable.period_end is None:
         return f"opened {moment_words(assignable.opened_at, zone)}"

@@ -1,5 +1,4 @@
-"""What readers' pages show of the app after this one, which fills it in: how newsletters look, what was in
-them."""
+"""How newsletters look and what was in them, for readers' pages. The delivery app fills both in."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from subscriptions.models import Subscribable
 class Brand:
     """`accent` is #rrggbb and readable on the page by day. Empty: the newsletter has none of its own.
 
-    `logo_says` is what stands on the logo; one that says nothing is a mark beside the name.
+    `logo_says` is the text on the logo. A logo without text is shown beside the newsletter's name.
     """
 
     accent: str = ""
@@ -24,10 +23,9 @@ class Brand:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The newest issue, in part: `more` posts are not among these, or `is_cut` within them. `url` is empty
-    for a private newsletter.
+    """The newest issue, in part: `more` posts are left out, or `is_cut` within one.
 
-    `summary` and `picture` are for what shows a link to it elsewhere.
+    `url` is empty for a private newsletter. Other sites that link to the issue show `summary` and `picture`.
     """
 
     title: str
@@ -46,7 +44,7 @@ latest_sources: list[Callable[[Subscribable], Latest | None]] = []
 
 
 def brands(newsletters: Sequence[Subscribable]) -> dict[int, Brand]:
-    """By the newsletters' keys; those without a look of their own are left out."""
+    """The brands by the newsletters' keys, of those that have one of their own."""
     return {key: brand for source in brand_sources for key, brand in source(newsletters).items()}
 
 
@@ -55,5 +53,5 @@ def brand_of(newsletter: Subscribable) -> Brand:
 
 
 def latest_of(newsletter: Subscribable) -> Latest | None:
-    """The newest issue that is out, if there is one."""
+    """The newest published issue, if there is one."""
     return next((found for source in latest_sources if (found := source(newsletter))), None)

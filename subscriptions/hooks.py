@@ -1,4 +1,4 @@
-"""What hooks see: the newsletter, its posts, a reader. For the operator's own code (docs/hooks.md)."""
+"""What hooks, the operator's own code, are given: the newsletter, its posts, a reader (docs/hooks.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -12,7 +12,7 @@ from feeds.parsing.entry import Entry, Media
 
 __all__ = ["Context", "Media", "Post", "Recipient"]
 
-MAX_TITLE = 2_000
+LONGEST_HOOK_TITLE = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,9 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Post(Entry):
-    """A post: all that `Entry` has, and ways to have it otherwise. `feed_url` is where it came from.
+    """A post: an `Entry` with methods that change it. `feed_url` is where it came from.
 
-    `html` is its text; whatever is put there is made safe again. By its `key` it is known again.
+    A text that a hook puts there is made safe again. The `key` tells which post it was.
     """
 
     key: int = 0
@@ -77,7 +77,7 @@ def post_of(entry: Entry, *, key: int = 0, feed_url: str = "") -> Post:
 
 
 def entry_of(post: Post, *, was: Entry) -> Entry:
-    """The entry of a post that a hook gave back, with what it changed made safe.
+    """The entry of a post that a hook returned. Whatever the hook changed is made safe.
 
     Raises ValueError or TypeError for one that holds what no entry can.
     """
@@ -95,9 +95,9 @@ def entry_of(post: Post, *, was: Entry) -> Entry:
         entry,
         **changed,
         **lines,
-        # Whoever it is now, it stays the same post.
+        # It stays the same post, whatever the hook did.
         guid=was.guid,
-        title=one_line(entry.title)[:MAX_TITLE],
+        title=one_line(entry.title)[:LONGEST_HOOK_TITLE],
         authors=tuple(one_line(author) for author in entry.authors),
         categories=tuple(without_controls(category) for category in entry.categories),
     )

@@ -1,4 +1,4 @@
-"""The addresses readers get, and whose they are. Absolute, under SITE_URL."""
+"""The addresses that readers get, absolute and under SITE_URL, and the subscription that each belongs to."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ GONE = gettext_noop("This subscription no longer exists, so there is nothing lef
 
 
 def page_url(subscribable: Subscribable) -> str:
-    """The newsletter's page; empty for the private, which have none."""
+    """The newsletter's page; empty for private ones, which have none."""
     if subscribable.visibility == Subscribable.Visibility.PRIVATE:
         return ""
     return f"{settings.SITE_URL}/s/{subscribable.name}/"
@@ -48,7 +48,7 @@ def confirm_url(*subscriptions: Subscription, now: datetime) -> str:
 
 
 def short_nonce(subscription: Subscription) -> str:
-    """Enough of it to tell one time from another; that nobody makes links is the signature's work."""
+    """Enough of the nonce to tell one sign-up from another. Against forged links there is the signature."""
     return subscription.confirm_nonce[:10]
 
 

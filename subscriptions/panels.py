@@ -10,7 +10,7 @@ from common.ports.panels import Action, Panel, add_action, add_panel
 from common.text import counted
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
-from subscriptions.admin_words import rhythm, waits_for
+from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.drop import drop_feed
 from subscriptions.collections.exclude import exclude_items
 from subscriptions.models import Stuck, Subscribable
@@ -18,14 +18,17 @@ from subscriptions.models import Stuck, Subscribable
 
 def install() -> None:
     """Called once, before the first admin page."""
-    add_panel("feeds.Feed", Panel("Newsletters", newsletters, order=20))
-    add_panel("feeds.Item", Panel("Collections", collections, order=20))
-    add_action("feeds.Item", Action("exclude", "Do not send", exclude, fits=_may_be_sent))
-    add_action("feeds.Feed", Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"))
+    add_panel("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20))
+    add_panel("feeds.Item", Panel("Collections", collections_of_post, order=20))
+    add_action("feeds.Item", Action("exclude", "Do not send", exclude_posts, fits=_may_be_sent))
+    add_action(
+        "feeds.Feed",
+        Action("drop", "Delete", drop_feeds, confirm=what_dropping_feeds_does, permission="drop"),
+    )
 
 
-def newsletters(feed: Feed) -> SafeString:
-    """Who reads it; for a feed that nobody reads, the next step."""
+def newsletters_of_feed(feed: Feed) -> SafeString:
+    """The newsletters that read the feed; if there are none, the next step."""
     if feed.dropping:
         return format_html("<p>{}</p>", "It is being deleted.")
     rows = list(feed.subscribables.all())
@@ -33,7 +36,7 @@ def newsletters(feed: Feed) -> SafeString:
     further = button(add_url(Subscribable, feeds=feed.pk), text)
     shown = table(
         ("newsletter", "readers get it"),
-        ((link_to(row), rhythm(row)) for row in rows),
+        ((link_to(row), rhythm_for_admins(row)) for row in rows),
         "No newsletter reads it so far, so nothing of it is sent.",
     )
     warning = exposure(feed)
@@ -45,8 +48,8 @@ def _may_be_sent(item: Item) -> bool:
     return item.state in (Item.State.UNASSIGNED, Item.State.ASSIGNED)
 
 
-def collections(item: Item) -> SafeString:
-    """Where it is being collected; for one that could not be, why."""
+def collections_of_post(item: Item) -> SafeString:
+    """The collections that it is in; or why it could not be put into any."""
     if stuck := Stuck.objects.filter(item=item).first():
         said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
         return format_html('<p class="fl-alert">{}</p>', said)
@@ -58,26 +61,25 @@ def collections(item: Item) -> SafeString:
     )
 
 
-def exclude(request: HttpRequest, keys: list[int]) -> str:
+def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
     done = exclude_items(item_ids=keys, now=utcnow())
     late = len(keys) - done
     said = f"{counted(done, 'post')} will not be sent."
     return f"{said} For {late:,} it was too late, or needless." if late else said
 
 
-def what_dropping_does(keys: list[int]) -> list[str]:
-    return [_losses(feed) for feed in Feed.objects.filter(pk__in=keys)]
+def what_dropping_feeds_does(keys: list[int]) -> list[str]:
+    said = []
+    for feed in Feed.objects.filter(pk__in=keys):
+        on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
+        readers = counted(feed.subscribables.count(), "newsletter")
+        words = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
+        if on_the_way:
+            words += f" {counted(on_the_way, 'post')} being collected will go out first."
+        said.append(f"{words} {readers} will get nothing new from it.")
+    return said
 
 
-def _losses(feed: Feed) -> str:
-    on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
-    readers = counted(feed.subscribables.count(), "newsletter")
-    said = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
-    if on_the_way:
-        said += f" {counted(on_the_way, 'post')} being collected will go out first."
-    return f"{said} {readers} will get nothing new from it."
-
-
-def drop(request: HttpRequest, keys: list[int]) -> str:
+def drop_feeds(request: HttpRequest, keys: list[int]) -> str:
     feeds = Feed.objects.filter(pk__in=keys)
     return " ".join(drop_feed(feed=feed, force=True, now=utcnow()) for feed in feeds)

@@ -1,4 +1,4 @@
-"""What sign-ups left behind, on the admin pages of newsletters and subscribers."""
+"""The traces of sign-ups, on the admin pages of newsletters and subscribers."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -10,7 +10,7 @@ from common.text import counted
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.rate_limits import refusals
 
-MOST = 50
+CONSENTS_SHOWN = 50
 WHY = {
     "ip": "too many from one internet address",
     "address": "one address too often",
@@ -23,13 +23,13 @@ WHY = {
 
 def install() -> None:
     """Called once, before the first admin page."""
-    add_panel("subscriptions.Subscription", Panel("Consent", consents, order=30))
+    add_panel("subscriptions.Subscription", Panel("Consent", proofs_of_consent, order=30))
     add_panel("subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15))
 
 
-def consents(subscription: Subscription) -> SafeString:
-    """The proof: when, how, which words, and from where if that is kept."""
-    rows = subscription.consents.order_by("-at", "-pk")[:MOST]
+def proofs_of_consent(subscription: Subscription) -> SafeString:
+    """The proofs of consent: when, how, which words, and from where if that is kept."""
+    rows = subscription.consents.order_by("-at", "-pk")[:CONSENTS_SHOWN]
     return table(
         ("when", "what", "how", "the words they saw", "from"),
         ((when(row.at), row.get_act_display(), row.how, row.words or "–", row.ip or "–") for row in rows),
@@ -38,7 +38,7 @@ def consents(subscription: Subscription) -> SafeString:
 
 
 def turned_away(newsletter: Subscribable) -> SafeString | str:
-    """Of the last day or so; nothing where nobody was."""
+    """The sign-ups of the last day or so that were turned away. No panel if there were none."""
     found = refusals(newsletter, now=utcnow())
     if not found:
         return ""

@@ -3,8 +3,8 @@ from celery import shared_task
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from subscriptions.collections.assign import assign_final
-from subscriptions.lists.uploads import forget_old
-from subscriptions.lists.worker import work_off
+from subscriptions.lists.uploads import forget_old_imports
+from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
 from subscriptions.subscribers.expire import expire as expire_unconfirmed
 from subscriptions.subscribers.expire import forget_tallies
@@ -13,7 +13,7 @@ from subscriptions.subscribers.sign_in import forget_links
 
 @shared_task(name="subscriptions.assign")
 @skip_if_running
-def assign() -> None:
+def assign_posts() -> None:
     assign_final(budget=PASS_BUDGET)
 
 
@@ -22,12 +22,12 @@ def assign() -> None:
 def forget() -> None:
     forget_links(now=utcnow())
     sweep_erased(now=utcnow())
-    forget_old(now=utcnow())
+    forget_old_imports(now=utcnow())
 
 
 @shared_task(name="subscriptions.expire")
 @skip_if_running
-def expire() -> None:
+def expire_sign_ups() -> None:
     expire_unconfirmed(now=utcnow())
     forget_tallies(now=utcnow())
 
@@ -35,4 +35,4 @@ def expire() -> None:
 @shared_task(name="subscriptions.lists")
 @skip_if_running
 def lists() -> None:
-    work_off(budget=PASS_BUDGET)
+    work_off_imports(budget=PASS_BUDGET)

@@ -3,29 +3,29 @@
 from django.urls import path
 
 from subscriptions.views import upstream_links
-from subscriptions.views.confirm import confirm
-from subscriptions.views.embedding import embed, subscribe
-from subscriptions.views.leave import unsubscribe
+from subscriptions.views.confirm import confirm_sign_up
+from subscriptions.views.embedding import embed, subscribe_from_site
+from subscriptions.views.leave import leave_newsletter
 from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
-from subscriptions.views.newsletters import newsletters
+from subscriptions.views.newsletters import newsletter_directory
 from subscriptions.views.sign_in import sign_in, sign_in_link
 from subscriptions.views.sign_up import challenge
-from subscriptions.views.upstream_create import create
+from subscriptions.views.upstream_create import create_upstream
 
 app_name = "subscriptions"
 
 urlpatterns = [
-    path("", newsletters, name="newsletters"),
+    path("", newsletter_directory, name="newsletters"),
     path("challenge/", challenge, name="challenge"),
-    path("confirm/<str:token>/", confirm, name="confirm"),
-    path("unsubscribe/<str:token>/", unsubscribe, name="unsubscribe"),
+    path("confirm/<str:token>/", confirm_sign_up, name="confirm"),
+    path("unsubscribe/<str:token>/", leave_newsletter, name="unsubscribe"),
     path("manage/<str:token>/", manage, name="manage"),
     path("s/<str:name>/embed/", embed, name="embed"),
-    path("s/<str:name>/subscribe/", subscribe, name="subscribe"),
-    path("v0/subscription/create", create, name="v0_create"),
-    path("v0/subscription/confirm", upstream_links.confirm, name="v0_confirm"),
-    path("v0/subscription/remove", upstream_links.remove, name="v0_remove"),
+    path("s/<str:name>/subscribe/", subscribe_from_site, name="subscribe"),
+    path("v0/subscription/create", create_upstream, name="v0_create"),
+    path("v0/subscription/confirm", upstream_links.confirm_upstream, name="v0_confirm"),
+    path("v0/subscription/remove", upstream_links.remove_upstream, name="v0_remove"),
     path("sign-in/", sign_in, name="sign_in"),
     path("sign-in/<str:token>/", sign_in_link, name="sign_in_link"),
     path("mine/", mine, name="mine"),

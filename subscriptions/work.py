@@ -1,4 +1,4 @@
-"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+"""The first queries of each stage's pass. When they find nothing, no pass needs to begin."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from subscriptions.collections.assign import takable
-from subscriptions.lists.worker import claimable
+from subscriptions.lists.worker import claimable_imports
 from subscriptions.models import Stuck
 
 
@@ -16,4 +16,4 @@ def to_assign(now: datetime) -> "tuple[QuerySet[Any], ...]":
 
 
 def to_take_over(now: datetime) -> "tuple[QuerySet[Any], ...]":
-    return (claimable(now),)
+    return (claimable_imports(now),)

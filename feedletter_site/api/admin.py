@@ -28,14 +28,14 @@ LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "unti
 
 
 def scopes_for(user: Any) -> list[tuple[str, str]]:
-    """What a person may hand on: the scopes behind which there is nothing that they may not do themselves."""
-    return [(scope, f"{scope} – {told}") for scope, told in SCOPES.items() if _may(user, scope)]
-
-
-def _may(user: Any, scope: str) -> bool:
-    area, _, verb = scope.partition(":")
+    """The scopes that a person may give away: those that allow nothing which they may not do themselves."""
     views: list[Any] = [view for _, view, _ in router.registry]
-    return all(may_hand_on(user, view, verb) for view in views if view.area == area)
+    allowed = []
+    for scope, meaning in SCOPES.items():
+        area, _, verb = scope.partition(":")
+        if all(may_hand_on(user, view, verb) for view in views if view.area == area):
+            allowed.append((scope, f"{scope} – {meaning}"))
+    return allowed
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -135,7 +135,7 @@ class ApiTokenAdmin(ServiceAdmin):
         return answer
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # What it may do is settled when it is made: for something else make another.
+        # A token is never changed: for other scopes make another one.
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:

@@ -19,7 +19,7 @@ NO_KEY = "Give the token as “Authorization: Bearer KEY”."
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`request.auth` is the token. Its scopes are all it has, and who made it must have as much."""
+    """`request.auth` is the token. It may do what its scopes say, and its maker must be allowed the same."""
 
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ApiToken] | None:
         scheme, _, key = request.headers.get("Authorization", "").partition(" ")
@@ -37,7 +37,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class SessionAuthentication(DrfSession):
-    """Staff who are signed in to the admin; with the CSRF token for what changes something."""
+    """Staff who are signed in to the admin. A request that changes something needs the CSRF token."""
 
 
 class _TokenInSchema(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

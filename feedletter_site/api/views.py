@@ -1,11 +1,12 @@
-"""The parts of the API that are about no rows: its description, and addresses that lead nowhere."""
+"""The parts of the API that show no rows: its description, and addresses that do not exist."""
 
 from functools import cache
 from typing import Any
 
 from django.http import HttpResponse
 from django.utils import translation
-from django.utils.cache import patch_cache_control
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
 from drf_spectacular import renderers
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.exceptions import NotFound
@@ -28,18 +29,17 @@ class SchemaView(ApiView):
         renderers.OpenApiJsonRenderer,
     )
 
+    @method_decorator(cache_control(public=True, max_age=3600))
     def get(self, request: Request) -> HttpResponse:
         renderer: Any = type(request.accepted_renderer)
-        answer = HttpResponse(described(renderer), content_type=renderer.media_type)
-        patch_cache_control(answer, public=True, max_age=3600)
-        return answer
+        return HttpResponse(described(renderer), content_type=renderer.media_type)
 
 
 @cache
 def described(renderer: Any) -> bytes:
-    """Made once in each process: it takes a second, and is the same for all."""
+    """The description, made once in each process: it takes a second, and is the same for all."""
     generator: Any = SchemaGenerator
-    # (Not in the language of whoever asks first.)
+    # Otherwise it would be in the language of whoever asks first.
     with translation.override("en"):
         schema = generator().get_schema(request=None, public=True)
     text: str | bytes = renderer().render(schema, renderer_context={})

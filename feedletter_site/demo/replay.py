@@ -21,7 +21,7 @@ class ReplayFailed(Exception):
 
 
 class VirtualClock:
-    """Shows what it is set to."""
+    """Shows the time that it is set to."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now

@@ -1,4 +1,4 @@
-"""A key for a program. Only its digest is kept: who reads the database cannot use it."""
+"""A key for a program. Only its digest is stored: whoever reads the database cannot use it."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +6,7 @@ from django.utils import timezone
 
 
 class ApiToken(models.Model):
-    """Good for its scopes until it expires or is revoked, as far as whoever made it may still do the same."""
+    """Good for its scopes until it expires or is revoked, and as long as its maker may do the same."""
 
     name = models.CharField(max_length=100, help_text="What uses it, such as “shop” or “backup script”.")
     # The beginning of the key, by which it is found; the rest is known as a digest (hex SHA-256) only.

@@ -1,14 +1,14 @@
-"""What tells of the service's life: when each stage ran last, and how often what happened."""
+"""The service's signs of life: when each stage ran last, and how often things happened."""
 
 from django.db import models
 from django.db.models.functions import Now
 
 
 class Stage(models.Model):
-    """A stage, as workers and beat saw it last. Written every few seconds, whatever the cache does."""
+    """A stage, as workers and beat saw it last. Stored every few seconds, and not in the cache."""
 
     name = models.CharField(max_length=64, primary_key=True)
-    # When the row was made: a stage that never ran is measured from here.
+    # When the row was made. A stage that never ran is late from here on.
     since = models.DateTimeField(db_default=Now())
     ran_at = models.DateTimeField(null=True)
     ticked_at = models.DateTimeField(null=True)

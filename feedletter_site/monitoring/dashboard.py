@@ -1,4 +1,4 @@
-"""The admin's first page: what needs a person, then how it goes."""
+"""The admin's first page: what needs a person comes first, then how it goes."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -28,19 +28,19 @@ from subscriptions.admin_words import waits_for
 from subscriptions.models import Assignable, Subscribable, Subscription
 
 DAYS = 28
-REMEMBERED = (DAYS + 1) * 86_400
-COMING = 6
+REMEMBERED_SECONDS = (DAYS + 1) * 86_400
+ROWS_SHOWN = 6
 LONGEST_REASON = 200
 FAILED_LATELY = timedelta(days=7)
 # A webhook that fails for less may mend itself.
-LONG_ENOUGH = timedelta(hours=1)
-# Workers look every few seconds: what is still due after this long, nobody looks at.
+WEBHOOK_FAILS_AFTER = timedelta(hours=1)
+# Workers look every few seconds: when work is still due after this long, no worker looks.
 OVERDUE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that will not mend itself: a sentence, and where to mend it."""
+    """A trouble that will not mend itself: a sentence, and where to mend it."""
 
     sentence: str
     label: str = ""
@@ -71,7 +71,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if may_see(user, Assignable):
         context.update(coming=coming())
     if may_see(user, Issue):
-        context.update(drafts=waiting_drafts(), more_drafts=max(drafts().count() - COMING, 0))
+        rows = drafts().select_related("subscribable")[:ROWS_SHOWN]
+        waiting = [(row, goes_out(row)) for row in rows]
+        context.update(drafts=waiting, more_drafts=max(drafts().count() - ROWS_SHOWN, 0))
     if may_see(user, Feed):
         context.update(feed_health=feed_health(utcnow()))
     if may_see(user, Subscription):
@@ -106,7 +108,7 @@ def first_step() -> Alert | None:
 def alerts(user: Any) -> list[Alert]:
     """What needs a person, the most pressing first."""
     domains = paused_domains() if may_see(user, Lane) else []
-    return [*stalled(), *in_trouble(user), *domains, *mail()]
+    return [*stalled(), *objects_in_trouble(user), *domains, *mail()]
 
 
 def stalled() -> list[Alert]:
@@ -122,15 +124,15 @@ def stalled() -> list[Alert]:
     ]
 
 
-def in_trouble(user: Any) -> list[Alert]:
-    """A sentence for each kind of thing that somebody has to look at."""
+def objects_in_trouble(user: Any) -> list[Alert]:
+    """A sentence for each kind of object that a person has to look at."""
     failed = Delivery.objects.filter(state="failed", created_at__gte=utcnow() - FAILED_LATELY)
     stuck = Q(paused=True) | Q(failures__gt=0)
-    # What only waits for a pause to end is no trouble by itself.
+    # A delivery that only waits for a pause to end is no trouble by itself.
     held = Delivery.objects.filter(state="held").exclude(held_for__in=("pause", "restore"))
     paused = Subscribable.objects.filter(sending_paused_at__isnull=False)
     refused = Issue.objects.filter(paused_at__isnull=False, paused_reason__startswith=BY_ITSELF)
-    deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - LONG_ENOUGH)
+    deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - WEBHOOK_FAILS_AFTER)
     lately = WebhookCall.objects.filter(created_at__gte=utcnow() - FAILED_LATELY)
     untold = lately.filter(state="failed").exclude(kind=TEST)
     found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
@@ -147,19 +149,20 @@ def in_trouble(user: Any) -> list[Alert]:
         (Webhook.objects.filter(deaf), "webhook is not reached", {}),
         (untold, "call of a webhook failed this week", {"state__exact": "failed"}),
     )
-    seen = [each for each in found if may_see(user, each[0].model)]
-    return [alert for rows, words, filters in seen for alert in _alert(rows, words, filters)]
-
-
-def _alert(rows: "QuerySet[Any]", words: str, filters: dict[str, str]) -> list[Alert]:
-    count = rows.count()
-    noun, _, verb = words.partition(" ")
-    said = f"{counted(count, noun, PLURALS.get(noun, ''))} {verb if count == 1 else _plural(verb)}."
-    return [Alert(said, "Look", list_url(rows.model, **filters))] if count else []
+    seen = []
+    for rows, words, filters in found:
+        if not may_see(user, rows.model) or not (count := rows.count()):
+            continue
+        noun, _, verb = words.partition(" ")
+        if count > 1 and verb.startswith("is "):
+            verb = f"are{verb[2:]}"
+        said = f"{counted(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
+        seen.append(Alert(said, "Look", list_url(rows.model, **filters)))
+    return seen
 
 
 def paused_domains() -> list[Alert]:
-    """The domains to which nothing goes until somebody says so, or for now, each with the reason."""
+    """The domains to which nothing goes, for now or until somebody says so, each with the reason."""
     rests = Q(refused_since__isnull=False, free_at__gt=utcnow())
     stopped = LaneDomain.objects.filter(Q(paused=True) | rests)
     rows = stopped.select_related("lane").order_by("domain", "lane")
@@ -170,18 +173,11 @@ def paused_domains() -> list[Alert]:
             "Look",
             object_url(row.lane),
         )
-        for row in rows[:COMING]
+        for row in rows[:ROWS_SHOWN]
     ]
-    if (more := rows.count() - COMING) > 0:
+    if (more := rows.count() - ROWS_SHOWN) > 0:
         shown.append(Alert(f"So are those to {counted(more, 'more domain')}.", "Look", list_url(Lane)))
     return shown
-
-
-PLURALS = {"delivery": "deliveries"}
-
-
-def _plural(verb: str) -> str:
-    return f"are{verb[2:]}" if verb.startswith("is ") else verb
 
 
 def mail() -> list[Alert]:
@@ -210,33 +206,26 @@ def tiles(user: Any) -> list[tuple[str, int, str]]:
 
 def letters_per_day() -> list[Bar]:
     """How many letters arrived on each of the last days, today included, in the admin's zone."""
-    today = timezone.localdate()
-    days = {_key_of(day): day for day in (today - timedelta(days=back) for back in reversed(range(DAYS)))}
-    # (What is over stays as it is: each day is counted once, but for today and what may come in late.)
+    today, zone = timezone.localdate(), timezone.get_current_timezone_name()
+    past = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+    days = {f"letters:{day}:{zone}": day for day in past}
+    # A day that is over is counted once; today and yesterday, which may get late ones, each time.
     known: dict[str, int] = cache.get_many(list(days)[:-2])
-    counts = {key: known[key] if key in known else _letters_of(day) for key, day in days.items()}
-    cache.set_many({key: count for key, count in counts.items() if key not in known}, REMEMBERED)
+    fresh: dict[str, int] = {}
+    for key, day in days.items():
+        if key not in known:
+            start = timezone.make_aware(datetime.combine(day, time()))
+            end = timezone.make_aware(datetime.combine(day + timedelta(days=1), time()))
+            arrived = Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end)
+            fresh[key] = arrived.count()
+    cache.set_many(fresh, REMEMBERED_SECONDS)
+    counts = known | fresh
     highest = max(counts.values()) or 1
     return [Bar(day, counts[key], round(100 * counts[key] / highest)) for key, day in days.items()]
-
-
-def _letters_of(day: date) -> int:
-    start = timezone.make_aware(datetime.combine(day, time()))
-    end = timezone.make_aware(datetime.combine(day + timedelta(days=1), time()))
-    return Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
-
-
-def _key_of(day: date) -> str:
-    return f"letters:{day}:{timezone.get_current_timezone_name()}"
 
 
 def coming() -> list[tuple[Assignable, str]]:
     """The collections that go out next, with when that is."""
     rows = Assignable.objects.select_related("subscribable").prefetch_related("subscribable__feeds")
     dated = rows.filter(period_end__isnull=False).annotate(held=Count("assignments")).order_by("period_end")
-    return [(row, waits_for(row)) for row in dated[:COMING]]
-
-
-def waiting_drafts() -> list[tuple[Issue, str]]:
-    """The issues that wait for approval, with when they go."""
-    return [(row, goes_out(row)) for row in drafts().select_related("subscribable")[:COMING]]
+    return [(row, waits_for(row)) for row in dated[:ROWS_SHOWN]]

@@ -1,28 +1,37 @@
-"""How the feeds do, for the overview: counts, what is wrong with which, and who has gone quiet."""
+"""How the feeds do, for the overview: counts, which are in trouble, and which have gone quiet."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Case, Count, DateTimeField, F, Q, QuerySet, When
+from django.db.models import Case, Count, DateTimeField, F, Q, When
 
 from common.admin.html import ago, list_url, object_url
 from common.text import shortened
 from feeds.admin.words import next_reading
 from feeds.models import Feed
 
-SHOWN = 8
+TROUBLES_SHOWN = 8
 LONGEST_ERROR = 200
 # A feed is quiet when nothing new has come for a month, and for four times as long as usual.
 A_MONTH = timedelta(days=30)
 USUAL_TIMES = 4
-HINTS = 3
-# The longest silent feeds that are looked at for whether that is unusual for them.
-ASKED = 50
+QUIET_SHOWN = 3
+# Of so many feeds, the longest silent ones, it is asked whether that is unusual for them.
+QUIET_LOOKED_AT = 50
 
 FAILING = Q(status="active", failures__gt=0)
 GONE = Q(status="stopped", failures__gt=0, dropping=False)
 HELD = Q(status="active", failures=0, held_since__isnull=False)
 WELL = Q(status="active", failures=0, held_since=None)
+
+# The count's name, its words, their tone, and the filter of the list of feeds.
+PARTS = (
+    ("well", "{:,} read well", "good", "active"),
+    ("failing", "{:,} failing", "bad", "failing"),
+    ("held", "{:,} held for you", "wait", "held"),
+    ("paused", "{:,} paused", "still", "paused"),
+    ("stopped", "{:,} stopped", "still", "stopped"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class HealthPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Ill:
+class FeedTrouble:
     """A feed with what is wrong, since when, and what happens next."""
 
     name: str
@@ -47,16 +56,16 @@ class Ill:
 
 @dataclass(frozen=True, slots=True)
 class FeedHealth:
-    """`more`: how many in trouble are not shown."""
+    """`more`: how many feeds in trouble are not shown."""
 
     parts: tuple[HealthPart, ...]
-    trouble: tuple[Ill, ...]
+    trouble: tuple[FeedTrouble, ...]
     more: int
-    quiet: tuple[Ill, ...]
+    quiet: tuple[FeedTrouble, ...]
 
 
 def feed_health(now: datetime) -> FeedHealth:
-    """A fixed number of questions, whatever is stored."""
+    """Asks a fixed number of queries, however many feeds there are."""
     counts = Feed.objects.aggregate(
         well=Count("pk", filter=WELL),
         failing=Count("pk", filter=FAILING),
@@ -65,74 +74,46 @@ def feed_health(now: datetime) -> FeedHealth:
         stopped=Count("pk", filter=Q(status="stopped")),
         ill=Count("pk", filter=FAILING | GONE | HELD),
     )
-    trouble = tuple(_ill(feed, now) for feed in in_trouble()) if counts["ill"] else ()
-    return FeedHealth(parts(counts), trouble, counts["ill"] - len(trouble), tuple(quiet(now)))
-
-
-PARTS = (
-    ("well", "{:,} read well", "good", "active"),
-    ("failing", "{:,} failing", "bad", "failing"),
-    ("held", "{:,} held for you", "wait", "held"),
-    ("paused", "{:,} paused", "still", "paused"),
-    ("stopped", "{:,} stopped", "still", "stopped"),
-)
-
-
-def parts(counts: dict[str, int]) -> tuple[HealthPart, ...]:
-    return tuple(
+    parts = tuple(
         HealthPart(words.format(counts[name]), tone, list_url(Feed, health=health))
         for name, words, tone, health in PARTS
         if counts[name]
     )
+    trouble = feeds_in_trouble(now) if counts["ill"] else []
+    return FeedHealth(parts, tuple(trouble), counts["ill"] - len(trouble), tuple(quiet_feeds(now)))
 
 
-def in_trouble() -> "QuerySet[Feed]":
-    """Those first that have been in trouble longest."""
-    since = Case(When(HELD, then=F("held_since")), default=F("failing_since"), output_field=DateTimeField())
-    rows = Feed.objects.filter(FAILING | GONE | HELD).annotate(ill_since=since)
-    return rows.order_by(F("ill_since").asc(nulls_last=True), "pk")[:SHOWN]
+def feeds_in_trouble(now: datetime) -> list[FeedTrouble]:
+    """First those that have been in trouble longest."""
+    ill_since = Case(
+        When(HELD, then=F("held_since")), default=F("failing_since"), output_field=DateTimeField()
+    )
+    rows = Feed.objects.filter(FAILING | GONE | HELD).annotate(ill_since=ill_since)
+    found = []
+    for feed in rows.order_by(F("ill_since").asc(nulls_last=True), "pk")[:TROUBLES_SHOWN]:
+        if feed.health == "held":
+            wrong, since, coming = "Posts of it wait for your word.", feed.held_since, ""
+        else:
+            wrong = shortened(feed.last_error, LONGEST_ERROR) or "It cannot be read."
+            since, coming = feed.failing_since, "It is not read any more."
+            if feed.status != Feed.Status.STOPPED:
+                words = next_reading(feed, now)
+                coming = f"Next reading: {words[:1].lower()}{words[1:]}"
+        lasts = f"for {ago(now - since)}" if since else ""
+        found.append(FeedTrouble(str(feed), object_url(feed), wrong, lasts, coming))
+    return found
 
 
-def _ill(feed: Feed, now: datetime) -> Ill:
-    if feed.health == "held":
-        wrong = "Posts of it wait for your word."
-        return Ill(str(feed), object_url(feed), wrong, _since(feed.held_since, now))
-    wrong = shortened(feed.last_error, LONGEST_ERROR) or "It cannot be read."
-    if feed.status == Feed.Status.STOPPED:
-        return Ill(
-            str(feed), object_url(feed), wrong, _since(feed.failing_since, now), "It is not read any more."
-        )
-    coming = f"Next reading: {_lower(next_reading(feed, now))}"
-    return Ill(str(feed), object_url(feed), wrong, _since(feed.failing_since, now), coming)
-
-
-def _since(moment: datetime | None, now: datetime) -> str:
-    return f"for {ago(now - moment)}" if moment else ""
-
-
-def _lower(words: str) -> str:
-    return words[:1].lower() + words[1:]
-
-
-def quiet(now: datetime) -> list[Ill]:
+def quiet_feeds(now: datetime) -> list[FeedTrouble]:
     """Feeds that used to publish and have not for long: perhaps they have moved."""
     rows = Feed.objects.filter(
         WELL, rhythm_minutes__isnull=False, newest_at__lt=now - A_MONTH, first_polled_at__lt=now - A_MONTH
     )
-    hints = [feed for feed in rows.order_by("newest_at", "pk")[:ASKED] if _is_quiet(feed, now)]
-    return [_hint(feed, now) for feed in hints[:HINTS]]
-
-
-def _last_post(feed: Feed) -> datetime:
-    return feed.newest_at or feed.added_at
-
-
-def _is_quiet(feed: Feed, now: datetime) -> bool:
-    usual = timedelta(minutes=feed.rhythm_minutes or 0)
-    return now - _last_post(feed) > max(A_MONTH, USUAL_TIMES * usual)
-
-
-def _hint(feed: Feed, now: datetime) -> Ill:
-    days = (now - _last_post(feed)).days
-    length = f"{days // 30} months" if days >= 60 else f"{days} days"
-    return Ill(str(feed), object_url(feed), f"has been quiet for {length}.")
+    found = []
+    for feed in rows.order_by("newest_at", "pk")[:QUIET_LOOKED_AT]:
+        silence = now - (feed.newest_at or feed.added_at)
+        usual = timedelta(minutes=feed.rhythm_minutes or 0)
+        if silence > max(A_MONTH, USUAL_TIMES * usual):
+            length = f"{silence.days // 30} months" if silence.days >= 60 else f"{silence.days} days"
+            found.append(FeedTrouble(str(feed), object_url(feed), f"has been quiet for {length}."))
+    return found[:QUIET_SHOWN]

@@ -7,7 +7,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
-from feedletter_site.monitoring.stages import standings
+from feedletter_site.monitoring.stages import stage_statuses
 from feedletter_site.schema import too_old
 
 # Reading all migrations takes a tenth of a second, and what is applied stays applied.
@@ -17,7 +17,7 @@ _migrated: set[str] = set()
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 as long as the process answers; asks no database, so that its outage restarts nobody."""
+    """200 as long as the process answers. Asks no database, so that its outage restarts no process."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
@@ -30,7 +30,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """
     reason = what_is_missing()
     if not reason and "stages" in request.GET:
-        reason = " ".join(one.trouble for one in standings(utcnow()) if one.trouble)
+        reason = " ".join(one.trouble for one in stage_statuses(utcnow()) if one.trouble)
     return HttpResponse(f"{reason or 'ok'}\n", content_type="text/plain", status=503 if reason else 200)
 
 

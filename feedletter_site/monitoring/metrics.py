@@ -26,12 +26,12 @@ from common.tallies import EXACT
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted
-from feedletter_site.monitoring.stages import OLDEST, standings
+from feedletter_site.monitoring.stages import stage_statuses
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscription
 
-# What common.counters is asked to count: words, and what divides it.
-COUNTED = {
+# What `common.counters` is asked to count: the help text, and the label that divides it.
+COUNTED_EVENTS = {
     "issues": ("Issues published.", "channel"),
     "attempts": ("Attempts to send that did not succeed.", "outcome"),
     "leases_reaped": ("Deliveries taken back from workers that died.", "channel"),
@@ -41,8 +41,8 @@ COUNTED = {
     "workers": ("Workers that began, and those that ended in good order.", "event"),
     "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
 }
-ABOUT = f"Above {EXACT:,}, what is finished is the database’s estimate."
-# Proxies set these: such a request came from elsewhere, whatever its last hop is.
+COUNT_NOTE = f"Above {EXACT:,}, what is finished is the database’s estimate."
+# Proxies set these: such a request came from elsewhere, even if its last hop is on this machine.
 FORWARDED = ("X-Real-IP", "Forwarded", "Via")
 
 
@@ -54,37 +54,39 @@ class Ledger(Collector):
 
     def collect(self) -> Iterator[Metric]:
         states = dict.fromkeys(Delivery.State.values, 0) | Delivery.objects.all().counts()
-        yield by("deliveries", f"Deliveries by state. {ABOUT}", "state", states)
-        yield by("oldest_due_seconds", "Age of the oldest due delivery.", "channel", self.lateness())
-        yield by("feeds", "Feeds by health.", "health", feeds_by_health())
-        yield by("items", f"Posts by state. {ABOUT}", "state", Item.objects.all().counts())
-        yield by(
+        yield gauge_by("deliveries", f"Deliveries by state. {COUNT_NOTE}", "state", states)
+        yield gauge_by("oldest_due_seconds", "Age of the oldest due delivery.", "channel", self.lateness())
+        yield gauge_by("feeds", "Feeds by health.", "health", feeds_by_health())
+        yield gauge_by("items", f"Posts by state. {COUNT_NOTE}", "state", Item.objects.all().counts())
+        yield gauge_by(
             "subscriptions",
             "Subscriptions by status.",
             "status",
-            counted(Subscription.objects.all(), "status"),
+            counts_by(Subscription.objects.all(), "status"),
         )
         yield GaugeMetricFamily(
             "feedletter_open_collections", "Collections not issued yet.", value=Assignable.objects.count()
         )
         lanes = lanes_by_state(self.now)
-        yield by("lanes", "Lanes by state.", "state", lanes)
+        yield gauge_by("lanes", "Lanes by state.", "state", lanes)
         paused = lanes["paused"]
         yield GaugeMetricFamily("feedletter_paused_lanes", "Lanes somebody must look at.", value=paused)
         yield from self.stages()
-        yield from occurrences()
-        yield from database()
+        yield from counted_events()
+        yield from database_metrics()
 
     def stages(self) -> Iterator[GaugeMetricFamily]:
-        """What shows a stop: nothing of it needs anything to run."""
-        rows = [one for one in standings(self.now) if one.watched]
+        """Shows that a stage stopped. The rows tell it, so that nothing has to run for it."""
+        rows = [one for one in stage_statuses(self.now) if one.watched]
         ran = {one.stage: one.ran.total_seconds() for one in rows}
         ticked = [one.ticked for one in rows if one.ticked is not None]
-        yield by("stage_last_run_seconds", "Since the stage last finished a pass.", "stage", ran)
+        yield gauge_by("stage_last_run_seconds", "Since the stage last finished a pass.", "stage", ran)
         interval = {one.stage: one.interval.total_seconds() for one in rows}
-        yield by("stage_interval_seconds", "How often the stage should run.", "stage", interval)
-        oldest = {one.stage: one.oldest.total_seconds() for one in rows if one.stage in OLDEST}
-        yield by("stage_oldest_due_seconds", "Age of the oldest that the stage should do.", "stage", oldest)
+        yield gauge_by("stage_interval_seconds", "How often the stage should run.", "stage", interval)
+        oldest = {one.stage: one.oldest.total_seconds() for one in rows if one.has_due_work}
+        yield gauge_by(
+            "stage_oldest_due_seconds", "Age of the oldest that the stage should do.", "stage", oldest
+        )
         if ticked:
             tick = min(ticked).total_seconds()
             yield GaugeMetricFamily(
@@ -100,21 +102,21 @@ class Ledger(Collector):
         return quiet | {kind: (self.now - oldest).total_seconds() for kind, oldest in due}
 
 
-def occurrences() -> Iterator[CounterMetricFamily]:
-    """What was counted as it happened (common.counters), by any process."""
+def counted_events() -> Iterator[CounterMetricFamily]:
+    """What any process counted as it happened (`common.counters`)."""
     rows = Counted.objects.values_list("name", "label", "count")
-    found: dict[str, dict[str, int]] = {name: {} for name in COUNTED}
+    found: dict[str, dict[str, int]] = {name: {} for name in COUNTED_EVENTS}
     for name, label, count in rows:
         found.setdefault(name, {})[label] = count
-    for name, (text, label) in COUNTED.items():
+    for name, (text, label) in COUNTED_EVENTS.items():
         family = CounterMetricFamily(f"feedletter_{name}", text, labels=[label])
         for value, count in sorted(found[name].items()):
             family.add_metric([value], count)
         yield family
 
 
-def database() -> Iterator[Metric]:
-    """How long the database takes to answer a question that needs no looking, and which release asks."""
+def database_metrics() -> Iterator[Metric]:
+    """How long the database takes for a query that reads no table, and which release asks."""
     began = time.perf_counter()
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -135,7 +137,7 @@ def lanes_by_state(now: datetime) -> dict[str, int]:
         "resting": unpaused & rests & Q(failures=0),
         "sending": unpaused & ~rests & Q(failures=0),
     }
-    # (Not by the states' own names: one of them is a column's.)
+    # Under other names than the states': one of them is also a column's.
     counts = Lane.objects.aggregate(**{f"in_{state}": Count("pk", filter=q) for state, q in states.items()})
     return {state: counts[f"in_{state}"] for state in states}
 
@@ -145,15 +147,15 @@ def feeds_by_health() -> dict[str, int]:
     watched = Feed.objects.watched()
     failing = watched.filter(failures__gt=0).count()
     held = watched.filter(failures=0, held_since__isnull=False).count()
-    counts = dict.fromkeys(Feed.Status.values, 0) | counted(Feed.objects.all(), "status")
+    counts = dict.fromkeys(Feed.Status.values, 0) | counts_by(Feed.objects.all(), "status")
     return counts | {"active": counts["active"] - failing - held, "failing": failing, "held": held}
 
 
-def counted(rows: QuerySet[Any], column: str) -> dict[str, int]:
+def counts_by(rows: QuerySet[Any], column: str) -> dict[str, int]:
     return dict(rows.order_by().values_list(column).annotate(Count("pk")))
 
 
-def by(name: str, text: str, label: str, values: dict[str, Any]) -> GaugeMetricFamily:
+def gauge_by(name: str, text: str, label: str, values: dict[str, Any]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"feedletter_{name}", text, labels=[label])
     for key, value in sorted(values.items()):
         family.add_metric([key], value)

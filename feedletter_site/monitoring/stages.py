@@ -1,13 +1,13 @@
-"""How each stage stands: when it ran last, and how long the oldest of what it should do has been waiting.
+"""The status of each stage: when it ran last, and how long its oldest piece of work has been waiting.
 
-Asked of the database's rows alone, so that it tells most when nothing runs.
+It asks the database's rows alone, so that it still tells the truth when nothing runs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Max, Min
+from django.db.models import Max, Min, QuerySet
 from django_celery_beat.models import PeriodicTask
 
 from common.admin.html import ago
@@ -18,17 +18,20 @@ from feedletter_site.ticks.schedule import STAGES
 from feeds.work import to_poll
 from subscriptions.work import to_assign, to_take_over
 
-# Beyond three intervals and this, nobody runs the stage.
+# A stage that has not run for three intervals and this long is not run at all.
 SLACK = timedelta(minutes=2)
-# What has been due for longer, nobody does.
-LONGEST_WAIT = timedelta(minutes=10)
-# (A collection waits for feeds that cannot be read: its newsletter's grace, usually an hour.)
+# Work that has been due for longer, nobody does.
+USUAL_LONGEST_WAIT = timedelta(minutes=10)
+# A collection waits for feeds that cannot be read: its newsletter's grace, usually an hour.
 LONGER_WAITS = {"delivery.complete": timedelta(minutes=90)}
 
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """Of one stage: times are ages; `oldest` is zero when nothing is due."""
+    """One stage. `ran`, `ticked` and `oldest` are ages; `oldest` is zero when nothing is due.
+
+    `has_due_work`: it is known since when its oldest work has been due.
+    """
 
     stage: str
     watched: bool
@@ -37,6 +40,7 @@ class StageStatus:
     has_run: bool
     ticked: timedelta | None
     oldest: timedelta
+    has_due_work: bool
 
     @property
     def trouble(self) -> str:
@@ -45,89 +49,63 @@ class StageStatus:
             return ""
         if self.ran > 3 * self.interval + SLACK:
             return f"{self.stage} has not run for {ago(self.ran)}."
-        if self.oldest > LONGER_WAITS.get(self.stage, LONGEST_WAIT):
+        if self.oldest > LONGER_WAITS.get(self.stage, USUAL_LONGEST_WAIT):
             return f"{self.stage} is {ago(self.oldest)} behind."
         return ""
 
 
-def standings(now: datetime) -> list[StageStatus]:
-    """Every stage, in the order of the way of a post."""
+def stage_statuses(now: datetime) -> list[StageStatus]:
+    """Every stage, in the order in which a post passes them."""
     rows = {row.name: row for row in Stage.objects.all()}
     tasks = {row.name: row for row in PeriodicTask.objects.filter(name__in=STAGES).select_related("interval")}
-    return [_standing(name, rows.get(name), tasks.get(name), now) for name in STAGES]
-
-
-def _standing(name: str, row: Stage | None, task: "PeriodicTask | None", now: datetime) -> StageStatus:
-    # (With a crontab of the admin's own it runs when it runs.)
-    interval = task.interval.schedule.run_every if task and task.interval else None
-    since = (row.ran_at or row.since) if row else now
-    return StageStatus(
-        stage=name,
-        watched=bool(task and task.enabled and interval),
-        interval=interval or timedelta(0),
-        ran=_age(since, now),
-        has_run=bool(row and row.ran_at),
-        ticked=_age(row.ticked_at, now) if row and row.ticked_at else None,
-        oldest=_age(OLDEST[name](now), now) if name in OLDEST else timedelta(0),
-    )
+    due_since, found = oldest_due(now), []
+    for name in STAGES:
+        row, task = rows.get(name), tasks.get(name)
+        # With a crontab of the admin's own there is no interval, and nobody knows when it should run.
+        interval = task.interval.schedule.run_every if task and task.interval else None
+        status = StageStatus(
+            stage=name,
+            watched=bool(task and task.enabled and interval),
+            interval=interval or timedelta(0),
+            ran=_age((row.ran_at or row.since) if row else now, now),
+            has_run=bool(row and row.ran_at),
+            ticked=_age(row.ticked_at, now) if row and row.ticked_at else None,
+            oldest=_age(due_since.get(name), now),
+            has_due_work=name in due_since,
+        )
+        found.append(status)
+    return found
 
 
 def _age(moment: datetime | None, now: datetime) -> timedelta:
     return max(now - moment, timedelta(0)) if moment else timedelta(0)
 
 
-def _oldest_feed(now: datetime) -> datetime | None:
-    (due,) = to_poll(now)
-    return due.order_by("next_poll_at").values_list("next_poll_at", flat=True).first()
+def oldest_due(now: datetime) -> dict[str, datetime | None]:
+    """Since when the oldest work of each stage has been due; None when nothing is.
 
-
-def _oldest_post(now: datetime) -> datetime | None:
-    (final,) = to_assign(now)
-    return final.order_by("final_at").values_list("final_at", flat=True).first()
-
-
-def _oldest_list(now: datetime) -> datetime | None:
-    (lists,) = to_take_over(now)
-    return lists.order_by("created_at").values_list("created_at", flat=True).first()
-
-
-def _oldest_collection(now: datetime) -> datetime | None:
-    """Since its period's end, or since it was full."""
+    Stages that are not named have no work of which that is known.
+    """
+    (feeds,), (posts,), (lists,), (webhooks,) = to_poll(now), to_assign(now), to_take_over(now), to_call(now)
+    # A collection is due since its period's end, or since it was full.
     over = collections_over(now)
     ended = over.filter(period_end__isnull=False).aggregate(oldest=Min("period_end"))["oldest"]
     full = over.filter(period_end=None).annotate(full_at=Max("assignments__assigned_at"))
-    return earliest([ended, *full.order_by("full_at").values_list("full_at", flat=True)[:1]])
-
-
-def _oldest_letter(now: datetime) -> datetime | None:
-    """Of lanes that are not paused: those are a person's affair."""
-    due = Delivery.objects.due(now).filter(lane__paused=False)
-    moment: datetime | None = due.order_by().aggregate(oldest=Min("due_at"))["oldest"]
-    return moment
-
-
-def _oldest_lease(now: datetime) -> datetime | None:
-    expired = Delivery.objects.expired(now).order_by("lease_until")
-    return expired.values_list("lease_until", flat=True).first()
-
-
-def _oldest_call(now: datetime) -> datetime | None:
-    (webhooks,) = to_call(now)
+    collections = [ended, *full.order_by("full_at").values_list("full_at", flat=True)[:1]]
+    # Paused lanes do not count: they are a person's affair.
+    letters = Delivery.objects.due(now).filter(lane__paused=False)
+    expired = Delivery.objects.expired(now)
     calls = WebhookCall.objects.filter(webhook__in=webhooks, state="queued", due_at__lte=now)
-    moment: datetime | None = calls.order_by().aggregate(oldest=Min("due_at"))["oldest"]
-    return moment
+    return {
+        "feeds.poll": _first(feeds, "next_poll_at"),
+        "subscriptions.assign": _first(posts, "final_at"),
+        "subscriptions.lists": _first(lists, "created_at"),
+        "delivery.complete": min((moment for moment in collections if moment), default=None),
+        "delivery.send": letters.order_by().aggregate(oldest=Min("due_at"))["oldest"],
+        "delivery.reap": _first(expired, "lease_until"),
+        "delivery.webhooks": calls.order_by().aggregate(oldest=Min("due_at"))["oldest"],
+    }
 
 
-def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    return min((moment for moment in moments if moment), default=None)
-
-
-OLDEST: Mapping[str, Callable[[datetime], datetime | None]] = {
-    "feeds.poll": _oldest_feed,
-    "subscriptions.assign": _oldest_post,
-    "subscriptions.lists": _oldest_list,
-    "delivery.complete": _oldest_collection,
-    "delivery.send": _oldest_letter,
-    "delivery.reap": _oldest_lease,
-    "delivery.webhooks": _oldest_call,
-}
+def _first(rows: "QuerySet[Any]", column: str) -> datetime | None:
+    return rows.order_by(column).values_list(column, flat=True).first()

@@ -1,7 +1,7 @@
-"""Signs of life of this process: what its stages did, written down for whoever watches.
+"""Signs of life of this process, stored for whoever watches it.
 
-Every ten seconds at most: when each stage ran and ticked last (rows), what was counted (rows), and, when that
-went well, a file whose age `alive.py` looks at.
+At most every ten seconds it stores when each stage ran and ticked last (rows), and what was counted (rows).
+When the database took that, it touches a file whose age `alive.py` looks at.
 """
 
 import logging
@@ -24,12 +24,12 @@ from feedletter_site.models import Counted, Stage
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0
-# A pass ends after twenty seconds, and the one thing it had begun may take a while longer.
+# A pass ends after twenty seconds, but may first finish the one item that it has begun.
 HANGS_AFTER_SECONDS = 300.0
 
 
 class Vitals:
-    """What one process has to tell, from `begin` on. Threads may share it: none waits for another."""
+    """The signs of life of one process, from `begin` on. Threads may share it: none waits for another."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -46,7 +46,7 @@ class Vitals:
             self._roles.add(role)
 
     def end(self) -> None:
-        """Writes down what there is. Who ends because it was told to leaves no file behind."""
+        """Stores what there is. A process that ends because it was told to leaves no file behind."""
         self.write(now=True)
         for role in self._roles:
             alive_file(role).unlink(missing_ok=True)
@@ -62,7 +62,7 @@ class Vitals:
         self.write()
 
     def write(self, *, now: bool = False) -> None:
-        """Writes it all down, unless that was done a moment ago. A database that is away is no error here."""
+        """Stores everything, unless that was done a moment ago. A database that is away is no error here."""
         if not self._begun or (not now and time.monotonic() - self._written_at < EVERY_SECONDS):
             return
         if not self._lock.acquire(blocking=False):
@@ -141,7 +141,7 @@ def begin_beat(**_: Any) -> None:
 
 
 def end_worker(**_: Any) -> None:
-    """Receives Celery's worker_shutdown. (Who is killed says nothing, and is not counted as ended.)"""
+    """Receives Celery's worker_shutdown. A worker that is killed is not counted as ended."""
     counters.count("workers", "ended")
     log.info("A worker of release %s ended in good order.", settings.VERSION)
     VITALS.end()

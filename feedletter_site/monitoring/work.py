@@ -13,7 +13,7 @@ from delivery.work import to_call, to_complete, to_send
 from feeds.work import to_poll, to_read
 from subscriptions.work import to_assign, to_take_over
 
-# Whatever a pass begins with belongs here, too: a stage that is not asked for its work ticks all the time.
+# A stage without a question here ticks all the time: it belongs here whatever its pass begins with.
 QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "feeds.poll": to_poll,
     "feeds.pushes": to_read,
@@ -58,14 +58,13 @@ def _statement(vendor: str) -> tuple[str, list[Any]]:
         for rows in questions(_MADE_AT):
             sql, params = rows.order_by().query.exists().sql_with_params()
             asked.append(f"EXISTS ({sql})")
-            values += [_distance(param) for param in params]
+            for param in params:
+                # SQLite's times are text.
+                moment = parse_datetime(param) if isinstance(param, str) else param
+                if not isinstance(moment, datetime):
+                    values.append(param)
+                    continue
+                aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+                values.append(_Distance(aware - _MADE_AT))
         columns.append(" OR ".join(asked))
     return f"SELECT {', '.join(columns)}", values
-
-
-def _distance(param: Any) -> Any:
-    """A time (SQLite's are text) as the distance from the moment at which the statement was made."""
-    moment = parse_datetime(param) if isinstance(param, str) else param
-    if not isinstance(moment, datetime):
-        return param
-    return _Distance((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _MADE_AT)

@@ -1,4 +1,4 @@
-"""A copy of the whole database, made while the service runs, and put back."""
+"""Makes a copy of the whole database while the service runs, and puts one back."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def back_up(path: Path) -> int:
     part = path.with_name(f"{path.name}.part")
     try:
         part.unlink(missing_ok=True)
-        # (Whom the file belongs to is to read it, and nobody else.)
+        # Only its owner may read it.
         part.touch(mode=0o600)
         if connection.vendor == "sqlite":
             with connection.cursor() as cursor:
@@ -40,7 +40,7 @@ def back_up(path: Path) -> int:
 
 
 def put_back(path: Path) -> None:
-    """Replaces the whole database by the copy. Nothing else may use it meanwhile. Raises BackupError."""
+    """Replaces the whole database by the copy, while nothing else uses it. Raises BackupError."""
     try:
         with path.open("rb") as file:
             is_sqlite = file.read(len(SQLITE)) == SQLITE
@@ -78,7 +78,7 @@ def _replace_file(copy: Path, database: Path) -> None:
 
 
 def _run(program: str, *arguments: str) -> None:
-    """A program of PostgreSQL's on our database, its password out of the list of processes."""
+    """Runs a program of PostgreSQL's on our database, and keeps the password out of the list of processes."""
     facts: dict[str, Any] = connection.settings_dict
     names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
     given = {variable: str(facts[name]) for variable, name in names.items() if facts[name]}

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 OF_NETWORK = Limit("admin ip", 10, timedelta(hours=1))
 OF_NAME = Limit("admin user", 20, timedelta(days=1))
-LONGEST_NAME = 150
+LONGEST_USER_NAME = 150
 FAILED = "Admin sign-in failed from %s: %s"
 TOO_MANY = "Too many wrong passwords. Try again in an hour, or ask another admin for a new password."
 
@@ -36,16 +36,16 @@ def tries_left(request: HttpRequest, username: str) -> bool:
 def count_wrong(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    """The receiver of user_login_failed. What is logged is for fail2ban, too (docs/operating.md)."""
+    """Receives user_login_failed. fail2ban, too, reads what is logged (docs/operating.md)."""
     if request is None:
         return
     username = str(credentials.get("username", ""))
-    log.warning(FAILED, _address(request), repr(shortened(one_line(username), LONGEST_NAME)))
+    log.warning(FAILED, _address(request), repr(shortened(one_line(username), LONGEST_USER_NAME)))
     try:
         with transaction.atomic():
             take(_draws(request, username))
     except OverLimit:
-        return  # another was faster, and this one counts no more
+        return  # another request used the last try meanwhile, so this one does not count
 
 
 def watch() -> None:
@@ -55,8 +55,8 @@ def watch() -> None:
 
 def _draws(request: HttpRequest, username: str) -> list[Draw]:
     network = next(iter(networks_of(_address(request))))
-    user = get_user_model().objects.filter(username=username[:LONGEST_NAME]).first()
-    # With a new password the count begins anew: `manage.py changepassword` helps whom others keep out.
+    user = get_user_model().objects.filter(username=username[:LONGEST_USER_NAME]).first()
+    # With a new password the count begins anew: `manage.py changepassword` helps whomever others lock out.
     name = f"{username.lower()} {user.password if user else ''}"
     return judged([(OF_NETWORK, network), (OF_NAME, name)], timezone.now())
 

@@ -20,11 +20,11 @@ from feedletter_site.models import ApiToken
 _LETTERS = string.ascii_letters + string.digits
 _KEY = re.compile(r"fl_([A-Za-z0-9]{8})_([A-Za-z0-9]{40})")
 A_MINUTE = timedelta(minutes=1)
-LONGEST_NAME = 100
+LONGEST_TOKEN_NAME = 100
 
 
 class BadToken(ValueError):
-    """A key that opens nothing. The message says why to whoever has it."""
+    """A key that opens nothing. The message says why, to whoever gave it."""
 
 
 def make_token(
@@ -35,10 +35,10 @@ def make_token(
     expires_at: datetime | None = None,
     made_by: Any = None,
 ) -> tuple[ApiToken, str]:
-    """The token, and its key, which is not kept: show it once. Raises ValidationError."""
+    """The token and its key, which is not stored: show it once. Raises ValidationError."""
     name, wanted = one_line(name), set(scopes)
-    if not 1 <= len(name) <= LONGEST_NAME:
-        raise ValidationError({"name": f"Give a name of 1 to {LONGEST_NAME} characters."})
+    if not 1 <= len(name) <= LONGEST_TOKEN_NAME:
+        raise ValidationError({"name": f"Give a name of 1 to {LONGEST_TOKEN_NAME} characters."})
     if unknown := wanted - SCOPES.keys():
         raise ValidationError({"scopes": f"There is no scope {', '.join(sorted(unknown))}."})
     if not wanted:
@@ -51,7 +51,7 @@ def make_token(
         name=name,
         prefix=prefix,
         digest=_digest(key),
-        # In the order in which they are told.
+        # In the order of SCOPES.
         scopes=[scope for scope in SCOPES if scope in wanted],
         made_by=made_by,
         created_at=now,
@@ -61,19 +61,21 @@ def make_token(
 
 
 def token_of(*, key: str, now: datetime) -> ApiToken:
-    """The token whose key this is. Raises BadToken. Notes that it was used, once a minute."""
+    """The token whose key this is. Raises BadToken. Stores that it was used, at most once a minute."""
     parts = _KEY.fullmatch(key)
     row = ApiToken.objects.select_related("made_by").filter(prefix=parts[1]).first() if parts else None
     if row is None or not hmac.compare_digest(row.digest, _digest(key)):
         raise BadToken("There is no such token.")
     if why := why_not(row, now=now):
         raise BadToken(why)
-    _note_use(row, now)
+    if row.last_used_at is None or now - row.last_used_at >= A_MINUTE:
+        long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - A_MINUTE)
+        ApiToken.objects.filter(long_ago, pk=row.pk).update(last_used_at=now)
     return row
 
 
 def why_not(token: ApiToken, *, now: datetime) -> str:
-    """Why it opens nothing any more; "" while it does."""
+    """Why the token opens nothing any more; "" while it is good."""
     if token.revoked_at is not None:
         return "This token was revoked."
     if token.expires_at is not None and token.expires_at <= now:
@@ -85,15 +87,8 @@ def why_not(token: ApiToken, *, now: datetime) -> str:
 
 
 def revoke_tokens(*, tokens: Iterable[int], now: datetime) -> int:
-    """These (their keys) open nothing any more. Returns how many did."""
+    """Revokes the tokens with these primary keys. Returns how many were not revoked before."""
     return ApiToken.objects.filter(pk__in=list(tokens), revoked_at=None).update(revoked_at=now)
-
-
-def _note_use(token: ApiToken, now: datetime) -> None:
-    if token.last_used_at is not None and now - token.last_used_at < A_MINUTE:
-        return
-    long_ago = Q(last_used_at=None) | Q(last_used_at__lte=now - A_MINUTE)
-    ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)
 
 
 def _random(length: int) -> str:

@@ -1,6 +1,6 @@
-"""What runs beside a worker's pool: beat, for the embedded default, and a look at whether ticks come.
+"""Threads beside a worker's pool: beat, for the embedded default, and one that looks whether ticks come.
 
-Beat inside the worker is one process less, and the memory broker needs it so.
+Beat inside the worker saves a process, and the memory broker needs it there.
 """
 
 import logging
@@ -19,14 +19,14 @@ from feedletter_site.ticks.own_ticks import OwnTicks, intervals_of
 from feedletter_site.ticks.schedule import STAGES
 
 logger = logging.getLogger(__name__)
-PAUSE_SECONDS = 5
+BEAT_PAUSE_SECONDS = 5
 STOP_SECONDS = 3
 # Seconds between two looks at whether ticks come.
-LOOK_EVERY = 2.0
+TICK_LOOK_SECONDS = 2.0
 
 
 class BeatThread(bootsteps.StartStopStep):
-    """`celery worker -B` forks its beat, which then talks to a memory broker of its own: no tick arrives."""
+    """Beat in a thread. `celery worker -B` forks it, with a memory broker of its own: no tick arrives."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -48,13 +48,13 @@ class BeatThread(bootsteps.StartStopStep):
             self.thread.join(STOP_SECONDS)
 
     def beat(self, app: Any) -> None:
-        """Beats until told to stop. A beat that fails begins anew: without it the worker would only idle."""
+        """Beats until told to stop. After an error it begins anew: without beat the worker only idles."""
         while not self.stopping.is_set():
             try:
                 self.service.start()
             except Exception:
-                logger.exception("Beat failed; it begins again in %d seconds.", PAUSE_SECONDS)
-                self.stopping.wait(PAUSE_SECONDS)
+                logger.exception("Beat failed; it begins again in %d seconds.", BEAT_PAUSE_SECONDS)
+                self.stopping.wait(BEAT_PAUSE_SECONDS)
                 self.service = self.new_service(app)
 
     @staticmethod
@@ -110,11 +110,11 @@ class OwnTicksThread(bootsteps.StartStopStep):
         try:
             self.tasks[stage].apply()
         finally:
-            # (Ticks may come again any time, and then this thread idles.)
+            # Ticks may come again at any time; then this thread idles, and needs no connection.
             connections.close_all()
 
     def watch(self) -> None:
-        while not self.stopping.wait(LOOK_EVERY) and self.ticks is not None:
+        while not self.stopping.wait(TICK_LOOK_SECONDS) and self.ticks is not None:
             try:
                 self.ticks.look()
             except Exception as error:  # noqa: BLE001 - the next look is near

@@ -7,7 +7,7 @@ from typing import Any
 from kombu.transport import memory
 from kombu.transport.virtual import Empty
 
-# Seconds until who waits is woken all the same, to see whether the worker stops.
+# After so many seconds a waiting thread wakes in any case, to see whether the worker stops.
 LONGEST_WAIT = 1.0
 
 _arrived = threading.Condition()
@@ -38,7 +38,7 @@ class Transport(memory.Transport):
                 self.cycle.get(self._deliver, timeout=timeout)
             except Empty:
                 with _arrived:
-                    # (Another one's message may have come meanwhile: then it looks once more.)
+                    # A message may have come since the look at the queues: then it looks once more.
                     if _number == seen and not _arrived.wait(ends_at - monotonic()):
                         raise TimeoutError from None
             else:

@@ -1,4 +1,4 @@
-"""A worker's own ticks: what it does when none come, because beat or the broker is away or hangs."""
+"""A worker's own ticks, for when none come because beat or the broker is away or hangs."""
 
 import logging
 import time
@@ -10,23 +10,24 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# Seconds without a tick after which a worker asks whether there is work, and after which it may do it itself;
-# for how long work has to have waited then, and how often it is asked for.
+# Seconds: without a tick for the first, a worker asks whether there is work; for the second, it may do the
+# work itself, if that has waited for the third. The fourth lies between two questions.
 ASK_AFTER, PATIENCE, WORK_WAITS, ASK_EVERY = 16.0, 20.0, 8.0, 4.0
-# For how long work has to wait without a tick until the worker says so.
+# After work has waited so many seconds without a tick, the worker logs it.
 TELL_AFTER = 30.0
 # Seconds between two looks at the schedule, which an admin may change meanwhile.
-REREAD_EVERY = 30.0
-# So many seconds between two looks (there are two apart): the process did not run.
+INTERVALS_REREAD_SECONDS = 30.0
+# Looks come two seconds apart: when so many lie between two of them, the process did not run.
 STANDSTILL = 20.0
 NEVER = float("-inf")
 
 
 class OwnTicks:
-    """By the monotonic clock, which nobody sets. Ticks that come again end it.
+    """Runs stages whose ticks do not come, until they come again. By the monotonic clock, which nobody sets.
 
-    Several workers share the ticks, and a stage without work has few: to have heard none for long is nothing
-    by itself. What nobody can be asked for its work (`askable` are the others) runs now and then instead.
+    Several workers share the ticks, and a stage without work gets few: silence means nothing by itself.
+    So the worker first asks whether a stage has work. `askable` are the stages that can be asked; any other
+    one simply runs now and then.
     """
 
     def __init__(
@@ -65,40 +66,33 @@ class OwnTicks:
     def look(self) -> None:
         """Runs what is overdue, as often as the schedule says."""
         now = self._clock()
-        self._notice_standstill(now)
+        stood, self._looked_at = now - self._looked_at, now
+        if stood >= STANDSTILL:
+            # Whatever a frozen process held was taken from it meanwhile.
+            count("trouble", "stood_still")
+            log.warning("This worker stood still for %d seconds. Was it frozen, or its machine?", stood)
         silent = {stage: now - at for stage, at in self._heard.items() if now - at >= ASK_AFTER}
-        if silent and now - self._read_at >= REREAD_EVERY:
+        if silent and now - self._read_at >= INTERVALS_REREAD_SECONDS:
             self._intervals = self._ask_intervals(self.stages)
             self._read_at = now
-        self._ask_for_work([stage for stage in silent if stage in self._askable], now)
+        askable = [stage for stage in silent if stage in self._askable]
+        if askable and now - self._asked_at >= ASK_EVERY:
+            self._asked_at = now
+            idle = self._ask_without_work()
+            with_work = [stage for stage in askable if stage not in idle]
+            self._work_since = {stage: self._work_since.get(stage, now) for stage in with_work}
         for stage, seconds in silent.items():
             interval = self._intervals.get(stage)
             if interval is None:
                 continue
             if stage in self._askable:
-                self._serve(stage, interval, min(seconds, self._waited(stage, now)), seconds, now)
+                self._run_waiting(stage, interval, seconds, now)
             elif seconds >= PATIENCE + interval and now - self._ran.get(stage, NEVER) >= PATIENCE + interval:
                 self._start(stage, now)
 
-    def _notice_standstill(self, now: float) -> None:
-        """A process, or its machine, that was frozen: what it held was taken from it meanwhile."""
-        stood, self._looked_at = now - self._looked_at, now
-        if stood >= STANDSTILL:
-            count("trouble", "stood_still")
-            log.warning("This worker stood still for %d seconds. Was it frozen, or its machine?", stood)
-
-    def _waited(self, stage: str, now: float) -> float:
-        """For how long the stage has had work, as far as this worker asked."""
-        return now - self._work_since.get(stage, now)
-
-    def _ask_for_work(self, stages: Collection[str], now: float) -> None:
-        if not stages or now - self._asked_at < ASK_EVERY:
-            return
-        self._asked_at = now
-        idle = self._ask_without_work()
-        self._work_since = {stage: self._work_since.get(stage, now) for stage in stages if stage not in idle}
-
-    def _serve(self, stage: str, interval: float, waited: float, silent: float, now: float) -> None:
+    def _run_waiting(self, stage: str, interval: float, silent: float, now: float) -> None:
+        """Runs the stage if its work has waited long enough, as far as this worker knows."""
+        waited = min(silent, now - self._work_since.get(stage, now))
         if waited < WORK_WAITS or silent < PATIENCE:
             return
         if now - self._ran.get(stage, NEVER) >= interval:

@@ -31,7 +31,7 @@ STAGES = {
 def ensure_schedule() -> list[str]:
     """Creates the missing rows of the schedule and returns their names.
 
-    (CELERY_BEAT_SCHEDULE is not used because it overwrites the admin's edits at every start.)
+    CELERY_BEAT_SCHEDULE is not used because it overwrites the admin's edits at every start.
     """
     there = set(PeriodicTask.objects.filter(name__in=STAGES).values_list("name", flat=True))
     missing = [task for task in STAGES if task not in there]
@@ -48,16 +48,16 @@ def ensure_schedule() -> list[str]:
 
 
 def every(seconds: int) -> IntervalSchedule:
-    """The interval's row. (Nothing keeps such rows unique, so get_or_create could find several.)"""
+    """The interval's row. Such rows are not unique, so get_or_create could find several."""
     known = IntervalSchedule.objects.filter(every=seconds, period=IntervalSchedule.SECONDS).first()
     return known or IntervalSchedule.objects.create(every=seconds, period=IntervalSchedule.SECONDS)
 
 
 def after_migrate(using: str, **_: Any) -> None:
-    """The receiver of post_migrate, which also fires after a migration of one app alone."""
+    """Receives post_migrate, which is also sent after a migration of one app alone."""
     tables = connections[using].introspection.table_names()
     if PeriodicTask._meta.db_table in tables:
         ensure_schedule()
     if Stage._meta.db_table in tables:
-        # From now on a stage that never runs is seen.
+        # With a row of its own, a stage that never runs is noticed from now on.
         Stage.objects.bulk_create([Stage(name=name) for name in STAGES], ignore_conflicts=True)

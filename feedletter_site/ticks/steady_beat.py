@@ -1,7 +1,7 @@
 """Beat that goes on whatever happens around it: a clock that is moved, a broker or a database that is away.
 
-A tick is a nudge. It has no end of its own: to hold one against the clock of another machine dropped every
-tick where the two differed by a few seconds. Instead none is sent to a queue in which many wait already.
+A tick has no expiry. With one, a worker whose clock differed from beat's by a few seconds dropped every tick.
+Instead, none is sent to a queue in which many wait already.
 """
 
 import logging
@@ -18,7 +18,7 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# So many ticks may wait in a queue. What comes less often than SELDOM is sent all the same.
+# So many ticks may wait in a queue. Ticks that come SELDOM are sent all the same.
 MOST_WAITING = 20
 SELDOM = timedelta(minutes=1)
 # Beat may be this far ahead of a row's last run before it is thought to be wrong.
@@ -28,7 +28,7 @@ SAY_EVERY = 30.0
 
 
 class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
-    """django-celery-beat's, but for what happens when something is away or wrong."""
+    """django-celery-beat's scheduler, except when the clock is wrong or something is away."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._drift = Drift()
@@ -44,28 +44,25 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
 
     def populate_heap(self, *args: Any, **kwargs: Any) -> None:
         for entry in self.schedule.values():
-            self._heal(entry)
+            # A stage that ran in the future counts as run now, or it would wait until that future comes.
+            now = entry._default_now()
+            last = max(maybe_make_aware(entry.last_run_at), maybe_make_aware(entry.model.last_run_at or now))
+            if last - now <= TOLERANCE:
+                continue
+            count("trouble", "last_run_in_the_future")
+            log.warning(
+                "%s last ran %d seconds in the future: beat's clock was wrong. It counts as run now.",
+                entry.name,
+                (last - now).total_seconds(),
+                extra={"stage": entry.name},
+            )
+            entry.last_run_at = entry.model.last_run_at = now
+            self._dirty.add(entry.name)
         super().populate_heap(*args, **kwargs)
 
-    def _heal(self, entry: Any) -> None:
-        """A stage that ran in the future ran now. (It would not run again before that future has come.)"""
-        now = entry._default_now()
-        last = max(maybe_make_aware(entry.last_run_at), maybe_make_aware(entry.model.last_run_at or now))
-        if last - now <= TOLERANCE:
-            return
-        count("trouble", "last_run_in_the_future")
-        log.warning(
-            "%s last ran %d seconds in the future: beat's clock was wrong. It counts as run now.",
-            entry.name,
-            (last - now).total_seconds(),
-            extra={"stage": entry.name},
-        )
-        entry.last_run_at = entry.model.last_run_at = now
-        self._dirty.add(entry.name)
-
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Sends the tick, unless its queue is full. One that cannot be sent is not missed: others follow,
-        and workers that hear none go on by themselves."""
+        """Sends the tick, unless its queue is full. If it cannot be sent, nothing is lost: others follow, and
+        workers that get none go on by themselves."""
         try:
             if not self._is_full(entry, producer):
                 self.apply_async(entry, producer=producer, advance=False)
@@ -87,7 +84,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
         return bool(waiting >= MOST_WAITING)
 
     def all_as_schedule(self) -> dict[str, Any]:
-        """The rows; those read before while the database is away."""
+        """The schedule's rows; while the database is away, those that were read before."""
         try:
             return dict(super().all_as_schedule())
         except (DatabaseError, InterfaceError) as error:

@@ -8,12 +8,12 @@ from celery.worker.consumer import Consumer
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 2.0
+RECONNECT_PAUSE_SECONDS = 2.0
 
 
 class SteadyConsumer(Consumer):
-    """Celery's consumer of messages. Whatever befalls it when the broker goes, it connects again: Celery
-    ends the worker for every error that it does not know."""
+    """Celery's consumer of messages, but it connects again after any error. Celery ends the worker for every
+    error that it does not know."""
 
     def start(self) -> None:
         while True:
@@ -24,18 +24,15 @@ class SteadyConsumer(Consumer):
                 if self.connection is None and not self.restart_count > 1:
                     raise  # it has never worked: a setting is wrong
                 log.warning("The connection to the broker is made anew: %r", error)
-                self._start_anew()
-
-    def _start_anew(self) -> None:
-        self.connection = None
-        self.on_close()
-        self.blueprint.restart(self)
-        time.sleep(PAUSE_SECONDS)
-        state.maybe_shutdown()
+                self.connection = None
+                self.on_close()
+                self.blueprint.restart(self)
+                time.sleep(RECONNECT_PAUSE_SECONDS)
+                state.maybe_shutdown()
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
-        """What was not acknowledged is not given back: kombu 5.7 does that over the connection it has just
-        taken apart ("'NoneType' object has no attribute 'hostname'"), and a tick is not worth it."""
+        """Does not give unacknowledged messages back. kombu 5.7 would do that over the connection that it has
+        just taken apart ("'NoneType' object has no attribute 'hostname'"), and a tick is not worth it."""
         if channel := getattr(self.connection, "_default_channel", None):
             channel.do_restore = False
         super().on_connection_error_after_connected(exc)

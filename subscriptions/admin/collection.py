@@ -16,7 +16,7 @@ from common.text import counted
 from subscriptions.admin_words import collection_name, waits_for
 from subscriptions.models import Assignable, Assignment
 
-SHOWN = 200
+POSTS_SHOWN = 200
 
 
 def when_it_goes_out(assignable: Assignable) -> SafeString:
@@ -36,7 +36,9 @@ def when_it_goes_out(assignable: Assignable) -> SafeString:
 
 
 def posts(assignable: Assignable) -> SafeString:
-    rows = assignable.assignments.select_related("item__feed").defer("item__entry").order_by("-pk")[:SHOWN]
+    rows = (
+        assignable.assignments.select_related("item__feed").defer("item__entry").order_by("-pk")[:POSTS_SHOWN]
+    )
     return table(
         ("post", "feed", "since"),
         ((link_to(row.item), row.item.feed, when(row.assigned_at)) for row in rows),

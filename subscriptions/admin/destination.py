@@ -1,4 +1,4 @@
-"""The pages of addresses, and of those that must not be written to."""
+"""The pages of addresses, and of the addresses that must not be written to."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from subscriptions.models import Destination, Suppression
 from subscriptions.subscribers.suppression import lift
 
 
-def about(destination: Destination) -> SafeString:
+def about_address(destination: Destination) -> SafeString:
     rows = [
         ("Channel", destination.kind),
         ("Address", destination.core),
@@ -42,7 +42,7 @@ def wanted(destination: Destination) -> SafeString:
     )
 
 
-def enable(request: HttpRequest, keys: list[int]) -> str:
+def enable_addresses(request: HttpRequest, keys: list[int]) -> str:
     disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False, erased_at=None)
     count = disabled.update(disabled_at=None, disabled_reason="")
     return f"{counted(count, 'address', 'addresses')} may be written to again."
@@ -53,9 +53,11 @@ class DestinationAdmin(ReadOnlyAdmin):
     list_display = ("label", "kind", "added", "disabled")
     list_filter = ("kind",)
     search_fields = ("core", "label")
-    own_panels = (Panel("About it", about, order=10), Panel("What they get", wanted, order=20))
+    own_panels = (Panel("About it", about_address, order=10), Panel("What they get", wanted, order=20))
     own_actions = (
-        Action("enable", "Enable again", enable, fits=lambda row: row.disabled_at and not row.erased_at),
+        Action(
+            "enable", "Enable again", enable_addresses, fits=lambda row: row.disabled_at and not row.erased_at
+        ),
         ERASE,
     )
     added = moment_of("added_at", "added")
@@ -63,7 +65,7 @@ class DestinationAdmin(ReadOnlyAdmin):
 
 
 class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The address is kept as the channel writes it, or it would match nobody."""
+    """Stores the address as the channel normalises it, or it would match nobody."""
 
     kind = forms.ChoiceField(label="channel", widget=UnfoldAdminSelectWidget(), initial="email")
 

@@ -13,22 +13,20 @@ AT_ONCE = 20
 
 
 def what_erasing_does(keys: list[int]) -> list[str]:
-    people = list(_people(keys)[:AT_ONCE])
-    said = [_losses(one) for one in people]
-    if not people:
+    said = []
+    for one in _people(keys)[:AT_ONCE]:
+        held = count_held(one)
+        mails = counted(held.get("mails", 0), "mail")
+        lost = f"{counted(held['subscriptions'], 'subscription')} and what is known of {mails}"
+        stays = " It stays on the list of those not to be written to." if is_suppressed(one) else ""
+        said.append(f"{one}: {lost} are erased.{stays}")
+    if not said:
         return ["None of them is a person’s address that can be erased."]
     return [
         *said,
         "What stays: that letters were sent to somebody, without address and name, and the address of who is "
         "on the list of those not to be written to. It cannot be undone.",
     ]
-
-
-def _losses(one: Destination) -> str:
-    held = count_held(one)
-    mails = counted(held.get("mails", 0), "mail")
-    said = f"{one}: {counted(held['subscriptions'], 'subscription')} and what is known of {mails} are erased."
-    return f"{said} It stays on the list of those not to be written to." if is_suppressed(one) else said
 
 
 def erase_people(request: HttpRequest, keys: list[int]) -> str:
@@ -41,7 +39,7 @@ def erase_people(request: HttpRequest, keys: list[int]) -> str:
 
 
 def _people(keys: list[int]) -> "QuerySet[Destination]":
-    """Accounts that a bridge posts to are nobody's."""
+    """Addresses of people. The accounts that bridges post to belong to nobody."""
     return Destination.objects.filter(pk__in=keys, kind="email", erased_at=None).order_by("pk")
 
 

@@ -1,4 +1,4 @@
-"""What a person says of an uploaded list's columns, before anything is taken over."""
+"""Asks a person what the columns of an uploaded list mean, before anything is imported."""
 
 from typing import Any
 
@@ -9,13 +9,14 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.ports.panels import CannotAct
 from common.text import shortened
-from subscriptions.lists.uploads import NotPossible, explain, first_lines, terms_of
+from subscriptions.admin.list_import_panels import understood
+from subscriptions.lists.uploads import NotPossible, explain, first_lines
 from subscriptions.models import ListImport
-from subscriptions.rules.list_headings import BLOCKS, IGNORED, Heading, NoList, heading
+from subscriptions.rules.list_headings import BLOCKS, IGNORED
 
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40
-WORDS = (
+COLUMN_MEANINGS = (
     (AS_IT_IS, "what its program means by it"),
     (IGNORED, "nothing that matters here"),
     ("suppressed", "whoever has something in it must not be mailed at all"),
@@ -35,7 +36,7 @@ WORDS = (
     ("consent_ip", "the internet address they agreed from"),
     ("upstream_id", "the number in the old Feedletter"),
 )
-ORDERS = (
+DATE_ORDERS = (
     ("", "I do not know: what may be two days is refused"),
     ("dmy", "the day first: 3/4/2026 is 3 April"),
     ("mdy", "the month first: 3/4/2026 is 4 March"),
@@ -43,36 +44,33 @@ ORDERS = (
 
 
 class ColumnsForm(forms.Form):
-    """A question for each column, with the first values in it. What must be answered has no answer yet."""
+    """A question for each column, with its first values. One that must be answered has no initial answer."""
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.row = ListImport.objects.get(pk=keys[0])
-        guessed, lines = self._guess(), first_lines(self.row, SAMPLES)
+        guessed, lines = understood(self.row), first_lines(self.row, SAMPLES)
         for place, name in enumerate(self.row.names):
             values = filter(None, (line[place].strip() for line in lines if place < len(line)))
             shown = " · ".join(shortened(value, LONGEST_SAMPLE) for value in values)
             is_question = name in guessed.questions
+            at_place = (meaning for meaning, at in (*guessed.places, *guessed.blocks) if at == place)
+            meaning = next(at_place, IGNORED)
+            guess = meaning if meaning in dict(COLUMN_MEANINGS) else AS_IT_IS
             self.fields[f"column-{place}"] = forms.ChoiceField(
                 label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
-                choices=(("", "– please choose –"), *WORDS[1:]) if is_question else WORDS,
-                initial="" if is_question else _meaning(guessed, place),
+                choices=(("", "– please choose –"), *COLUMN_MEANINGS[1:]) if is_question else COLUMN_MEANINGS,
+                initial="" if is_question else guess,
                 help_text=f"For example: {shown}" if shown else "Empty in the first lines.",
                 widget=UnfoldAdminSelectWidget(),
             )
         self.fields["dates"] = forms.ChoiceField(
             label="Dates such as 3/4/2026 have",
-            choices=ORDERS,
+            choices=DATE_ORDERS,
             required=False,
             initial=self.row.dates or guessed.program.dates,
             widget=UnfoldAdminSelectWidget(),
         )
-
-    def _guess(self) -> Heading:
-        try:
-            return heading(self.row.names, terms_of(self.row).meanings)
-        except NoList:
-            return Heading(())
 
     def clean(self) -> dict[str, Any]:
         meanings = {
@@ -82,20 +80,12 @@ class ColumnsForm(forms.Form):
         }
         for meaning in {*meanings.values()} - {IGNORED, *BLOCKS}:
             if list(meanings.values()).count(meaning) > 1:
-                raise ValidationError(f"Only one column can be {dict(WORDS)[meaning]}.")
+                raise ValidationError(f"Only one column can be {dict(COLUMN_MEANINGS)[meaning]}.")
         return {"meanings": meanings, "dates": self.cleaned_data.get("dates", "")}
 
 
-def _meaning(guessed: Heading, place: int) -> str:
-    known = dict(WORDS)
-    found = [name for name, at in (*guessed.places, *guessed.blocks) if at == place]
-    if not found:
-        return IGNORED
-    return found[0] if found[0] in known else AS_IT_IS
-
-
-def say(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
-    """The action: the file is looked at anew."""
+def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
+    """The action that keeps the answers; then the file is looked at anew."""
     try:
         explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)
     except (NotPossible, ValidationError) as error:

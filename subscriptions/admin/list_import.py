@@ -16,14 +16,13 @@ from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from subscriptions.admin import list_import_panels as panels
-from subscriptions.admin.list_columns import ColumnsForm, say
+from subscriptions.admin.list_columns import ColumnsForm, explain_columns
 from subscriptions.admin.list_pages import as_csv
 from subscriptions.lists.reading import refused_head, refused_row
-from subscriptions.lists.uploads import NotPossible, begin, stop
+from subscriptions.lists.uploads import NotPossible, State, begin_import, stop_import
 from subscriptions.models import ListImport
 
-State = ListImport.State
-LABELS = {
+STATE_COLOURS = {
     State.CHECKED: "warning",
     State.ASKING: "warning",
     State.CHECKING: "info",
@@ -35,15 +34,15 @@ ASKED = (State.ASKING, State.CHECKED)
 GOING = (State.UPLOADING, State.CHECKING, *ASKED, State.IMPORTING)
 
 
-def run(request: HttpRequest, keys: list[int]) -> str:
+def begin_chosen(request: HttpRequest, keys: list[int]) -> str:
     for row in ListImport.objects.filter(pk__in=keys):
-        _possible(begin, row)
+        _possible(begin_import, row)
     return "It is being taken over. You can leave this page and come back."
 
 
-def end(request: HttpRequest, keys: list[int]) -> str:
+def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
     for row in ListImport.objects.filter(pk__in=keys):
-        _possible(stop, row)
+        _possible(stop_import, row)
     return "It is stopped, and the file is forgotten."
 
 
@@ -55,14 +54,14 @@ def _possible(act: Any, row: ListImport) -> None:
 
 
 def what_stopping_does(keys: list[int]) -> list[str]:
-    return [_loss(row) for row in ListImport.objects.filter(pk__in=keys)]
-
-
-def _loss(row: ListImport) -> str:
-    if row.state == State.IMPORTING:
-        done = counted(row.added + row.updated, "line")
-        return f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays."
-    return f"“{row.file_name}” is forgotten. Nothing of it was taken over."
+    said = []
+    for row in ListImport.objects.filter(pk__in=keys):
+        if row.state == State.IMPORTING:
+            done = counted(row.added + row.updated, "line")
+            said.append(f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays.")
+        else:
+            said.append(f"“{row.file_name}” is forgotten. Nothing of it was taken over.")
+    return said
 
 
 @admin.register(ListImport)
@@ -73,15 +72,21 @@ class ListImportAdmin(ReadOnlyAdmin):
     own_panels = (
         Panel("How far it is", panels.how_far, order=10),
         Panel("What is in it", panels.sample, order=20),
-        Panel("Refused lines", panels.refused, order=30),
-        Panel("About it", panels.about, order=40),
+        Panel("Refused lines", panels.refused_lines, order=30),
+        Panel("About it", panels.about_import, order=40),
     )
     own_actions = (
-        Action("run", "Import this list", run, fits=lambda row: row.state == State.CHECKED),
+        Action("run", "Import this list", begin_chosen, fits=lambda row: row.state == State.CHECKED),
         Action(
-            "columns", "Say what its columns mean", say, form=ColumnsForm, fits=lambda row: row.state in ASKED
+            "columns",
+            "Say what its columns mean",
+            explain_columns,
+            form=ColumnsForm,
+            fits=lambda row: row.state in ASKED,
         ),
-        Action("end", "Stop and forget it", end, what_stopping_does, fits=lambda row: row.state in GOING),
+        Action(
+            "end", "Stop and forget it", stop_chosen, what_stopping_does, fits=lambda row: row.state in GOING
+        ),
     )
     uploaded = moment_of("created_at", "uploaded")
 
@@ -97,11 +102,11 @@ class ListImportAdmin(ReadOnlyAdmin):
         return [*own, *super().get_urls()]
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The panel that says how far it is, alone: asked for again and again."""
+        """Only the panel that says how far it is, which the page asks for again and again."""
         return HttpResponse(panels.how_far(self._found(request, pk)))
 
     def refused_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
-        """Every refused line with its reason: can be mended and imported."""
+        """Every refused line with its reason, as a list that can be mended and imported."""
         row = self._found(request, pk)
         return as_csv(_report(row), f"refused-lines-of-import-{row.pk}.csv")
 
@@ -117,7 +122,7 @@ class ListImportAdmin(ReadOnlyAdmin):
     def newsletter(self, row: ListImport) -> str:
         return str(row.subscribable)
 
-    @display(description="state", label=LABELS, ordering="state")
+    @display(description="state", label=STATE_COLOURS, ordering="state")
     def shown_state(self, row: ListImport) -> tuple[str, str]:
         return row.state, row.get_state_display()
 

@@ -1,4 +1,4 @@
-"""What the page of an uploaded list tells."""
+"""The panels on the page of an uploaded list."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,13 +11,12 @@ from django.utils.safestring import SafeString
 from common.admin.html import ago, facts, link_to, paragraph, table, when
 from common.clock import utcnow
 from common.text import counted, shortened
-from subscriptions.lists.uploads import terms_of
-from subscriptions.models import ListImport, RefusedLine
+from subscriptions.lists.uploads import State, terms_of
+from subscriptions.models import ListImport
 from subscriptions.rules.list_headings import Heading, NoList, heading
 
-State = ListImport.State
 EVERY_SECONDS = 1
-SHOWN, LONGEST_LINE = 20, 120
+REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120
 LONG_WAIT = timedelta(seconds=30)
 WOULD = {"add": "is added", "update": "is updated", "nothing": "stays as it is"}
 NOT_ALIVE = "No worker has looked at it for a while. It goes on when one does."
@@ -35,28 +34,28 @@ def how_far(row: ListImport) -> SafeString:
         "percent": percent,
         "heading": row.get_state_display(),
         "lines": "" if row.state == State.ASKING else counted(row.lines, "line"),
-        "words": words(row, utcnow()),
+        "words": sentence_about_state(row, utcnow()),
         "facts": counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
         "trouble": row.trouble,
     }
     return render_to_string("admin/subscriptions/import_progress.html", context)
 
 
-def words(row: ListImport, now: datetime) -> str:
+def sentence_about_state(row: ListImport, now: datetime) -> str:
     """A sentence under the bar."""
     if row.state in (State.CHECKING, State.IMPORTING):
         return pace(row, now)
     said = {
         State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
         State.CHECKED: UNCHANGED,
-        State.ASKING: asked(row),
+        State.ASKING: question_about_columns(row),
         State.STOPPED: "It was stopped, and the file is forgotten.",
         State.DONE: "No one was mailed.",
     }
     return said.get(State(row.state), "")
 
 
-def asked(row: ListImport) -> str:
+def question_about_columns(row: ListImport) -> str:
     """Which columns a person has to explain."""
     names = ", ".join(f"“{shortened(name, 40)}”" for name in understood(row).questions)
     return (
@@ -87,7 +86,7 @@ def pace(row: ListImport, now: datetime) -> str:
 
 
 def counts(row: ListImport) -> list[tuple[str, str]]:
-    """The figures, those of a dry run in another tense."""
+    """The figures. Those of a dry run are in the future tense."""
     is_done = row.state in (State.IMPORTING, State.DONE) or row.begun_at is not None
     rows = [
         ("Added" if is_done else "To be added", row.added, True),
@@ -99,7 +98,7 @@ def counts(row: ListImport) -> list[tuple[str, str]]:
     return [(name, f"{number:,}") for name, number, is_shown in rows if is_shown]
 
 
-def about(row: ListImport) -> SafeString:
+def about_import(row: ListImport) -> SafeString:
     pairs: list[tuple[str, Any]] = [("Newsletter", link_to(row.subscribable))]
     if row.program:
         pairs.append(("It seems to be from", row.program))
@@ -141,16 +140,15 @@ def sample(row: ListImport) -> SafeString | str:
     return format_html("{}{}", drawn, paragraph(f"and {counted(more, 'more line')}") if more > 0 else "")
 
 
-def refused(row: ListImport) -> SafeString | str:
-    lines = row.refused_lines.order_by("line")[:SHOWN]
-    shown = [(f"{each.line:,}", _said(each), each.reason) for each in lines]
+def refused_lines(row: ListImport) -> SafeString | str:
+    lines = row.refused_lines.order_by("line")[:REFUSED_LINES_SHOWN]
+    shown = [
+        (f"{each.line:,}", shortened(", ".join(filter(None, each.cells)), LONGEST_LINE_SHOWN), each.reason)
+        for each in lines
+    ]
     if not shown:
         return ""
     url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
     link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
     said = format_html("{}: mend them there, and import that file.", link)
     return format_html("{}{}", table(("line", "what it says", "why"), shown), paragraph(said))
-
-
-def _said(each: RefusedLine) -> str:
-    return shortened(", ".join(filter(None, each.cells)), LONGEST_LINE)

@@ -26,14 +26,14 @@ from common.clock import utcnow
 from common.ports import channels as kinds
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms
-from subscriptions.lists.uploads import PIECE, upload
+from subscriptions.lists.uploads import PIECE_SIZE, upload
 from subscriptions.models import ListImport, Subscribable, Subscription
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
 MEGABYTE = 1024 * 1024
 MOST_BYTES = 200 * MEGABYTE
 FLUSHED = 64 * 1024
-STATUSES = (
+STATUS_CHOICES = (
     ("unconfirmed", "have not confirmed: they get nothing until they do"),
     ("confirmed", "have agreed to get this newsletter, and I can prove it"),
     ("unsubscribed", "have left: they get nothing, and no later list brings them back"),
@@ -42,7 +42,7 @@ STATUSES = (
 
 
 def with_lists() -> "QuerySet[Subscribable]":
-    """Newsletters; bridges have no list."""
+    """All newsletters, without bridges, which have no list."""
     channels = [kind.key for kind in kinds.all_kinds() if kind.public_sign_up]
     return Subscribable.objects.filter(channel__in=channels).order_by("name")
 
@@ -59,7 +59,7 @@ class UploadForm(forms.Form):
     )
     status = forms.ChoiceField(
         label="Lines without a status are people who",
-        choices=STATUSES,
+        choices=STATUS_CHOICES,
         widget=UnfoldAdminSelectWidget(),
         help_text="Where the file itself says it of a line, that counts.",
     )
@@ -88,7 +88,7 @@ class UploadForm(forms.Form):
 
 
 class ListPages:
-    """For SubscriptionAdmin."""
+    """A mixin for SubscriptionAdmin."""
 
     actions_list = ("import_list", "export_list")
 
@@ -122,7 +122,7 @@ def take_in(request: HttpRequest, form: UploadForm) -> ListImport:
     return upload(
         subscribable=data["newsletter"],
         name=data["file"].name,
-        pieces=data["file"].chunks(PIECE),
+        pieces=data["file"].chunks(PIECE_SIZE),
         terms=Terms(data["status"], data["words"].strip()),
         by=request.user.get_username(),
         now=utcnow(),
@@ -152,7 +152,7 @@ def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
 
 
 class _Buffer:
-    """What a csv writer writes, until there is enough for a piece."""
+    """Collects what a csv writer writes, until there is enough for a piece."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []

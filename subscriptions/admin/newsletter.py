@@ -16,7 +16,7 @@ from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site_panel
-from subscriptions.admin_words import rhythm
+from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.collections.drop import drop_subscribable
 from subscriptions.forms.admin import shown_for, subscribable_form
 from subscriptions.links import page_url
@@ -38,11 +38,11 @@ COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
 SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
 
-def what_dropping_does(keys: list[int]) -> list[str]:
+def what_dropping_newsletters_does(keys: list[int]) -> list[str]:
     return [newsletter_panels.losses(each) for each in Subscribable.objects.filter(pk__in=keys)]
 
 
-def drop(request: HttpRequest, keys: list[int]) -> str:
+def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
     rows = Subscribable.objects.filter(pk__in=keys)
     return " ".join(drop_subscribable(subscribable=row, force=True, now=utcnow()) for row in rows)
 
@@ -62,7 +62,9 @@ class SubscribableAdmin(ServiceAdmin):
         Panel("Left out lately", post_rules.left_out_lately, order=52),
         Panel("The same as a command", newsletter_panels.command, order=90),
     )
-    own_actions = (Action("drop", "Delete", drop, confirm=what_dropping_does, permission="drop"),)
+    own_actions = (
+        Action("drop", "Delete", drop_newsletters, confirm=what_dropping_newsletters_does, permission="drop"),
+    )
 
     class Media:
         js = (Script("feedletter/pasting.js", defer=True),)
@@ -106,13 +108,14 @@ class SubscribableAdmin(ServiceAdmin):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        # Its addresses, its commands and every List-Id carry the name.
+        # The name is part of its addresses, of commands and of every List-Id, so it never changes.
         return ("name",) if obj is not None else ()
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """A newsletter of a feed begins with the feed's title."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
-        feeds = list(Feed.objects.filter(pk__in=_whole(initial.get("feeds", []))).order_by("pk"))
+        given = [int(value) for value in initial.get("feeds", []) if str(value).isdecimal()]
+        feeds = list(Feed.objects.filter(pk__in=given).order_by("pk"))
         initial = {**usual_access(feeds), **initial}
         feed = feeds[0] if feeds else None
         if feed is not None and feed.title:
@@ -133,42 +136,38 @@ class SubscribableAdmin(ServiceAdmin):
         fields = {name: value for name, value in data.items() if name in own - unused}
         fields["options"] = obj.options
         if change:
-            self._warn(request, set(data["feeds"]) - set(obj.feeds.all()), data)
+            # A feed that needs credentials may have joined a newsletter that others see.
+            added = set(data["feeds"]) - set(obj.feeds.all())
+            usual = usual_access(added)
+            if usual and any(data[name] != closed for name, closed in usual.items()):
+                names = ", ".join(f"“{feed}”" for feed in added if feed.credentials)
+                words = f"{names} needs credentials, and others see its posts here from now on."
+                messages.warning(request, words)
             alter_subscribable(subscribable=obj, feeds=list(data["feeds"]), **fields)
             return
-        if closed := self._usual_access(request, form):
+        # A feed with credentials closes the newsletter, if the admin saw no reason to look at its access.
+        was_access_seen = self.get_changeform_initial_data(request).get("visibility")
+        was_access_seen = was_access_seen or "visibility" in form.changed_data
+        if not was_access_seen and (closed := usual_access(data["feeds"])):
             fields.update(closed)
             messages.warning(request, CLOSED)
         obj.pk = define_subscribable(feeds=list(data["feeds"]), **fields).pk
-        messages.success(request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm(obj)}.")
-
-    def _warn(self, request: HttpRequest, added: set[Feed], data: dict[str, Any]) -> None:
-        """A feed that needs credentials may have joined a newsletter that others see."""
-        usual = usual_access(added)
-        if usual and any(data[name] != closed for name, closed in usual.items()):
-            names = ", ".join(f"“{feed}”" for feed in added if feed.credentials)
-            messages.warning(
-                request, f"{names} needs credentials, and others see its posts here from now on."
-            )
-
-    def _usual_access(self, request: HttpRequest, form: Any) -> dict[str, Any]:
-        """What a feed with credentials makes of an access that the admin saw no reason to look at."""
-        if self.get_changeform_initial_data(request).get("visibility") or "visibility" in form.changed_data:
-            return {}
-        return usual_access(form.cleaned_data["feeds"])
+        messages.success(
+            request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm_for_admins(obj)}."
+        )
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
-        # Whoever makes a newsletter is asked no more than is needed.
+        # While it is made, the form asks no more than is needed.
         return (post_rules.RuleInline,) if obj is not None else ()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """The newsletter itself is saved already, by its service."""
+        """Saves the rules. The newsletter itself has been saved, by its service."""
         for formset in formsets:
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Deleted by an action, which says first what goes with it.
+        # An action deletes it, which says first what is deleted along with it.
         return False
 
     @display(description="name", ordering="name")
@@ -177,7 +176,7 @@ class SubscribableAdmin(ServiceAdmin):
 
     @display(description="readers get it")
     def shown_rhythm(self, subscribable: Subscribable) -> str:
-        return rhythm(subscribable)
+        return rhythm_for_admins(subscribable)
 
     @display(description="subscribers", ordering="subscriber_count")
     def subscribers(self, subscribable: Any) -> SafeString:
@@ -196,7 +195,3 @@ def free_name(title: str) -> str:
     taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, 100))
     return next((each for each in (name, *numbered) if each not in taken), "") if name else ""
-
-
-def _whole(values: Any) -> list[int]:
-    return [int(value) for value in values if str(value).isdecimal()]

@@ -1,6 +1,5 @@
-"""What a newsletter's page tells."""
+"""The panels on a newsletter's page."""
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count
@@ -13,13 +12,13 @@ from common.ports import channels
 from common.text import counted
 from subscriptions.admin.command import define_command
 from subscriptions.admin.list_pages import export_url, import_url
-from subscriptions.admin_words import rhythm, waits_for
-from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.admin_words import rhythm_for_admins, waits_for
+from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
 
-SHOWN = 20
-NEXT = 5
+COLLECTIONS_SHOWN = 20
+NEXT_TIMES = 5
 
 
 def channel_labels() -> list[tuple[str, str]]:
@@ -28,24 +27,20 @@ def channel_labels() -> list[tuple[str, str]]:
 
 def how_it_goes(subscribable: Subscribable) -> SafeString:
     """Rhythm, next times, who gets it, what is being collected."""
-    rows: list[tuple[str, Any]] = [("Readers get", rhythm(subscribable))]
+    rows: list[tuple[str, Any]] = [("Readers get", rhythm_for_admins(subscribable))]
     if subscribable.stopped:
         rows.append(("Stopped", "It takes no new posts; what is being collected still goes out."))
-    if ends := next_times(subscribable):
-        rows.append(("If there is anything new, it goes out on", _lines(ends)))
-    rows.append(("Subscribers", subscribers(subscribable)))
-    return format_html("{}{}", facts(rows), collections(subscribable))
-
-
-def next_times(subscribable: Subscribable, now: datetime | None = None) -> list[str]:
-    """The next five moments at which a letter may go out; none for arrangements without a calendar."""
     zone = subscribable.zone
-    ends = next_ends(subscribable.schedule, zone, now or utcnow(), count=NEXT)
-    return [moment_words(end, zone) for end in ends]
+    # None for arrangements without a calendar.
+    if ends := next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES):
+        lines = format_html_join("", "{}<br>", ((moment_words(end, zone),) for end in ends))
+        rows.append(("If there is anything new, it goes out on", lines))
+    rows.append(("Subscribers", subscribers(subscribable)))
+    return format_html("{}{}", facts(rows), open_collections(subscribable))
 
 
 def subscribers(subscribable: Subscribable) -> SafeString:
-    """How many of each status, and a way to add one."""
+    """How many of each status, and ways to add one, to import a list and to export it."""
     counts = dict(subscribable.subscriptions.order_by().values_list("status").annotate(Count("pk")))
     links: list[SafeString | str] = [
         list_link(
@@ -60,31 +55,23 @@ def subscribers(subscribable: Subscribable) -> SafeString:
     add = format_html(
         '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
     )
-    return listed([*(links or ["None so far"]), add, *_lists(subscribable, has_any=bool(links))])
+    ways = []
+    # Bridges have no lists.
+    if channels.get(subscribable.channel).public_sign_up:
+        ways.append((import_url(subscribable), "Import a list"))
+        if links:
+            ways.append((export_url(subscribable), "Export it"))
+    lists = [format_html('<a class="fl-link" href="{}">{}</a>', url, words) for url, words in ways]
+    return listed([*(links or ["None so far"]), add, *lists])
 
 
-def _lists(subscribable: Subscribable, *, has_any: bool) -> list[SafeString]:
-    """Ways to take a list over and to hand it out; bridges have none."""
-    if not channels.get(subscribable.channel).public_sign_up:
-        return []
-    ways = [(import_url(subscribable), "Import a list")]
-    if has_any:
-        ways.append((export_url(subscribable), "Export it"))
-    return [format_html('<a class="fl-link" href="{}">{}</a>', url, words) for url, words in ways]
-
-
-def collections(subscribable: Subscribable) -> SafeString:
-    rows: Any = subscribable.assignables.annotate(held=Count("assignments"))[:SHOWN]
-    return table(
-        ("being collected", "when it goes out"),
-        ((link_to(row, counted(row.held, "post")), waits_for(_with(row, subscribable))) for row in rows),
-        "Nothing is being collected at the moment.",
-    )
-
-
-def _with(assignable: Assignable, subscribable: Subscribable) -> Assignable:
-    assignable.subscribable = subscribable  # saves asking for it row by row
-    return assignable
+def open_collections(subscribable: Subscribable) -> SafeString:
+    rows: Any = subscribable.assignables.annotate(held=Count("assignments"))[:COLLECTIONS_SHOWN]
+    shown = []
+    for row in rows:
+        row.subscribable = subscribable  # saves a query for each row
+        shown.append((link_to(row, counted(row.held, "post")), waits_for(row)))
+    return table(("being collected", "when it goes out"), shown, "Nothing is being collected at the moment.")
 
 
 def command(subscribable: Subscribable) -> SafeString:
@@ -100,7 +87,3 @@ def losses(subscribable: Subscribable) -> str:
         f"“{subscribable}” is deleted with its {counted(active, 'subscriber')}, its page, its archive and "
         f"what is on its way to readers.{collected} This cannot be taken back."
     )
-
-
-def _lines(values: list[str]) -> SafeString:
-    return format_html_join("", "{}<br>", ((value,) for value in values))

@@ -1,4 +1,4 @@
-"""A newsletter's rules for posts on its page: rows that read as sentences, and what they do."""
+"""A newsletter's rules for posts, on its page: rows to edit that read as sentences, and what they do."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from unfold.admin import TabularInline
 
 from common.admin.html import link_to, paragraph, table, web_link, when
 from common.text import counted
-from subscriptions.collections.post_rules import MOST_RULES, Tried, change_rules, refuse_slow, try_rules
+from subscriptions.collections.post_rules import MOST_RULES, change_rules, refuse_slow, try_rules
 from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
 
-SHOWN = 10
-# Few enough to stand in a row; above it the rule stands in a sentence.
+LEFT_OUT_SHOWN = 10
+# Short words for a row of fields; above them the rule stands as a sentence.
 SHORT = {
     "action": {"keep": "keep only", "drop": "leave out", "replace": "replace in"},
     "test": {"contains": "contains", "equals": "is", "matches": "matches"},
@@ -23,7 +23,7 @@ SHORT = {
 
 
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
-    """One rule, looked at on its own and with the posts that stand in the feeds."""
+    """One rule. It is checked by itself and with the posts that stand in the feeds."""
 
     class Meta:
         model = PostRule
@@ -49,7 +49,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
         if "position" in self.fields:
             self.fields["position"].required = False
             if self.instance.pk is None:
-                # Only a row that was moved has one.
+                # A new row has a position only if it was moved.
                 self.initial["position"] = None
 
     def clean_position(self) -> int:
@@ -67,7 +67,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class RuleInline(TabularInline):  # type: ignore[misc]
-    """The rules, in an order that is drawn with the mouse."""
+    """The rules, whose order is changed by dragging."""
 
     model = PostRule
     form = RuleForm
@@ -92,7 +92,7 @@ class RuleInline(TabularInline):  # type: ignore[misc]
 
 
 def save_rules(subscribable: Subscribable, formset: Any) -> None:
-    """What was changed in the rows, through the service. New rows come last unless they were moved."""
+    """Saves the changed rows by the service. New rows come last unless they were moved."""
     saved = formset.save(commit=False)
     there = [row.position for row in subscribable.post_rules.all()]
     for number, form in enumerate(formset.extra_forms, max(there, default=-1) + 1):
@@ -114,32 +114,26 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
     tried = try_rules(subscribable)
     kept = sum(each.is_kept for each in tried)
     said = f"Of the newest {counted(len(tried), 'post')} in its feeds it would take {kept:,}."
-    shown = table(
-        ("post", "it is", "because"),
-        ((web_link(each.link, each.title), _verdict(each), _because(each)) for each in tried),
-        "Its feeds have not been read yet, or are empty.",
-    )
+    rows = []
+    for each in tried:
+        if each.is_kept:
+            verdict = "changed" if each.changed_by else "taken"
+            because = [*each.changed_by, *([f"Its title was “{each.old_title}”."] if each.old_title else [])]
+        else:
+            verdict, end = "left out", "" if each.reason.endswith(".") else "."
+            because = [each.reason[:1].upper() + each.reason[1:] + end]
+        because += [trouble for trouble in each.troubles if trouble not in because]
+        lines = format_html_join("", "{}<br>", ((line,) for line in because))
+        rows.append((web_link(each.link, each.title), verdict, lines))
+    empty = "Its feeds have not been read yet, or are empty."
+    shown = table(("post", "it is", "because"), rows, empty)
     return format_html("{}{}{}", troubles, paragraph(said) if tried else "", shown)
-
-
-def _verdict(tried: Tried) -> str:
-    if not tried.is_kept:
-        return "left out"
-    return "changed" if tried.changed_by else "taken"
-
-
-def _because(tried: Tried) -> SafeString:
-    said = [tried.reason[:1].upper() + tried.reason[1:] + "." * (not tried.reason.endswith("."))]
-    if tried.is_kept:
-        said = [*tried.changed_by, *([f"Its title was “{tried.old_title}”."] if tried.old_title else [])]
-    trouble = [each for each in tried.troubles if each not in said]
-    return format_html_join("", "{}<br>", ((line,) for line in (*said, *trouble)))
 
 
 def left_out_lately(subscribable: Subscribable) -> SafeString | str:
     """Posts that it did not take; nothing where there are none."""
     rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
-    shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:SHOWN]]
+    shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
     return table(("post", "when", "because"), shown) if shown else ""
 
 
@@ -148,7 +142,7 @@ def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
     rows = Stuck.objects.filter(item__feed__in=subscribable.feeds.all())
     shown = [
         (link_to(row.item), row.last_error, when(row.next_try_at))
-        for row in rows.select_related("item").defer("item__entry")[:SHOWN]
+        for row in rows.select_related("item").defer("item__entry")[:LEFT_OUT_SHOWN]
     ]
     if not shown:
         return ""

@@ -40,7 +40,10 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
 
 
 def widget(subscribable: Subscribable, url: str) -> SafeString:
-    """A link that the script turns into the form. Its address has no hash: it stays on sites for years."""
+    """A link that the script turns into the form.
+
+    The script's address has no hash, because it stays on other sites for years.
+    """
     script = f"{settings.SITE_URL}{settings.STATIC_URL}{WIDGET}"
     return format_html(
         '<a href="{}" data-feedletter>{}</a>\n<script async src="{}"></script>',
@@ -51,7 +54,7 @@ def widget(subscribable: Subscribable, url: str) -> SafeString:
 
 
 def form(subscribable: Subscribable, url: str) -> SafeString:
-    """A sign-up form that works on any page, without a script. What it says is the proof of consent."""
+    """A sign-up form that works on any page, without a script. Its words are the proof of consent."""
     with translation.override(subscribable.language or None):
         asks = SignUpForm(subscribables=[subscribable])
         label, note = str(asks.fields["email"].label), asks.note

@@ -32,8 +32,8 @@ from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.details import rename
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
-SHOWN, LONGEST_WORDS = 50, 300
-LABELS = {"confirmed": "success", "not confirmed yet": "warning", "left": "danger"}
+SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
+STATUS_COLOURS = {"confirmed": "success", "not confirmed yet": "warning", "left": "danger"}
 
 
 def standing(subscription: Subscription) -> SafeString:
@@ -48,23 +48,19 @@ def standing(subscription: Subscription) -> SafeString:
         rows.append(("Left", when(subscription.left_at)))
     if subscription.paused_until and subscription.paused_until > utcnow():
         rows.append(("Paused until", when(subscription.paused_until)))
-    return facts([*rows, *changes_of(subscription), *_not_written_to(subscription)])
-
-
-def _not_written_to(subscription: Subscription) -> list[tuple[str, Any]]:
-    """Why nothing is sent there, if so."""
-    to, rows = subscription.destination, []
+    rows += changes_of(subscription)
+    to = subscription.destination
     if to.disabled_at:
         rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
     if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
         said = f"must not be written to since {when(suppressed.created_at)}{why}"
         rows.append(("Suppressed", link_to(suppressed, said)))
-    return rows
+    return facts(rows)
 
 
 def others(subscription: Subscription) -> SafeString | str:
-    """What the same address gets besides; no panel where that is nothing."""
+    """What the same address gets besides. No panel if that is nothing."""
     rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
     shown = [
         (
@@ -72,18 +68,24 @@ def others(subscription: Subscription) -> SafeString | str:
             row.get_status_display(),
             when(row.left_at or row.confirmed_at or row.added_at),
         )
-        for row in rows.select_related("subscribable").order_by("pk")[:SHOWN]
+        for row in rows.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN]
     ]
     return table(("newsletter", "status", "since"), shown) if shown else ""
 
 
-def consents(subscription: Subscription) -> SafeString:
+def how_they_agreed(subscription: Subscription) -> SafeString:
     """The proof that they agreed, oldest first."""
     return table(
         ("what", "when", "how", "the words they saw", "from"),
         (
-            (row.get_act_display(), when(row.at), row.how, shortened(row.words, LONGEST_WORDS), row.ip or "")
-            for row in subscription.consents.order_by("at", "pk")[:SHOWN]
+            (
+                row.get_act_display(),
+                when(row.at),
+                row.how,
+                shortened(row.words, LONGEST_CONSENT_SHOWN),
+                row.ip or "",
+            )
+            for row in subscription.consents.order_by("at", "pk")[:SUBSCRIPTIONS_SHOWN]
         ),
         "None is kept.",
     )
@@ -101,16 +103,16 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         LanguageFilter,
         AddedFilter,
     )
-    # What is searched says `get_search_results`.
+    # Without a field Django shows no search box; `get_search_results` says which are searched.
     search_fields = ("destination__core",)
     search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
     list_select_related = ("destination", "subscribable")
-    # By the key, which has an index: a million rows are not sorted for a page.
+    # The primary key has an index, so that a million rows need not be sorted for a page.
     ordering = ("-pk",)
     shown_after_adding = True
     own_panels = (
         Panel("How it stands", standing, order=10),
-        Panel("How they agreed", consents, order=15),
+        Panel("How they agreed", how_they_agreed, order=15),
         Panel("What else they get", others, order=30),
     )
     own_actions = ACTIONS
@@ -156,23 +158,23 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         messages.success(request, f"{made.destination} was added{said}.")
 
     def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the services saved."""
+        """Saves nothing: the services have saved everything."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Who has left is remembered, so that an import does not take them back.
+        # The row of a subscriber who left stays, so that an import does not take them back.
         return False
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, subscription: Subscription) -> str:
         return str(subscription.subscribable)
 
-    @display(description="status", label=LABELS)
+    @display(description="status", label=STATUS_COLOURS)
     def shown_status(self, subscription: Subscription) -> str:
         return subscription.get_status_display()
 
 
 def add(form: SubscriberForm) -> Subscription:
-    """Subscribes what the form says. Raises InvalidDestination, at the form's field."""
+    """Subscribes the form's address to its newsletter. Raises ValidationError for the form's field."""
     data = form.cleaned_data
     subscribable = data["subscribable"]
     with form.refusals_at_fields():

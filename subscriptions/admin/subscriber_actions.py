@@ -1,4 +1,4 @@
-"""What an admin does to chosen subscribers, be they one or a hundred thousand."""
+"""What an admin does with chosen subscribers, one or a hundred thousand."""
 
 from typing import Any
 
@@ -14,8 +14,6 @@ from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers import bulk
 from subscriptions.subscribers.details import revoke_links
 
-Status = Subscription.Status
-
 
 def _with_status(keys: list[int]) -> dict[str, int]:
     rows = Subscription.objects.filter(pk__any_of=frozenset(keys)).order_by()
@@ -24,32 +22,35 @@ def _with_status(keys: list[int]) -> dict[str, int]:
 
 def what_confirming_does(keys: list[int]) -> list[str]:
     counts = _with_status(keys)
-    waiting, left = counts.get(Status.UNCONFIRMED, 0), counts.get(Status.UNSUBSCRIBED, 0)
+    waiting, left = (
+        counts.get(Subscription.Status.UNCONFIRMED, 0),
+        counts.get(Subscription.Status.UNSUBSCRIBED, 0),
+    )
     said = [
         f"{counted(waiting, 'subscriber')} will get the newsletter from now on, though they have not "
         "confirmed themselves. Do so only if you can prove that they agreed. No one is mailed."
     ]
     if left:
         said.append(f"{counted(left, 'subscriber')} left; only they can come back.")
-    if already := counts.get(Status.CONFIRMED, 0):
+    if already := counts.get(Subscription.Status.CONFIRMED, 0):
         said.append(f"{counted(already, 'subscriber')} confirmed already and stay as they are.")
     return said
 
 
-def confirm(request: HttpRequest, keys: list[int]) -> str:
+def confirm_chosen(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(bulk.confirm_many(keys=keys, now=utcnow()), 'subscriber')} confirmed."
 
 
 def what_ending_does(keys: list[int]) -> list[str]:
     counts = _with_status(keys)
-    going = counts.get(Status.CONFIRMED, 0) + counts.get(Status.UNCONFIRMED, 0)
+    going = counts.get(Subscription.Status.CONFIRMED, 0) + counts.get(Subscription.Status.UNCONFIRMED, 0)
     said = [f"{counted(going, 'subscriber')} will get nothing more. They can subscribe again at any time."]
-    if left := counts.get(Status.UNSUBSCRIBED, 0):
+    if left := counts.get(Subscription.Status.UNSUBSCRIBED, 0):
         said.append(f"{counted(left, 'subscriber')} left already and stay as they are.")
     return said
 
 
-def end(request: HttpRequest, keys: list[int]) -> str:
+def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(bulk.unsubscribe_many(keys=keys, now=utcnow()), 'subscriber')} unsubscribed."
 
 
@@ -70,17 +71,17 @@ class MoveForm(forms.Form):
         if staying := len(keys) - moving:
             self.intro += f" The other {staying:,} left, never confirmed, or are just changing: they stay."
         field: Any = self.fields["to"]
-        field.choices = [(str(each.subscribable.pk), _said(each)) for each in bulk.targets(keys)]
-        if not field.choices:
+        choices = []
+        for target in bulk.targets(keys):
+            there = f", {target.there:,} are there already and stay" if target.there else ""
+            words = f"{target.subscribable}: {target.moving:,} move{there}"
+            choices.append((str(target.subscribable.pk), words))
+        field.choices = choices
+        if not choices:
             self.intro += " There is no newsletter of the same channel that they do not get."
 
 
-def _said(target: bulk.Target) -> str:
-    there = f", {target.there:,} are there already and stay" if target.there else ""
-    return f"{target.subscribable}: {target.moving:,} move{there}"
-
-
-def move(request: HttpRequest, keys: list[int], *, to: str) -> str:
+def move_chosen(request: HttpRequest, keys: list[int], *, to: str) -> str:
     target = Subscribable.objects.filter(pk=to).first()
     if target is None:
         raise CannotAct("That newsletter is no longer there.")
@@ -96,17 +97,33 @@ def what_revoking_does(keys: list[int]) -> list[str]:
     ]
 
 
-def revoke(request: HttpRequest, keys: list[int]) -> str:
+def revoke_links_of_chosen(request: HttpRequest, keys: list[int]) -> str:
     for subscription in Subscription.objects.filter(pk__any_of=frozenset(keys)).order_by("pk").iterator():
         revoke_links(subscription=subscription)
     return f"The old links of {counted(len(keys), 'subscriber')} no longer work."
 
 
 ACTIONS = (
-    Action("confirm", "Confirm", confirm, what_confirming_does, fits=lambda row: row.status == "unconfirmed"),
     Action(
-        "move", "Move to another newsletter", move, form=MoveForm, fits=lambda row: row.status == "confirmed"
+        "confirm",
+        "Confirm",
+        confirm_chosen,
+        what_confirming_does,
+        fits=lambda row: row.status == "unconfirmed",
     ),
-    Action("end", "Unsubscribe", end, what_ending_does, fits=lambda row: row.status != "unsubscribed"),
-    Action("revoke", "Revoke links", revoke, what_revoking_does),
+    Action(
+        "move",
+        "Move to another newsletter",
+        move_chosen,
+        form=MoveForm,
+        fits=lambda row: row.status == "confirmed",
+    ),
+    Action(
+        "end",
+        "Unsubscribe",
+        unsubscribe_chosen,
+        what_ending_does,
+        fits=lambda row: row.status != "unsubscribed",
+    ),
+    Action("revoke", "Revoke links", revoke_links_of_chosen, what_revoking_does),
 )

@@ -5,13 +5,17 @@ from typing import Any
 from common.admin.html import link_to, when
 from subscriptions.models import Subscription, Switch
 
-SHOWN = 5
+CHANGES_SHOWN = 5
 
 
 def changes_of(subscription: Subscription) -> list[tuple[str, Any]]:
-    """To what it changes, or changed, and from what it came; the newest first."""
-    away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[:SHOWN]
-    here = subscription.switches_here.select_related("old__subscribable", "rarer").order_by("-pk")[:SHOWN]
+    """The newsletters that it changes or changed to, and those it came from, the newest first."""
+    away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[
+        :CHANGES_SHOWN
+    ]
+    here = subscription.switches_here.select_related("old__subscribable", "rarer").order_by("-pk")[
+        :CHANGES_SHOWN
+    ]
     to = [(_title(one, "to"), link_to(one.new, _said(one, one.new))) for one in away]
     return [*to, *((_title(one, "from"), link_to(one.old, _said(one, one.old))) for one in here)]
 

@@ -23,7 +23,7 @@ LANGUAGES, MOST_LANGUAGES, REMEMBERED = "subscribers:languages", 100, 300
 
 
 class NewsletterFilter(SimpleListFilter):
-    """As Django's own, but the question about every row of the other table is left out."""
+    """As Django's own filter, without its query over the whole other table."""
 
     title = "newsletter"
     parameter_name = "subscribable__id__exact"
@@ -82,7 +82,7 @@ class PausedFilter(YesNoFilter):
     yes, no = "paused", "not paused"
 
     def condition(self) -> Q:
-        # (`~` of a comparison with nothing would be nothing.)
+        # NULL is excluded explicitly, because NOT of a comparison with NULL is NULL, too.
         return Q(paused_until__isnull=False, paused_until__gt=utcnow())
 
 
@@ -99,7 +99,7 @@ class LanguageFilter(SimpleListFilter):
 
 
 def languages() -> list[str]:
-    """Those there are: a look at all rows, so that it is remembered for a while."""
+    """The languages of all subscribers. It reads all rows, so it is cached for a while."""
     found = cache.get(LANGUAGES)
     if found is None:
         rows = Subscription.objects.order_by().values_list("language", flat=True).distinct()
@@ -125,7 +125,7 @@ class AddedFilter(SimpleListFilter):
 def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
     """An address from its beginning, a domain from its @, or parts of a name.
 
-    (A part of an address anywhere in it would look at a million of them.)
+    To find a part of an address anywhere in it, it would have to read a million of them.
     """
     words = text.split()[:MOST_TERMS]
     if not words:
@@ -138,7 +138,7 @@ def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
         names &= Q(display_name__icontains=word)
     if len(words) > 1:
         return rows.filter(names)
-    # (With the kind, which comes first in the index.)
+    # With the kind, because that comes first in the index.
     known = [kind.key for kind in channels.all_kinds()]
     begun = Destination.objects.filter(kind__in=known, core__startswith=first)
     address = Q(destination__in=begun.order_by().values("pk"))

@@ -9,12 +9,12 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from common.ports import channels
-from subscriptions.forms.admin import destination_fields, filled, refused
+from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field
 from subscriptions.models import Subscription
 
 
 class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Fields for every channel, of which the newsletter's channel takes its own. Use `subscriber_form()`."""
+    """Use `subscriber_form()`: it adds the fields of all channels. The newsletter's channel takes its own."""
 
     class Meta:
         model = Subscription
@@ -45,14 +45,14 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
 
     @contextmanager
     def refusals_at_fields(self) -> Iterator[None]:
-        """What the channel refuses, as an error at the field it names, else at its first."""
+        """Shows what the channel refuses at the field that it names, else at its first."""
         try:
             yield
         except channels.InvalidDestination as error:
             first = self.kind.destination_fields[0].name
-            raise ValidationError(refused(self.kind, str(error), otherwise=first)) from error
+            raise ValidationError(refusal_by_field(self.kind, str(error), otherwise=first)) from error
 
 
 def subscriber_form() -> type[SubscriberForm]:
     """The form, with a field for everything that a channel asks for."""
-    return type("SubscriberForm", (SubscriberForm,), destination_fields())
+    return type("SubscriberForm", (SubscriberForm,), destination_form_fields())

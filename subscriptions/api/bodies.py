@@ -10,13 +10,13 @@ from rest_framework.fields import empty
 from common.api.bodies import Fields
 from common.api.fields import Choice, Day, Flag, Pattern, Text, Texts, Whole
 from common.api.pagination import ListParameters, search
-from subscriptions.api.weekdays import WEEKDAYS
+from subscriptions.api.weekdays import WEEKDAY_NAMES
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.define import LONGEST_APPROVAL, MAX_GRACE, MAX_PARAMS
 from subscriptions.rules.sign_up import LONGEST_NAME
 from subscriptions.rules.validation import MAX_N, MAX_WAIT_DAYS
 
-NAME = r"^[A-Za-z0-9._-]{1,64}$"
+NAME_PATTERN = r"^[A-Za-z0-9._-]{1,64}$"
 LANGUAGE = r"^([A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3})?$"
 CLOCK = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 MOST_FEEDS = 500
@@ -26,7 +26,7 @@ LONGEST_ADDRESS = 700
 
 def name(told: str = "", **kwargs: Any) -> Pattern:
     said = "A name is 1 to 64 letters, digits, dots, dashes or underscores."
-    return Pattern(NAME, said, max_length=64, help_text=told, **kwargs)
+    return Pattern(NAME_PATTERN, said, max_length=64, help_text=told, **kwargs)
 
 
 def language(told: str) -> Pattern:
@@ -57,10 +57,10 @@ class Weekday(Choice):
     """A day by its English name; the row has its number."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(choices=WEEKDAYS, **kwargs)
+        super().__init__(choices=WEEKDAY_NAMES, **kwargs)
 
     def to_internal_value(self, data: Any) -> Any:
-        return WEEKDAYS.index(super().to_internal_value(data))
+        return WEEKDAY_NAMES.index(super().to_internal_value(data))
 
 
 class SubscribableParameters(ListParameters):

@@ -18,7 +18,7 @@ def may_read(subscribable: Subscribable | None, origin: str) -> bool:
 
 
 def add_cors(response: HttpResponseBase, *, origin: str, may: bool) -> None:
-    """Never with credentials: a sign-up needs no cookie. Caches keep the answers of origins apart."""
+    """Adds the headers, never with credentials: a sign-up needs no cookie. Caches keep origins apart."""
     patch_vary_headers(response, ["Origin"])
     if not may:
         return

@@ -21,7 +21,7 @@ from subscriptions.subscribers.suppression import BY_HAND, disable, enable
 
 class DestinationViewSet(ResourceViewSet):
     area = "subscribers"
-    # (An erased one stands for nobody; it is kept for the ledger's sake.)
+    # Erased ones belong to nobody; they stay only for the ledger.
     queryset = Destination.objects.filter(erased_at=None)
     serializer_class = DestinationSerializer
     parameters: ClassVar = {"list": bodies.DestinationParameters}

@@ -1,4 +1,4 @@
-"""Feeds and posts again, with what their newsletters have a say in: dropping, and excluding."""
+"""Feeds and posts, with the actions that concern newsletters: dropping a feed, and excluding a post."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""What lists of newsletters show besides their rows, without joining these to very many subscribers."""
+"""Figures for lists of newsletters, without joining these to very many subscribers."""
 
 from django.db.models import Count, IntegerField, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -9,7 +9,7 @@ from subscriptions.models import Assignable, Subscribable, Subscription
 
 
 def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
-    """Annotates subscribers confirmed, collections open, and when the next of them closes."""
+    """Annotates confirmed subscribers, open collections, and when the next of these closes."""
     confirmed = Subscription.objects.confirmed()
     closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
     return rows.annotate(
@@ -25,7 +25,7 @@ def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce
 
 
 def core_of(address: str) -> str:
-    """How an e-mail address is kept, so that it is found by the index; "" for what is none."""
+    """The form in which an e-mail address is stored, to find it by the index; "" for anything else."""
     try:
         return channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination:

@@ -6,11 +6,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.clock import utcnow
-from subscriptions.api.weekdays import WEEKDAYS
+from subscriptions.api.weekdays import WEEKDAY_NAMES
 from subscriptions.management.rows import next_end
 from subscriptions.models import Destination, Subscribable, Subscription
 
-STATUSES = (*Subscription.Status.values, "suppressed")
+SHOWN_STATUSES = (*Subscription.Status.values, "suppressed")
 
 
 class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
@@ -79,9 +79,9 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
     def get_at(self, subscribable: Subscribable) -> str:
         return f"{subscribable.at:%H:%M}"
 
-    @extend_schema_field(serializers.ChoiceField(choices=WEEKDAYS))
+    @extend_schema_field(serializers.ChoiceField(choices=WEEKDAY_NAMES))
     def get_weekday(self, subscribable: Subscribable) -> str:
-        return WEEKDAYS[subscribable.weekday]
+        return WEEKDAY_NAMES[subscribable.weekday]
 
 
 class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
@@ -112,7 +112,7 @@ class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
         )
         read_only_fields = fields
 
-    @extend_schema_field(serializers.ChoiceField(choices=STATUSES))
+    @extend_schema_field(serializers.ChoiceField(choices=SHOWN_STATUSES))
     def get_status(self, subscription: Any) -> str:
         return "suppressed" if subscription.suppressed else str(subscription.status)
 

@@ -29,7 +29,7 @@ CHECK_YOUR_MAIL = _(
     "Check your mail: if the address can be subscribed, it gets a message with a link to confirm."
 )
 UNSOLVED = _("This newsletter holds off robots: send the solved sum of /challenge/, once.")
-LARGEST = 16 * 1024
+LARGEST_SIGN_UP = 16 * 1024
 
 
 class SignUpTooLarge(APIException):
@@ -118,7 +118,7 @@ class SubscribeView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         # The parsers read a body whole; Django's own limit does not hold for them.
-        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST:
+        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_SIGN_UP:
             raise SignUpTooLarge
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:

@@ -60,12 +60,8 @@ class SubscriptionViewSet(ResourceViewSet):
         newsletter = Subscribable.objects.filter(name=asked["subscribable"]).first()
         if newsletter is None:
             raise ValidationError({"subscribable": "There is no newsletter of this name."})
-        made, is_new = self._add(newsletter, asked)
-        return self.shown(made.pk, code=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
-
-    def _add(self, newsletter: Subscribable, asked: dict[str, Any]) -> tuple[Subscription, bool]:
         try:
-            return add_subscriber(
+            made, is_new = add_subscriber(
                 subscribable=newsletter,
                 data=asked["to"],
                 confirmed=asked["confirmed"],
@@ -74,6 +70,7 @@ class SubscriptionViewSet(ResourceViewSet):
             )
         except InvalidDestination as error:
             raise InvalidRequest({"to": named(str(error), asked["to"])}) from error
+        return self.shown(made.pk, code=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
     @extend_schema(summary="Change a subscriber")
     def partial_update(self, request: Request, **_: Any) -> Response:
@@ -119,7 +116,7 @@ class SubscriptionViewSet(ResourceViewSet):
 
 
 def named(text: str, fields: dict[str, str]) -> Any:
-    """Channels name the field in front: "access_token: it is missing."."""
+    """The error by its field. Channels put the field's name in front: "access_token: it is missing."."""
     field, colon, said = text.partition(": ")
     if colon and field.isidentifier():
         return {field: [said[:1].upper() + said[1:]]}

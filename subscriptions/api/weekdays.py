@@ -1,5 +1,5 @@
-"""Days by their names, as commands have them: a number would be Monday here and Sunday in cron."""
+"""Days by their names, as in commands: the same number would be Monday here and Sunday in cron."""
 
 from subscriptions.models import Subscribable
 
-WEEKDAYS = tuple(label.lower() for label in Subscribable.Weekday.labels)
+WEEKDAY_NAMES = tuple(label.lower() for label in Subscribable.Weekday.labels)

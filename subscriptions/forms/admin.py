@@ -26,20 +26,20 @@ from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import SCHEDULING, USES, check
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
-LONGEST = 700
+LONGEST_OPTION = 700
 
 
 def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
-    """The form's name of a channel's field: “visibility” is another thing elsewhere."""
+    """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere."""
     return f"{kind.key}_{field.name}"
 
 
-def option_fields() -> dict[str, forms.Field]:
+def option_form_fields() -> dict[str, forms.Field]:
     """Of a newsletter or bridge."""
     return {name_of(kind, field): _field(field) for kind, field in _each("option_fields")}
 
 
-def destination_fields() -> dict[str, forms.Field]:
+def destination_form_fields() -> dict[str, forms.Field]:
     """Of a subscriber."""
     return {name_of(kind, field): _field(field) for kind, field in _each("destination_fields")}
 
@@ -52,12 +52,12 @@ def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
 def filled(
     kind: channels.ChannelSpec, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What was typed for one channel, by the channel's own names; empty ones left out."""
+    """What was typed for one channel, by the channel's own names, without empty ones."""
     values = {field.name: str(data.get(name_of(kind, field)) or "") for field in fields}
     return {name: value for name, value in values.items() if value}
 
 
-def refused(kind: channels.ChannelSpec, message: str, otherwise: str) -> dict[str, str]:
+def refusal_by_field(kind: channels.ChannelSpec, message: str, otherwise: str) -> dict[str, str]:
     """A channel's refusal ("visibility: choose one of …") as form field and text."""
     name, colon, text = message.partition(": ")
     every = {field.name for field in (*kind.option_fields, *kind.destination_fields)}
@@ -73,7 +73,7 @@ def _each(attribute: str) -> Iterator[tuple[channels.ChannelSpec, channels.Field
 
 
 def _field(field: channels.Field) -> forms.Field:
-    # Not required by itself: only those of the chosen channel are needed, and the channel says so.
+    # Never required here: only the chosen channel needs its fields, and says so itself.
     if field.choices is not None:
         return forms.ChoiceField(
             required=False,
@@ -84,11 +84,15 @@ def _field(field: channels.Field) -> forms.Field:
         )
     widget = UnfoldAdminPasswordWidget() if field.secret else UnfoldAdminTextInputWidget()
     return forms.CharField(
-        required=False, max_length=LONGEST, label=field.label, help_text=escape(field.help), widget=widget
+        required=False,
+        max_length=LONGEST_OPTION,
+        label=field.label,
+        help_text=escape(field.help),
+        widget=widget,
     )
 
 
-# The delivery app adds its own: the names of the letter templates there are.
+# The delivery app adds its own source: the names of the letter templates.
 template_sources: list[Callable[[], list[str]]] = []
 
 
@@ -123,7 +127,7 @@ class PairsField(forms.CharField):
 
 
 class ClockWidget(forms.TimeInput):
-    """Hours and minutes, in the newsletter's zone. (The admin's own widget speaks of the server's time.)"""
+    """Hours and minutes, in the newsletter's zone. The admin's own widget has notes on the server's time."""
 
     input_type = "time"
 
@@ -132,7 +136,7 @@ class ClockWidget(forms.TimeInput):
 
 
 class ZoneField(forms.ChoiceField):
-    """A time zone; a name that there is not is refused with the nearest ones."""
+    """A time zone. A name that does not exist is refused with the most similar ones."""
 
     def validate(self, value: Any) -> None:
         try:
@@ -191,14 +195,17 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         )
         _explain(self, "language", "Of the letters, for example en.")
         _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
-        _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {_usual_sender()}")
+        usual_sender = f"Empty: {settings.DEFAULT_FROM_EMAIL}."
+        _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {usual_sender}")
         _explain(
             self,
             "welcome",
             "Besides the page that thanks them. The latest issue stands on that page as well; while there is"
             " none, it is a few words. Imports and switches mail nothing.",
         )
-        _explain(self, "hooks", f"A Python module with code of your own. {_loadable()}")
+        allowed = ", ".join(settings.HOOK_MODULES)
+        loadable = f"What may be loaded: {allowed}." if allowed else "None may be loaded: set HOOK_MODULES."
+        _explain(self, "hooks", f"A Python module with code of your own. {loadable}")
         if self.instance.pk is None:
             closed = "Over a feed that needs credentials it is private and closed at first."
             _explain(self, "visibility", closed)
@@ -208,7 +215,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")
 
     def clean(self) -> dict[str, Any]:
-        """What the arrangement does not use goes back to its default, and the channel gets its options."""
+        """Resets the fields that the arrangement does not use, and takes the channel's options."""
         data = super().clean() or {}
         for name in SCHEDULING - USES.get(str(data.get("arrangement")), frozenset()):
             default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
@@ -218,19 +225,22 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             data["approval_minutes"] = None
             self.errors.pop("approval_minutes", None)
         if "channel" in data:
-            self._take_options(channels.get(data["channel"]), data)
+            kind = channels.get(data["channel"])
+            try:
+                self.instance.options = kind.parse_options(filled(kind, kind.option_fields, data))
+            except channels.InvalidDestination as error:
+                for name, text in refusal_by_field(kind, str(error), otherwise="").items():
+                    self.add_error(name if name in self.fields else "channel", text)
         return data
-
-    def _take_options(self, kind: channels.ChannelSpec, data: dict[str, Any]) -> None:
-        try:
-            self.instance.options = kind.parse_options(filled(kind, kind.option_fields, data))
-        except channels.InvalidDestination as error:
-            for name, text in refused(kind, str(error), otherwise="").items():
-                self.add_error(name if name in self.fields else "channel", text)
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        self._check_schedule()
+        # Even if there are other errors: all are shown at once.
+        try:
+            check_schedule(self.instance.schedule, self.instance.time_zone)
+        except InvalidSchedule as error:
+            if error.field not in self.errors:
+                self.add_error(error.field, str(error))
         if self.errors:
             return
         try:
@@ -238,18 +248,10 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         except ValidationError as error:
             self.add_error(None, error)
 
-    def _check_schedule(self) -> None:
-        """Even if there are other errors: all are shown at once."""
-        try:
-            check_schedule(self.instance.schedule, self.instance.time_zone)
-        except InvalidSchedule as error:
-            if error.field not in self.errors:
-                self.add_error(error.field, str(error))
-
 
 def subscribable_form() -> type[SubscribableForm]:
     """The form, with a field for each option of each channel."""
-    return type("SubscribableForm", (SubscribableForm,), option_fields())
+    return type("SubscribableForm", (SubscribableForm,), option_form_fields())
 
 
 def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> None:
@@ -260,12 +262,3 @@ def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> N
 def _explain(form: forms.BaseForm, name: str, text: str) -> None:
     if name in form.fields:
         form.fields[name].help_text = escape(text)  # the admin shows help as html
-
-
-def _loadable() -> str:
-    named = ", ".join(settings.HOOK_MODULES)
-    return f"What may be loaded: {named}." if named else "None may be loaded: set HOOK_MODULES."
-
-
-def _usual_sender() -> str:
-    return f"Empty: {settings.DEFAULT_FROM_EMAIL}."

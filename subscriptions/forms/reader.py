@@ -24,8 +24,13 @@ class DetailsForm(NameForm):
     def __init__(self, *args: Any, subscription: Subscription, **kwargs: Any) -> None:
         initial = {"name": subscription.display_name, "language": subscription.language}
         super().__init__(*args, initial=initial, **kwargs)
-        choices = _choices(subscription.subscribable, subscription.language)
-        self.fields["language"].choices = choices  # type: ignore[attr-defined]
+        newsletter, chosen = subscription.subscribable, subscription.language
+        own_language = {"language": _own_name(newsletter.language or "en")}
+        known = [(code, _own_name(code)) for code, _ in settings.LANGUAGES]
+        # Sign-ups store the browser's language, which may be a variety of one of ours.
+        other = [(chosen, _own_name(chosen))] if chosen and chosen not in dict(known) else []
+        usual = ("", gettext("As the newsletter (%(language)s)") % own_language)
+        self.fields["language"].choices = [usual, *known, *other]  # type: ignore[attr-defined]
 
     @property
     def given_language(self) -> str | None:
@@ -64,16 +69,8 @@ class PauseForm(forms.Form):
         return day
 
 
-def _choices(newsletter: Subscribable, chosen: str) -> list[tuple[str, Any]]:
-    usual = gettext("As the newsletter (%(language)s)") % {"language": _own_name(newsletter.language or "en")}
-    known = [(code, _own_name(code)) for code, _ in settings.LANGUAGES]
-    # Somebody's browser may have asked for a variety of a language.
-    other = [(chosen, _own_name(chosen))] if chosen and chosen not in dict(known) else []
-    return [("", usual), *known, *other]
-
-
 def _own_name(code: str) -> str:
-    """What those who speak it call it."""
+    """The language's name in that language itself."""
     try:
         return str(get_language_info(code)["name_local"]).capitalize()
     except KeyError:
@@ -109,5 +106,5 @@ class SignInForm(forms.Form):
 
     @property
     def is_trap_sprung(self) -> bool:
-        """Whether the hidden field was filled in: people do not see it."""
+        """Whether the hidden field was filled in, which people do not see."""
         return bool(self.data.get("website"))

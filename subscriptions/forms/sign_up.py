@@ -18,7 +18,8 @@ LONGEST_TOKEN = 2000
 
 
 class SignUpForm(forms.Form):
-    """An address, perhaps a name, and what tells people from programs (templates/pages/_form_safety.html).
+    """An address, perhaps a name, and fields that tell people from programs (see the template
+    pages/_form_safety.html).
 
     `subscribables` are the newsletters that are asked for. When the form is in doubt it asks a question:
     then it is not valid, and is shown once more.
@@ -69,7 +70,10 @@ class SignUpForm(forms.Form):
         data = super().clean() or {}
         if not self.errors and not self.is_robot and not self._is_by_a_person(data):
             self.asks = True
-            self.add_error("reply", self._request(data))
+            if data["reply"]:
+                self.add_error("reply", gettext("That is not the answer. Here is another question."))
+            else:
+                self.add_error("reply", gettext("One question, so that we know you are a person."))
             # A wrong answer does not stand under the next question.
             self.data = {**self.data.dict(), "reply": ""} if hasattr(self.data, "dict") else self.data
         return data
@@ -80,7 +84,7 @@ class SignUpForm(forms.Form):
 
     @property
     def is_robot(self) -> bool:
-        """Whether the hidden field was filled in: people do not see it. Then nothing is to happen."""
+        """Whether the hidden field was filled in, which people do not see. Then nothing must happen."""
         return bool(self.data.get("website"))
 
     @property
@@ -105,7 +109,7 @@ class SignUpForm(forms.Form):
 
     @cached_property
     def fresh_shown(self) -> str:
-        """The hidden field's value: a form shown again was shown now."""
+        """The hidden field's value: when the form was shown. A form that comes back is shown anew."""
         return antispam.shown_stamp(now=self.now)
 
     @cached_property
@@ -120,18 +124,13 @@ class SignUpForm(forms.Form):
         if data["reply"]:
             question = self._hidden("question")
             return antispam.is_answered(question, data["reply"], now=self.now, ip=self.ip)
-        # A form on another site says nothing of when it was shown: the limits hold for it all the same.
+        # A form on another site does not say when it was shown, and may pass: the limits hold for it, too.
         if (shown := self._hidden("shown")) and not antispam.was_read(shown, now=self.now):
             return False
         return not self.challenge or antispam.is_solved(self._hidden("solution"), now=self.now)
 
     def _hidden(self, name: str) -> str:
         return str(self.data.get(name, ""))[:LONGEST_TOKEN]
-
-    def _request(self, data: dict[str, Any]) -> str:
-        if data["reply"]:
-            return gettext("That is not the answer. Here is another question.")
-        return gettext("One question, so that we know you are a person.")
 
 
 class NameForm(forms.Form):
@@ -149,7 +148,7 @@ class NameForm(forms.Form):
 
 
 class SeveralForm(SignUpForm):
-    """`subscribables` are those that were chosen: none before the reader has."""
+    """`subscribables` are the newsletters that the reader chose: none at first."""
 
     def clean(self) -> dict[str, Any]:
         if not self.subscribables:

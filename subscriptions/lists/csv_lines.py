@@ -5,14 +5,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from django.core.exceptions import ValidationError
 
 from subscriptions.rules.list_headings import HEADER
-
-if TYPE_CHECKING:
-    from _csv import Reader
 
 # The line a record begins on (the header is 1), and its cells or what is wrong with it.
 Record = tuple[int, list[str] | str]
@@ -24,7 +20,7 @@ _ADDRESS = re.compile(r"[^\s@<>]@[^\s@<>]+\.[^\s@<>]")
 class Head:
     """The first line of a list: the names of its columns, and where the next line stands.
 
-    `is_missing`: the first line is somebody's already, and has to be read again.
+    `is_missing`: the first line is a subscriber's already, and has to be read again.
     """
 
     names: tuple[str, ...]
@@ -33,8 +29,8 @@ class Head:
     is_missing: bool = False
 
 
-def headed(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
-    """The header of a list, and the lines after it. Raises ValidationError for none that can be read."""
+def split_head(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
+    """The header of a list, and the lines after it. Raises ValidationError where no header can be read."""
     remaining = iter(lines)
     first = next(remaining, "")
     head = read_head(chain([first], remaining))
@@ -42,9 +38,9 @@ def headed(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
 
 
 def read_head(lines: Iterator[str]) -> Head:
-    """Takes the header off the lines. Raises ValidationError for none that can be read.
+    """Takes the header off the lines. Raises ValidationError where no header can be read.
 
-    A list that begins with an address, such as Mailman's, has none.
+    A list that begins with an address, such as Mailman's, has no header: its columns get names.
     """
     first = next(lines, "").removeprefix("\ufeff")
     separator = max(SEPARATORS, key=first.count)
@@ -63,35 +59,35 @@ def read_head(lines: Iterator[str]) -> Head:
 
 
 def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Record]:
-    """The records that follow, without blank lines; `line` is the next one's number, if not the head says it.
+    """The records that follow, without blank lines. `line` is the next one's number; 0: as the head says.
 
-    Takes no more lines than a record has before it hands that out.
+    A record is handed out before any line after it is taken.
     """
-    begin = (line or head.next_line) - 1
-    return _records(csv.reader(lines, delimiter=head.separator), len(head.names), begin)
+    reader, width = csv.reader(lines, delimiter=head.separator), len(head.names)
+    begin = line or head.next_line
+    while True:
+        number = begin + reader.line_num
+        try:
+            cells = next(reader, None)
+        except csv.Error:
+            yield number, "it cannot be read as CSV; is a quotation mark not closed?"
+            continue
+        if cells is None:
+            return
+        if len(cells) > width:
+            yield (
+                number,
+                f"it has {len(cells)} columns, the first line {width}; quote values with separators.",
+            )
+        elif any(cell.strip() for cell in cells):
+            yield number, cells
 
 
 def named_records(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str] | str]]:
     """The records of a whole list whose columns have our own names. Raises ValidationError for another."""
-    head, remaining = headed(lines)
+    head, remaining = split_head(lines)
     names = [name.lower() for name in head.names]
     if "email" not in names:
         raise ValidationError(HEADER)
     for line, cells in records(remaining, head):
         yield line, cells if isinstance(cells, str) else dict(zip(names, cells, strict=False))
-
-
-def _records(reader: "Reader", width: int, begin: int) -> Iterator[Record]:
-    while True:
-        line = begin + reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error:
-            yield line, "it cannot be read as CSV; is a quotation mark not closed?"
-            continue
-        if cells is None:
-            return
-        if len(cells) > width:
-            yield line, f"it has {len(cells)} columns, the first line {width}; quote values with separators."
-        elif any(cell.strip() for cell in cells):
-            yield line, cells

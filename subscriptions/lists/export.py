@@ -1,26 +1,25 @@
-"""Handing out a list of subscribers: every column that an import takes, streamed."""
+"""Exports a list of subscribers, streamed, with every column that an import takes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from subscriptions.lists.plan import further_numbers
+from subscriptions.lists.plan import further_upstream_ids
 from subscriptions.lists.reading import kind_of_list
 from subscriptions.models import Consent, Subscribable, Suppression
 from subscriptions.rules.formulas import as_text
 from subscriptions.rules.list_headings import COLUMNS
 
-CHUNK = 2000
+ROWS_A_CHUNK = 2000
 NO_CONSENT = ("", "", "", "")
 
 
 def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> Iterator[list[str]]:
-    """The header, then a row for each subscriber whatever their status. Imports again as it was.
+    """The header, then a row for each subscriber whatever their status. An import restores all of it.
 
-    Cells that spreadsheets take for formulas have an apostrophe in front, unless they are wanted `exact`.
+    Cells that a spreadsheet would take for formulas get an apostrophe in front, unless `exact` is asked for.
     Raises ValidationError for a bridge.
     """
     kind_of_list(subscribable)
@@ -42,27 +41,28 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         "confirmed_at",
         "left_at",
         "upstream_id",
-    ).iterator(chunk_size=CHUNK)
-    while chunk := list(islice(values, CHUNK)):
-        proofs = _latest_consents(row[0] for row in chunk)
-        numbers = further_numbers(row[0] for row in chunk)
-        for row in chunk:
-            old = " ".join(map(str, filter(None, (row[-1], *numbers.get(row[0], ())))))
-            cells = [*_cells(row), *proofs.get(row[0], NO_CONSENT), old]
+    ).iterator(chunk_size=ROWS_A_CHUNK)
+    while chunk := list(islice(values, ROWS_A_CHUNK)):
+        keys = frozenset(row[0] for row in chunk)
+        consents = Consent.objects.filter(subscription__pk__any_of=keys).order_by("at", "pk")
+        found = consents.values_list("subscription_id", "at", "how", "words", "ip")
+        # Of several consents of one subscriber the latest comes last, and stays.
+        proofs = {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in found}
+        further = further_upstream_ids(keys)
+        for key, label, name, status, suppressed, language, added, confirmed, left, upstream_id in chunk:
+            upstream_ids = " ".join(map(str, filter(None, (upstream_id, *further.get(key, ())))))
+            cells = [
+                label,
+                name,
+                "suppressed" if suppressed else status,
+                language,
+                _moment(added),
+                _moment(confirmed),
+                _moment(left),
+                *proofs.get(key, NO_CONSENT),
+                upstream_ids,
+            ]
             yield cells if exact else [as_text(cell) for cell in cells]
-
-
-def _cells(row: tuple[Any, ...]) -> list[str]:
-    _, label, name, status, suppressed, language, added, confirmed, left, _ = row
-    said = "suppressed" if suppressed else status
-    return [label, name, said, language, _moment(added), _moment(confirmed), _moment(left)]
-
-
-def _latest_consents(keys: Iterable[int]) -> dict[int, tuple[str, str, str, str]]:
-    """When, how, the words and the IP address of each one's latest consent."""
-    rows = Consent.objects.filter(subscription__pk__any_of=frozenset(keys)).order_by("at", "pk")
-    found = rows.values_list("subscription_id", "at", "how", "words", "ip")
-    return {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in found}
 
 
 def _moment(moment: datetime | None) -> str:

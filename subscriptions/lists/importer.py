@@ -1,4 +1,4 @@
-"""Taking over lists of subscribers, and trying that out. Mails no one."""
+"""Imports lists of subscribers, or tries what an import would do. Mails no one."""
 
 import json
 import sqlite3
@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.prefetch import prefetch
-from subscriptions.lists.csv_lines import headed, records
-from subscriptions.lists.plan import ImportPlan, bearers, plan, standings
+from subscriptions.lists.csv_lines import records, split_head
+from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
 from subscriptions.lists.reading import (
     Batch,
     ImportReport,
@@ -22,12 +22,12 @@ from subscriptions.lists.reading import (
     heading_of,
     kind_of_list,
 )
-from subscriptions.lists.store import store
+from subscriptions.lists.store import store_batch
 from subscriptions.models import Subscribable
 
 
 class Unclear(ValidationError):
-    """Columns that look as if they named people who must not be mailed, and nobody said what they mean."""
+    """Some columns look as if they named people who must not be mailed, and nobody said what they mean."""
 
     def __init__(self, names: Sequence[str]) -> None:
         quoted = ", ".join(f"“{name[:40]}”" for name in names)
@@ -39,7 +39,7 @@ class Unclear(ValidationError):
 
 
 OnRefused = Callable[[ImportReport, Sequence[RefusedRow]], None] | None
-USUAL = Terms()
+USUAL_TERMS = Terms()
 
 
 def import_subscribers(
@@ -47,7 +47,7 @@ def import_subscribers(
     subscribable: Subscribable,
     lines: Iterable[str],
     now: datetime,
-    terms: Terms = USUAL,
+    terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
     """Takes over a CSV list, batch by batch, each in a transaction.
@@ -55,9 +55,9 @@ def import_subscribers(
     Raises ValidationError when it is no such list, and Unclear.
     """
     report = ImportReport(on_refused=on_refused)
-    # While the database stores one, the next is read.
+    # While the database stores one batch, the next is read.
     for batch in prefetch(_batches(report, subscribable, lines, terms, now)):
-        add_up(report, batch, take(subscribable, batch, terms=terms, now=now))
+        add_up(report, batch, import_batch(subscribable, batch, terms=terms, now=now))
     return report
 
 
@@ -66,15 +66,15 @@ def try_subscribers(
     subscribable: Subscribable,
     lines: Iterable[str],
     now: datetime,
-    terms: Terms = USUAL,
+    terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
     """What `import_subscribers` would do; changes nothing."""
     report = ImportReport(on_refused=on_refused)
-    with closing(Seen()) as seen:
+    with closing(SeenAddresses()) as seen:
         for batch in _batches(report, subscribable, lines, terms, now):
             report.repeated += seen.drop_repeated(batch)
-            add_up(report, batch, would_do(subscribable, batch))
+            add_up(report, batch, try_batch(subscribable, batch))
     return report
 
 
@@ -82,7 +82,7 @@ def _batches(
     report: ImportReport, subscribable: Subscribable, lines: Iterable[str], terms: Terms, now: datetime
 ) -> Iterator[Batch]:
     kind = kind_of_list(subscribable)
-    head, remaining = headed(lines)
+    head, remaining = split_head(lines)
     columns = heading_of(head, terms)
     if columns.questions:
         raise Unclear(columns.questions)
@@ -91,15 +91,15 @@ def _batches(
 
 
 @transaction.atomic
-def take(subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetime) -> ImportPlan:
-    """Stores a batch. (What is known of its addresses is locked until that is done.)"""
-    return store(subscribable, batch.wanted, terms=terms, now=now)
+def import_batch(subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetime) -> ImportPlan:
+    """Stores a batch. The subscriptions of its addresses are locked until that is done."""
+    return store_batch(subscribable, batch.wanted, terms=terms, now=now)
 
 
-def would_do(subscribable: Subscribable, batch: Batch) -> ImportPlan:
+def try_batch(subscribable: Subscribable, batch: Batch) -> ImportPlan:
     """What storing a batch would do now."""
-    known = standings(subscribable, (each.parsed.core for each in batch.wanted))
-    return plan(batch.wanted, known, bearers(batch.wanted))
+    known = existing_subscribers(subscribable, (each.parsed.core for each in batch.wanted))
+    return plan_import(batch.wanted, known, owners_of_upstream_ids(batch.wanted))
 
 
 def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
@@ -110,8 +110,8 @@ def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
     report.refuse(sorted([*batch.refused, *done.refused], key=lambda each: each.line))
 
 
-class Seen:
-    """The addresses a file had so far, in a temporary file of SQLite's: memory stays as it is."""
+class SeenAddresses:
+    """The addresses a file had so far. SQLite keeps them in a temporary file, so memory does not grow."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -119,10 +119,10 @@ class Seen:
         self._database.execute("BEGIN")
 
     def drop_repeated(self, batch: Batch) -> int:
-        """Takes out the lines whose address came before. Returns how many."""
-        asked = json.dumps([each.parsed.core for each in batch.wanted])
+        """Takes the lines out whose address came before. Returns how many they were."""
+        cores = json.dumps([each.parsed.core for each in batch.wanted])
         rows = self._database.execute(
-            "SELECT core FROM seen WHERE core IN (SELECT value FROM json_each(?))", (asked,)
+            "SELECT core FROM seen WHERE core IN (SELECT value FROM json_each(?))", (cores,)
         )
         known = {core for (core,) in rows}
         fresh: dict[str, Wanted] = {}

@@ -1,6 +1,6 @@
-"""What a batch of lines would do to the subscribers there are."""
+"""Plans what a batch of lines does to the subscribers there are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -24,7 +24,7 @@ NOBODY = KnownSubscriber()
 
 @dataclass(frozen=True, slots=True)
 class ExistingSubscriber:
-    """An address as it is: keys of what is there already."""
+    """What is known of an address now, and the keys of its rows where it has any."""
 
     known: KnownSubscriber = NOBODY
     destination: int | None = None
@@ -33,7 +33,7 @@ class ExistingSubscriber:
 
 @dataclass(slots=True)
 class Planned:
-    """What becomes of one address: what all its lines say together."""
+    """What becomes of one address, by all its lines together."""
 
     wanted: Wanted
     standing: ExistingSubscriber
@@ -57,7 +57,7 @@ class Planned:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """By core; with how many lines do what."""
+    """What becomes of each address, by core; and how many lines do what."""
 
     planned: dict[str, Planned] = field(default_factory=dict)
     refused: list[RefusedRow] = field(default_factory=list)
@@ -74,15 +74,18 @@ class ImportPlan:
         return [one for one in self.planned.values() if one.change is done]
 
 
-def plan(
-    lines: Iterable[Wanted], standings: Mapping[str, ExistingSubscriber], held: Mapping[int, int]
+def plan_import(
+    lines: Iterable[Wanted], existing: Mapping[str, ExistingSubscriber], owners: Mapping[int, int]
 ) -> ImportPlan:
-    """Each line upon what the lines before it leave; `held` says whose upstream's numbers are (`bearers`)."""
-    made, numbers = ImportPlan(), _Numbers(held)
+    """Plans each line upon what the lines before it leave.
+
+    `owners` says which subscription has which of upstream's numbers (`owners_of_upstream_ids`).
+    """
+    made, given = ImportPlan(), dict[int, str]()
     for wanted in lines:
         core = wanted.parsed.core
         one = made.planned.get(core)
-        standing = one.standing if one else standings.get(core, ExistingSubscriber())
+        standing = one.standing if one else existing.get(core, ExistingSubscriber())
         before = one.then if one else standing.known
         try:
             then = after(wanted.row, before)
@@ -90,7 +93,13 @@ def plan(
             made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells)))
             continue
         if then.upstream_ids != before.upstream_ids:
-            free = (each for each in then.upstream_ids if numbers.is_free(each, core, standing.subscription))
+            # A number stays with the subscription that has it; a free one goes to the first address with it.
+            own = standing.subscription
+            free = (
+                number
+                for number in then.upstream_ids
+                if owners.get(number, own) == own and given.setdefault(number, core) == core
+            )
             then = replace(then, upstream_ids=tuple(free))
         made.count(change(before, then))
         if one is None:
@@ -99,21 +108,8 @@ def plan(
     return made
 
 
-class _Numbers:
-    """Upstream's numbers: each stays with the subscription that has it."""
-
-    def __init__(self, held: Mapping[int, int]) -> None:
-        self._held, self._given = held, dict[int, str]()
-
-    def is_free(self, number: int, core: str, subscription: int | None) -> bool:
-        """Whether the address may have it; if so, nobody else may."""
-        if self._held.get(number, subscription) != subscription:
-            return False
-        return self._given.setdefault(number, core) == core
-
-
-def bearers(lines: Iterable[Wanted]) -> dict[int, int]:
-    """The subscriptions, of any newsletter, that have upstream's numbers which the lines name."""
+def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
+    """Which subscription, of any newsletter, has which of upstream's numbers that the lines name."""
     numbers = {number for wanted in lines for number in wanted.row.upstream_ids}
     if not numbers:
         return {}
@@ -121,58 +117,45 @@ def bearers(lines: Iterable[Wanted]) -> dict[int, int]:
     return dict([*first, *find_rows(OldNumber, ["subscription"], key="number", values=numbers)])
 
 
-def standings(
+def existing_subscribers(
     subscribable: Subscribable, cores: Iterable[str], *, lock: bool = False
 ) -> dict[str, ExistingSubscriber]:
-    """How those of the addresses stand of which anything is known. Some questions, however many they are."""
+    """What is known of the addresses, without those of which nothing is.
+
+    It takes a fixed number of queries, however many addresses there are. With `lock` the subscriptions are
+    locked, in the order of their keys.
+    """
     wanted, kind = set(cores), subscribable.channel
     suppressed = {row[0] for row in find_rows(Suppression, ["id"], key="core", values=wanted, kind=kind)}
-    there = dict(find_rows(Destination, ["id"], key="core", values=wanted, kind=kind))
-    rows = _subscriptions(subscribable, there.values(), lock=lock)
-    numbers = further_numbers(row[0] for row in rows.values())
-    return {
-        core: _standing(core, core in suppressed, there, rows, numbers) for core in suppressed | there.keys()
-    }
+    destinations = dict(find_rows(Destination, ["id"], key="core", values=wanted, kind=kind))
+    columns = ("id", "status", "display_name", "language", "upstream_id")
+    found: Iterable[tuple[Any, ...]] = find_rows(
+        Subscription, columns, key="destination", values=destinations.values(), subscribable=subscribable.pk
+    )
+    if lock and found:
+        rows = Subscription.objects.filter(pk__any_of=frozenset(row[1] for row in found)).order_by("pk")
+        locked = rows.select_for_update(of=("self",), no_key=True)
+        found = locked.values_list("destination_id", *columns)
+    subscriptions = {row[0]: row[1:] for row in found}
+    further = further_upstream_ids(row[0] for row in subscriptions.values())
+    existing: dict[str, ExistingSubscriber] = {}
+    for core in suppressed | destinations.keys():
+        destination, is_suppressed = destinations.get(core), core in suppressed
+        if destination is None or destination not in subscriptions:
+            known = KnownSubscriber(suppressed=is_suppressed)
+            existing[core] = ExistingSubscriber(known, destination)
+            continue
+        pk, status, name, language, upstream_id = subscriptions[destination]
+        upstream_ids = (*([upstream_id] if upstream_id else []), *further.get(pk, ()))
+        known = KnownSubscriber(status, name, language, is_suppressed, upstream_ids)
+        existing[core] = ExistingSubscriber(known, destination, pk)
+    return existing
 
 
-Row = tuple[int, str, str, str, int | None]
-
-
-def further_numbers(subscriptions: Iterable[int]) -> dict[int, list[int]]:
+def further_upstream_ids(subscriptions: Iterable[int]) -> dict[int, list[int]]:
     """The OldNumbers of these subscriptions, in the order in which they came."""
     found: dict[int, list[int]] = {}
     rows = OldNumber.objects.filter(subscription__pk__any_of=frozenset(subscriptions)).order_by("pk")
     for subscription, number in rows.values_list("subscription_id", "number"):
         found.setdefault(subscription, []).append(number)
     return found
-
-
-def _subscriptions(subscribable: Subscribable, destinations: Iterable[int], *, lock: bool) -> dict[int, Row]:
-    """By destination; locked in pk order."""
-    columns = ("id", "status", "display_name", "language", "upstream_id")
-    found: Iterable[tuple[Any, ...]] = find_rows(
-        Subscription, columns, key="destination", values=destinations, subscribable=subscribable.pk
-    )
-    if lock and found:
-        rows = Subscription.objects.filter(pk__any_of=frozenset(row[1] for row in found)).order_by("pk")
-        locked = rows.select_for_update(of=("self",), no_key=True)
-        found = locked.values_list("destination_id", *columns)
-    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in found}
-
-
-def _standing(
-    core: str,
-    is_suppressed: bool,
-    there: Mapping[str, int],
-    rows: Mapping[int, Row],
-    numbers: Mapping[int, Sequence[int]],
-) -> ExistingSubscriber:
-    destination = there.get(core)
-    row = rows.get(destination) if destination is not None else None
-    if row is None:
-        return ExistingSubscriber(KnownSubscriber(suppressed=is_suppressed), destination)
-    pk, status, name, language, upstream_id = row
-    upstream_ids = (*([upstream_id] if upstream_id else []), *numbers.get(pk, ()))
-    return ExistingSubscriber(
-        KnownSubscriber(status, name, language, is_suppressed, upstream_ids), destination, pk
-    )

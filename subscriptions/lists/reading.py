@@ -1,4 +1,4 @@
-"""From the lines of a list to what each asks for, a batch at a time; and the report, in bounded memory."""
+"""Reads the lines of a list, a batch at a time; and the report on them, which takes a bounded memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +15,10 @@ from subscriptions.rules.list_headings import Heading, NoList, heading
 from subscriptions.rules.list_rows import ListRow, RefusedLine, read_row
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
-# Lines to a transaction.
-BATCH = 2000
-# Refused lines that are kept in memory; all of them go to who asked for them.
-KEPT = 1000
+# Each batch is stored in one transaction.
+LINES_A_BATCH = 2000
+# A report keeps the first refused lines in memory; `on_refused` gets all of them.
+REFUSED_ROWS_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class RefusedRow:
 
 @dataclass
 class ImportReport:
-    """How many of each. `repeated`: addresses that the file had before (told by a dry run only)."""
+    """How many lines did what. `repeated`: whose address the file had before; only a dry run counts these."""
 
     added: int = 0
     updated: int = 0
@@ -43,13 +43,13 @@ class ImportReport:
     refused: list[RefusedRow] = field(default_factory=list)
     # The file's headings, known before anything is refused.
     names: tuple[str, ...] = ()
-    # What the file does not tell, and somebody should know.
+    # What a person should know of such a file, and cannot see in it.
     note: str = ""
     on_refused: "Callable[[ImportReport, Sequence[RefusedRow]], None] | None" = None
 
     def refuse(self, lines: Sequence[RefusedRow]) -> None:
         self.refused_count += len(lines)
-        self.refused += lines[: KEPT - len(self.refused)]
+        self.refused += lines[: REFUSED_ROWS_KEPT - len(self.refused)]
         if self.on_refused and lines:
             self.on_refused(self, lines)
 
@@ -66,7 +66,7 @@ def refused_row(line: int, reason: str, cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for a whole list, as the person said whose list it is.
+    """What holds for a whole list, in the words of the person who brings it.
 
     The status of lines that say none, how these people agreed, what columns mean (by their names), and in
     which order days and months are written.
@@ -80,7 +80,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A line that can be read, and the destination it means."""
+    """A line that could be read, and the destination it names."""
 
     line: int
     row: ListRow
@@ -90,7 +90,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Batch:
-    """Some lines that follow each other."""
+    """Lines that follow each other, read."""
 
     wanted: list[Wanted] = field(default_factory=list)
     refused: list[RefusedRow] = field(default_factory=list)
@@ -120,37 +120,29 @@ def heading_of(head: Head, terms: Terms) -> Heading:
 def batches(
     records: Iterable[Record], *, columns: Heading, kind: ChannelSpec, terms: Terms, now: datetime
 ) -> Iterator[Batch]:
-    """The lines in batches; takes no line before it is its turn."""
-    batch = Batch()
+    """The lines, in batches. Takes no line before its batch is asked for."""
+    batch, dates = Batch(), terms.dates or columns.program.dates
     for line, cells in records:
-        read = _read(line, cells, columns, kind, terms, now)
-        if isinstance(read, RefusedRow):
-            batch.refused.append(read)
+        if isinstance(cells, str):
+            batch.refused.append(RefusedRow(line, cells))
         else:
-            batch.wanted.append(read)
-        if len(batch) >= BATCH:
+            try:
+                row = read_row(columns.row(cells), now=now, status=terms.status, dates=dates)
+                parsed = kind.parse_destination({"email": row.email})
+            except (RefusedLine, InvalidDestination) as error:
+                batch.refused.append(RefusedRow(line, str(error), tuple(cells)))
+            else:
+                name = _tidy(row.name) or _tidy(parsed.display_name)
+                row = row if name == row.name else replace(row, name=name)
+                batch.wanted.append(Wanted(line, row, parsed, cells))
+        if len(batch) >= LINES_A_BATCH:
             yield batch
             batch = Batch()
     if len(batch):
         yield batch
 
 
-def _read(
-    line: int, cells: list[str] | str, columns: Heading, kind: ChannelSpec, terms: Terms, now: datetime
-) -> Wanted | RefusedRow:
-    if isinstance(cells, str):
-        return RefusedRow(line, cells)
-    try:
-        dates = terms.dates or columns.program.dates
-        row = read_row(columns.row(cells), now=now, status=terms.status, dates=dates)
-        parsed = kind.parse_destination({"email": row.email})
-    except (RefusedLine, InvalidDestination) as error:
-        return RefusedRow(line, str(error), tuple(cells))
-    name = _tidy(row.name) or _tidy(parsed.display_name)
-    return Wanted(line, row if name == row.name else replace(row, name=name), parsed, cells)
-
-
 def _tidy(name: str) -> str:
-    # What is printable has none of the characters that would have to go: most names.
+    # Most names are tidy already: a printable one has none of the characters that would have to go.
     is_tidy = len(name) <= LONGEST_NAME and name.isprintable() and "  " not in name
     return name.strip() if is_tidy else tidy_name(name)

@@ -1,22 +1,28 @@
-"""Writes what a batch of a list asks for: some statements, however many lines it has. Mails no one."""
+"""Stores what a batch of a list asks for, in a fixed number of statements. Mails no one."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from common.db.bulk import find_rows, insert_rows, update_rows
-from subscriptions.lists.plan import ImportPlan, Planned, bearers, plan, standings
+from subscriptions.lists.plan import (
+    ImportPlan,
+    Planned,
+    existing_subscribers,
+    owners_of_upstream_ids,
+    plan_import,
+)
 from subscriptions.lists.reading import Terms, Wanted
 from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription, Suppression
 from subscriptions.models.subscription import random_token
-from subscriptions.rules.list_rows import Change, Proof
+from subscriptions.rules.list_rows import Change
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.bulk import end
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
-IMPORTED = "imported as suppressed"
+IMPORTED_AS_SUPPRESSED = "imported as suppressed"
 CONFIRMED, UNSUBSCRIBED = Subscription.Status.CONFIRMED.value, Subscription.Status.UNSUBSCRIBED.value
-CHANGED = (
+REWRITTEN_COLUMNS = (
     "display_name",
     "language",
     "status",
@@ -29,35 +35,46 @@ CHANGED = (
 LONGEST_HOW = Consent._meta.get_field("how").max_length or 10
 
 
-def store(subscribable: Subscribable, lines: Sequence[Wanted], *, terms: Terms, now: datetime) -> ImportPlan:
+def store_batch(
+    subscribable: Subscribable, lines: Sequence[Wanted], *, terms: Terms, now: datetime
+) -> ImportPlan:
     """Within the caller's transaction. Returns what was done."""
-    known = standings(subscribable, (wanted.parsed.core for wanted in lines), lock=True)
-    made = plan(lines, known, bearers(lines))
-    _suppress(subscribable.channel, made, now)
-    fresh = made.doing(Change.ADD)
-    # A reader who signs up at this very moment is there already, and stays as they are.
-    made.added -= len(fresh) - _add(subscribable, fresh, terms, now)
-    _update(subscribable, made.doing(Change.UPDATE), terms, now)
-    return made
-
-
-def _suppress(kind: str, made: ImportPlan, now: datetime) -> None:
-    cores = [
+    existing = existing_subscribers(subscribable, (wanted.parsed.core for wanted in lines), lock=True)
+    made = plan_import(lines, existing, owners_of_upstream_ids(lines))
+    newly_suppressed = [
         core
         for core, one in made.planned.items()
         if one.then.suppressed and not one.standing.known.suppressed
     ]
-    if cores:
-        count = len(cores)
-        columns = {"kind": [kind] * count, "core": cores, "reason": [IMPORTED] * count}
-        insert_rows(Suppression, {**columns, "created_at": [now] * count})
+    if newly_suppressed:
+        count = len(newly_suppressed)
+        columns: dict[str, Sequence[Any]] = {
+            "kind": [subscribable.channel] * count,
+            "core": newly_suppressed,
+            "reason": [IMPORTED_AS_SUPPRESSED] * count,
+            "created_at": [now] * count,
+        }
+        insert_rows(Suppression, columns)
+    fresh, changed = made.doing(Change.ADD), made.doing(Change.UPDATE)
+    if fresh:
+        # A reader who signs up at this very moment is there already, and stays as they are.
+        made.added -= len(fresh) - _add_subscriptions(subscribable, fresh, terms, now)
+    if changed:
+        _change_subscriptions(subscribable, changed, terms, now)
+    return made
 
 
-def _add(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: datetime) -> int:
-    if not fresh:
-        return 0
-    destinations = _destinations(subscribable.channel, fresh, now)
+def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: datetime) -> int:
+    """Adds the subscriptions that are not there. Returns how many these were."""
+    destinations = _destination_keys(subscribable.channel, fresh, now)
     tokens = [random_token() for _ in fresh]
+    # For whom the file says no other time, the confirmation is as old as the subscription.
+    confirmed_at = [
+        (one.confirmed or one.added or now)
+        if one.then.status == CONFIRMED
+        else (one.confirmed if one.then.status == UNSUBSCRIBED else None)
+        for one in fresh
+    ]
     columns: dict[str, Sequence[Any]] = {
         "subscribable": [subscribable.pk] * len(fresh),
         "destination": destinations,
@@ -65,7 +82,7 @@ def _add(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: da
         "language": [one.then.language for one in fresh],
         "status": [one.then.status for one in fresh],
         "added_at": [one.added or now for one in fresh],
-        "confirmed_at": [_confirmed_at(one, now) for one in fresh],
+        "confirmed_at": confirmed_at,
         "left_at": [one.left or now if one.then.status == UNSUBSCRIBED else None for one in fresh],
         "token": tokens,
         "upstream_id": [next(iter(one.then.upstream_ids), None) for one in fresh],
@@ -75,20 +92,14 @@ def _add(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: da
         Subscription, ["token", "id"], key="destination", values=destinations, subscribable=subscribable.pk
     )
     keys = {token: pk for _, token, pk in made}
-    proven = [(keys[token], one) for token, one in zip(tokens, fresh, strict=True) if token in keys]
-    _prove(subscribable, proven, terms, now)
-    _number(proven)
+    stored = [(keys[token], one) for token, one in zip(tokens, fresh, strict=True) if token in keys]
+    _keep_consents(subscribable, stored, terms, now)
+    _keep_further_upstream_ids(stored)
     return added
 
 
-def _confirmed_at(one: Planned, now: datetime) -> datetime | None:
-    if one.then.status == CONFIRMED:
-        return one.confirmed or one.added or now
-    return one.confirmed if one.then.status == UNSUBSCRIBED else None
-
-
-def _destinations(kind: str, fresh: list[Planned], now: datetime) -> list[int]:
-    """Their keys, in the same order. A destination that is there is never changed."""
+def _destination_keys(kind: str, fresh: list[Planned], now: datetime) -> list[int]:
+    """Adds missing destinations, and changes none. Returns the keys of all, in the same order."""
     missing = [one for one in fresh if one.standing.destination is None]
     found: dict[str, int] = {}
     if missing:
@@ -109,24 +120,35 @@ def _destinations(kind: str, fresh: list[Planned], now: datetime) -> list[int]:
     return [one.standing.destination or found[one.wanted.parsed.core] for one in fresh]
 
 
-def _update(subscribable: Subscribable, changed: list[Planned], terms: Terms, now: datetime) -> None:
-    if not changed:
-        return
+def _change_subscriptions(
+    subscribable: Subscribable, changed: list[Planned], terms: Terms, now: datetime
+) -> None:
     by_key = {one.standing.subscription: one for one in changed if one.standing.subscription}
     leaving = frozenset(key for key, one in by_key.items() if _moves_to(one, UNSUBSCRIBED))
     if leaving:
         end(leaving, now=now, tell=False)
     rows = list(Subscription.objects.filter(pk__any_of=frozenset(by_key)))
     for row in rows:
-        _rewrite(row, by_key[row.pk], now)
-    update_rows(rows, CHANGED)
+        one = by_key[row.pk]
+        row.display_name, row.language = one.then.name, one.then.language
+        row.upstream_id = next(iter(one.then.upstream_ids), None)
+        if _moves_to(one, UNSUBSCRIBED):
+            row.left_at = one.left or now
+        elif _moves_to(one, CONFIRMED):
+            row.status, row.confirmed_at = CONFIRMED, one.confirmed or now
+            row.confirm_nonce = row.asked_name = ""
+    update_rows(rows, REWRITTEN_COLUMNS)
     confirmed = [(key, one) for key, one in by_key.items() if _moves_to(one, CONFIRMED)]
-    _prove(subscribable, confirmed, terms, now)
-    _number(list(by_key.items()))
+    _keep_consents(subscribable, confirmed, terms, now)
+    _keep_further_upstream_ids(list(by_key.items()))
 
 
-def _number(changed: Sequence[tuple[int, Planned]]) -> None:
-    """Keeps the old numbers beyond the first."""
+def _moves_to(one: Planned, status: str) -> bool:
+    return one.then.status == status != one.standing.known.status
+
+
+def _keep_further_upstream_ids(changed: Sequence[tuple[int, Planned]]) -> None:
+    """Keeps the numbers of upstream beyond the first, which the subscription itself has."""
     new = [
         (key, number)
         for key, one in changed
@@ -138,25 +160,18 @@ def _number(changed: Sequence[tuple[int, Planned]]) -> None:
         insert_rows(OldNumber, {"subscription": keys, "number": numbers})
 
 
-def _moves_to(one: Planned, status: str) -> bool:
-    return one.then.status == status != one.standing.known.status
-
-
-def _rewrite(row: Subscription, one: Planned, now: datetime) -> None:
-    row.display_name, row.language = one.then.name, one.then.language
-    row.upstream_id = next(iter(one.then.upstream_ids), None)
-    if _moves_to(one, UNSUBSCRIBED):
-        row.left_at = one.left or now
-    elif _moves_to(one, CONFIRMED):
-        row.status, row.confirmed_at = CONFIRMED, one.confirmed or now
-        row.confirm_nonce = row.asked_name = ""
-
-
-def _prove(
-    subscribable: Subscribable, proven: Sequence[tuple[int, Planned]], terms: Terms, now: datetime
+def _keep_consents(
+    subscribable: Subscribable, stored: Sequence[tuple[int, Planned]], terms: Terms, now: datetime
 ) -> None:
     """Keeps how they agreed: by the line's own words, else by those of the whole list."""
-    kept = [(key, one.proof) for key, one in proven if one.proof or one.then.status != UNSUBSCRIBED]
+    kept = [(key, one.proof) for key, one in stored if one.proof or one.then.status != UNSUBSCRIBED]
+    words = []
+    for _, proof in kept:
+        said = proof.words or terms.words
+        # What is too long for the one field stands in the other.
+        if len(proof.how) > LONGEST_HOW:
+            said = f"{proof.how}: {said}" if said else proof.how
+        words.append(said[:LONGEST_WORDS])
     if kept:
         insert_rows(
             Consent,
@@ -164,19 +179,10 @@ def _prove(
                 "subscription": [key for key, _ in kept],
                 "act": [Consent.Act.IMPORTED.value] * len(kept),
                 "at": [proof.at or now for _, proof in kept],
-                "how": [_how(proof) for _, proof in kept],
-                "words": [_words(proof, terms) for _, proof in kept],
+                "how": [
+                    proof.how if 0 < len(proof.how) <= LONGEST_HOW else How.LIST.value for _, proof in kept
+                ],
+                "words": words,
                 "ip": [proof.ip if subscribable.keep_ip else None for _, proof in kept],
             },
         )
-
-
-def _how(proof: Proof) -> str:
-    return proof.how if 0 < len(proof.how) <= LONGEST_HOW else How.LIST.value
-
-
-def _words(proof: Proof, terms: Terms) -> str:
-    words = proof.words or terms.words
-    if len(proof.how) > LONGEST_HOW:
-        words = f"{proof.how}: {words}" if words else proof.how
-    return words[:LONGEST_WORDS]

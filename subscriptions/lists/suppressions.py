@@ -1,6 +1,6 @@
-"""A list of addresses that must not be written to, taken over."""
+"""Imports a list of addresses that must not be written to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
@@ -10,40 +10,36 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import named_records
-from subscriptions.lists.reading import BATCH, ImportReport, RefusedRow
+from subscriptions.lists.reading import LINES_A_BATCH, ImportReport, RefusedRow
 from subscriptions.models import Suppression
 from subscriptions.subscribers.suppression import MAX_REASON
 
-IMPORTED = "imported"
+USUAL_REASON = "imported"
 
 
 def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
-    """Takes over a CSV list of addresses (columns email and, if you like, reason), 500 to a transaction.
+    """Takes over a CSV list of addresses (columns email and, if you like, reason), batch by batch.
 
     Raises ValidationError when it is no such list.
     """
     report = ImportReport()
     batch: dict[str, str] = {}
-    for core, reason in _wanted(lines, report):
-        report.unchanged += core in batch
-        batch.setdefault(core, reason)
-        if len(batch) >= BATCH:
-            _store(batch, report, now)
-            batch = {}
-    _store(batch, report, now)
-    return report
-
-
-def _wanted(lines: Iterable[str], report: ImportReport) -> Iterator[tuple[str, str]]:
     for line, values in named_records(lines):
         try:
             if isinstance(values, str):
                 raise ValidationError(values)
             core = channels.get("email").parse_destination({"email": values["email"]}).core
-            yield core, shortened(one_line(values.get("reason", "")), MAX_REASON) or IMPORTED
         except (ValidationError, InvalidDestination) as error:
             said = error.messages[0] if isinstance(error, ValidationError) else str(error)
             report.refuse([RefusedRow(line, said)])
+            continue
+        report.unchanged += core in batch
+        batch.setdefault(core, shortened(one_line(values.get("reason", "")), MAX_REASON) or USUAL_REASON)
+        if len(batch) >= LINES_A_BATCH:
+            _store(batch, report, now)
+            batch = {}
+    _store(batch, report, now)
+    return report
 
 
 @transaction.atomic

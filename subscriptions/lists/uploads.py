@@ -1,6 +1,4 @@
-"""An uploaded list: kept in compressed pieces, looked at by a worker, taken over at an admin's word,
-forgotten.
-"""
+"""Uploaded lists: kept in compressed pieces, looked at by a worker, imported at an admin's word, deleted."""
 
 import codecs
 import zlib
@@ -18,12 +16,12 @@ from subscriptions.lists.csv_lines import Head, read_head, records
 from subscriptions.lists.reading import Terms, heading_of, kind_of_list
 from subscriptions.models import ListImport, ListPart, RefusedLine, Subscribable
 
-PIECE = 1024 * 1024
+PIECE_SIZE = 1024 * 1024
 LONGEST_LINE = 64 * 1024
-# Speed counts: a list is read three times, and kept for minutes.
-LEVEL = 1
+# The fastest: a list is read three times, and kept for minutes.
+COMPRESSION_LEVEL = 1
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-# What nobody gave a word about, and what is done with.
+# A list that nobody begins to import is deleted after the first, an import that is over after the second.
 WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=30)
 FROM_THE_START = {
     "position": 0,
@@ -38,17 +36,17 @@ FROM_THE_START = {
 
 
 def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
-    """Stores a file, each piece by itself. Returns its size as it is kept."""
+    """Stores a file, each piece by itself. Returns its size as UTF-8."""
     start = 0
     for piece in as_utf8(pieces):
-        packed = zlib.compress(piece, LEVEL)
+        packed = zlib.compress(piece, COMPRESSION_LEVEL)
         ListPart.objects.create(list_import=row, start=start, size=len(piece), data=packed)
         start += len(piece)
     return start
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The file as UTF-8 with line feeds: spreadsheets also write UTF-16, and lines that end like a Mac's."""
+    """The file as UTF-8 with line feeds. Spreadsheets also write UTF-16, and carriage returns on a Mac."""
     remaining = iter(pieces)
     first = next(remaining, b"")
     everything = (piece for piece in chain([first], remaining) if piece)
@@ -65,7 +63,7 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
 class StoredLines(Iterator[str]):
     """The lines from a position on. `position` is where the next one begins, `handed_out` how many came.
 
-    What is not UTF-8 is marked; a line that is absurdly long comes in pieces.
+    Bytes that are not UTF-8 become U+FFFD; a line of more than LONGEST_LINE comes in pieces.
     """
 
     def __init__(self, list_import_id: int, position: int = 0) -> None:
@@ -76,7 +74,7 @@ class StoredLines(Iterator[str]):
         self._at = 0
 
     def __next__(self) -> str:
-        end = self._end()
+        end = self._end_of_line()
         if end == self._at:
             raise StopIteration
         line = self._text[self._at : end]
@@ -85,8 +83,8 @@ class StoredLines(Iterator[str]):
         self.handed_out += 1
         return line.decode(errors="replace")
 
-    def _end(self) -> int:
-        """Where the next line ends, once it is there."""
+    def _end_of_line(self) -> int:
+        """Where the line at `_at` ends, in as much text as that takes."""
         while (end := self._text.find(b"\n", self._at, self._at + LONGEST_LINE)) < 0:
             if len(self._text) - self._at >= LONGEST_LINE:
                 return self._at + LONGEST_LINE
@@ -112,7 +110,7 @@ OPEN = (State.CHECKING, State.IMPORTING)
 
 
 class NotPossible(ValueError):
-    """What is asked of an import does not fit its state. The message is a sentence for people."""
+    """An import cannot do this in its state. The message is a sentence for people."""
 
 
 def upload(
@@ -147,8 +145,8 @@ def upload(
 
 
 @transaction.atomic
-def begin(*, list_import: ListImport, now: datetime) -> None:
-    """The admin's word: what was looked at is taken over. Raises NotPossible."""
+def begin_import(*, list_import: ListImport, now: datetime) -> None:
+    """Begins to import a list that was looked at, at an admin's word. Raises NotPossible."""
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state != State.CHECKED:
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
@@ -159,9 +157,9 @@ def begin(*, list_import: ListImport, now: datetime) -> None:
 
 @transaction.atomic
 def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str) -> None:
-    """What a person said of the columns: the file is looked at anew.
+    """Keeps what a person said of the columns, so that the file is looked at anew.
 
-    Raises NotPossible, and ValidationError where that makes no list.
+    Raises NotPossible, and ValidationError where those columns make no list.
     """
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state not in (State.ASKING, State.CHECKED):
@@ -173,7 +171,7 @@ def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str)
 
 
 def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
-    """The cells of the first lines, to see what a column holds."""
+    """The cells of the first lines, which show what a column holds."""
     lines = StoredLines(list_import.pk)
     head = read_head(lines)
     read = records(StoredLines(list_import.pk) if head.is_missing else lines, head)
@@ -181,28 +179,28 @@ def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
 
 
 def terms_of(row: ListImport) -> Terms:
-    """What was said of the whole list."""
+    """What its uploader said of the whole list."""
     return Terms(row.status, row.words, row.meanings or {}, row.dates)
 
 
 @transaction.atomic
-def stop(*, list_import: ListImport, now: datetime) -> None:
-    """Ends it; what was taken over so far stays. Raises NotPossible."""
+def stop_import(*, list_import: ListImport, now: datetime) -> None:
+    """Stops it; whatever was imported so far stays. Raises NotPossible."""
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state not in (*OPEN, State.CHECKED, State.ASKING, State.UPLOADING):
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()} already.")
-    end(row, State.STOPPED, now)
+    end_import(row, State.STOPPED, now)
 
 
-def forget_old(*, now: datetime) -> None:
-    """Files that nobody wanted for a week, and imports that are a month old."""
+def forget_old_imports(*, now: datetime) -> None:
+    """Deletes files that nobody imported for a week, and imports that are a month old."""
     waiting = Q(state__in=(State.UPLOADING, State.CHECKED, State.ASKING), created_at__lt=now - WAITS_FOR)
     over = Q(state__in=(State.DONE, State.STOPPED, State.UNUSABLE), created_at__lt=now - KEPT_FOR)
     ListImport.objects.filter(waiting | over).delete()
 
 
-def end(row: ListImport, state: State, now: datetime) -> None:
-    """Within the caller's transaction, on a locked row; the file of what is over is deleted."""
+def end_import(row: ListImport, state: State, now: datetime) -> None:
+    """Within the caller's transaction, on a locked row. The file is deleted with the import's end."""
     row.state, row.lease_token, row.lease_until = state, None, None
     if state not in (State.CHECKED, State.ASKING):
         row.ended_at = now

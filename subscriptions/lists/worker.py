@@ -1,6 +1,7 @@
-"""The stage that looks at uploaded lists and takes them over.
+"""The stage that looks at uploaded lists and imports them.
 
-Each batch of lines and the position after it are one transaction: whoever dies, the next goes on from there.
+A batch of lines and the position after it are stored in one transaction: when a worker dies, the next one
+goes on from there.
 """
 
 import logging
@@ -20,26 +21,26 @@ from common.filled_tables import tend
 from common.passes import TimeBudget
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import read_head, records
-from subscriptions.lists.importer import Seen, take, would_do
+from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
 from subscriptions.lists.plan import ImportPlan
-from subscriptions.lists.reading import Batch, RefusedRow, Terms, batches, heading_of, kind_of_list
-from subscriptions.lists.uploads import FROM_THE_START, OPEN, State, StoredLines, end, terms_of
+from subscriptions.lists.reading import Batch, Terms, batches, heading_of, kind_of_list
+from subscriptions.lists.uploads import FROM_THE_START, OPEN, State, StoredLines, end_import, terms_of
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription
 
 LEASE = timedelta(seconds=60)
-SAMPLE = 10
+SAMPLE_ROWS = 10
 
 logger = logging.getLogger(__name__)
 
 
-def work_off(*, budget: timedelta) -> None:
-    """Looks at and takes over what waits, until nothing does or the time is over."""
+def work_off_imports(*, budget: timedelta) -> None:
+    """Looks at lists and imports them, until none waits or the time is over."""
     left = TimeBudget(budget)
-    while row := claim(now=utcnow()):
+    while row := claim_import(now=utcnow()):
         try:
             _work(row, left)
         except Exception as error:
-            # It is tried again when the lease is over, from where it was.
+            # It is tried again when its lease is over, from where it stands.
             logger.exception("import %s failed", row.pk)
             said = shortened(one_line(f"{type(error).__name__}: {error}"), 500)
             ListImport.objects.filter(pk=row.pk, lease_token=row.lease_token).update(trouble=said)
@@ -47,15 +48,18 @@ def work_off(*, budget: timedelta) -> None:
             break
 
 
-def claimable(now: datetime) -> "QuerySet[ListImport]":
+def claimable_imports(now: datetime) -> "QuerySet[ListImport]":
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     return ListImport.objects.filter(free, state__in=OPEN)
 
 
 @transaction.atomic
-def claim(*, now: datetime) -> ListImport | None:
-    """The oldest that waits for a worker, leased. Looking begins anew: what was seen of the file is lost."""
-    rows = claimable(now).order_by("pk")
+def claim_import(*, now: datetime) -> ListImport | None:
+    """The oldest list that waits for a worker, leased.
+
+    A list that is only looked at is begun anew: which addresses the worker before had seen is lost.
+    """
+    rows = claimable_imports(now).order_by("pk")
     row = rows.select_for_update(of=("self",), skip_locked=True, no_key=True).first()
     if row is None:
         return None
@@ -96,7 +100,7 @@ def _work(row: ListImport, left: TimeBudget) -> None:
 
 
 class _Place:
-    """Where reading stands."""
+    """How far the file has been read."""
 
     def __init__(self, lines: StoredLines, first: int) -> None:
         self._lines, self._first = lines, first
@@ -108,15 +112,20 @@ class _Place:
 
 
 def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
-    """To the end, in one go: which addresses the file had before is known to this worker only."""
-    with closing(Seen()) as seen:
+    """Looks at the whole list in one go: only this worker knows which addresses the file had before."""
+    with closing(SeenAddresses()) as seen:
         for batch in read:
             repeated = seen.drop_repeated(batch)
             with _held(row) as is_ours:
                 if not is_ours:
                     return
-                done = would_do(row.subscribable, batch)
-                row.sample = row.sample if row.lines else _sample(done)
+                done = try_batch(row.subscribable, batch)
+                if not row.lines:
+                    # The first few: address, name, status, what would happen.
+                    row.sample = [
+                        [one.wanted.parsed.label, one.then.name, one.wanted.row.status, one.change.value]
+                        for one in list(done.planned.values())[:SAMPLE_ROWS]
+                    ]
                 row.repeated += repeated
                 row.lines += repeated
                 _record(row, batch, done, place)
@@ -128,7 +137,7 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
         with _held(row) as is_ours:
             if not is_ours:
                 return
-            done = take(row.subscribable, batch, terms=terms, now=utcnow())
+            done = import_batch(row.subscribable, batch, terms=terms, now=utcnow())
             _record(row, batch, done, place)
         if left.is_spent:
             _held_by(row).update(**RELEASED)
@@ -139,7 +148,7 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
 
 @contextmanager
 def _held(row: ListImport) -> Iterator[bool]:
-    """A transaction in which the import is locked; False when another has it, or somebody stopped it."""
+    """A transaction that locks the import. Gives False when another worker has it, or somebody stopped it."""
     with transaction.atomic():
         yield bool(_held_by(row).select_for_update(no_key=True).values_list("pk"))
 
@@ -150,7 +159,15 @@ def _held_by(row: ListImport) -> "QuerySet[ListImport]":
 
 def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> None:
     refused = sorted([*batch.refused, *done.refused], key=lambda each: each.line)
-    _keep_refused(row, refused)
+    if refused:
+        # PostgreSQL stores no NUL.
+        columns: dict[str, Sequence[Any]] = {
+            "list_import": [row.pk] * len(refused),
+            "line": [each.line for each in refused],
+            "reason": [each.reason.replace("\0", "") for each in refused],
+            "cells": [[cell.replace("\0", "") for cell in each.cells] for each in refused],
+        }
+        insert_rows(RefusedLine, columns)
     place.tell(row)
     row.lines += len(batch)
     row.added += done.added
@@ -162,26 +179,7 @@ def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> N
     row.save()
 
 
-def _keep_refused(row: ListImport, refused: Sequence[RefusedRow]) -> None:
-    if refused:
-        columns: dict[str, Sequence[Any]] = {
-            "list_import": [row.pk] * len(refused),
-            "line": [each.line for each in refused],
-            "reason": [each.reason.replace("\0", "") for each in refused],
-            "cells": [[cell.replace("\0", "") for cell in each.cells] for each in refused],
-        }
-        insert_rows(RefusedLine, columns)
-
-
-def _sample(done: ImportPlan) -> list[list[str]]:
-    """The first few: address, name, status, what would happen."""
-    return [
-        [one.wanted.parsed.label, one.then.name, one.wanted.row.status, one.change.value]
-        for one in list(done.planned.values())[:SAMPLE]
-    ]
-
-
 def _finish(row: ListImport, state: State) -> None:
     with _held(row) as is_ours:
         if is_ours:
-            end(row, state, utcnow())
+            end_import(row, state, utcnow())

@@ -1,4 +1,4 @@
-"""Options of newsletters and of destinations, as define, alter, subscribe and unsubscribe share them."""
+"""Options of newsletters and destinations that define, alter, subscribe and unsubscribe share."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -15,7 +15,7 @@ from feeds.management.options import find_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 
-# The option, where it is not --name-of-the-field.
+# The options that are not called --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "name": "NAME",
     "feeds": "--feed",
@@ -24,7 +24,7 @@ OPTION_NAMES: Mapping[str, str] = {
     "post_order": "--order",
     "embed_hosts": "--embed-host",
 }
-TEXTS = (
+TEXT_FIELDS = (
     "title",
     "description",
     "language",
@@ -35,13 +35,13 @@ TEXTS = (
     "cron",
     "hooks",
 )
-CHOICES = ("channel", "arrangement", "approval", "visibility", "sign_up", "post_order")
-NUMBERS = ("n", "max_wait_days", "day_of_month", "approval_minutes", "max_posts")
-FIELDS = (*TEXTS, *CHOICES, *NUMBERS, "at", "weekday")
+CHOICE_FIELDS = ("channel", "arrangement", "approval", "visibility", "sign_up", "post_order")
+NUMBER_FIELDS = ("n", "max_wait_days", "day_of_month", "approval_minutes", "max_posts")
+NEWSLETTER_FIELDS = (*TEXT_FIELDS, *CHOICE_FIELDS, *NUMBER_FIELDS, "at", "weekday")
 
 
 def add_newsletter(parser: CommandParser) -> None:
-    """The NAME of a newsletter that is there."""
+    """Adds the NAME of an existing newsletter."""
     parser.add_argument("newsletter", metavar="NAME", help="The newsletter; “list_subscribables” shows them.")
 
 
@@ -52,7 +52,7 @@ def find_subscribable(name: str) -> Subscribable:
 
 
 def add_fields(parser: CommandParser) -> None:
-    """What makes a newsletter; options left out are None."""
+    """Adds the options that define a newsletter. Options left out are None."""
     parser.add_argument(
         "--feed", type=whole, action="append", metavar="ID", help="May be given several times."
     )
@@ -116,7 +116,7 @@ def add_fields(parser: CommandParser) -> None:
 
 def fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that were given."""
-    given = {name: options[name] for name in FIELDS if options.get(name) is not None}
+    given = {name: options[name] for name in NEWSLETTER_FIELDS if options.get(name) is not None}
     if given.get("max_posts") == 0:
         given["max_posts"] = None
     if options["option"]:
@@ -127,7 +127,7 @@ def fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def feeds(options: Mapping[str, Any]) -> list[Feed]:
-    """The feeds of --feed, each once. Raises CommandError for one there is not."""
+    """The feeds of --feed, each once. Raises CommandError for one that does not exist."""
     return [find_feed(pk) for pk in dict.fromkeys(options["feed"] or ())]
 
 
@@ -147,7 +147,7 @@ def weekday(text: str) -> int:
     return found[0]
 
 
-def destination_fields() -> Iterator[channels.Field]:
+def fields_of_all_channels() -> Iterator[channels.Field]:
     """The fields of all channels, each name once."""
     seen: set[str] = set()
     for kind in channels.all_kinds():
@@ -158,8 +158,8 @@ def destination_fields() -> Iterator[channels.Field]:
 
 
 def add_destination(parser: CommandParser) -> None:
-    """An option for each field of each channel's destinations."""
-    for field in destination_fields():
+    """Adds an option for each field of each channel's destinations."""
+    for field in fields_of_all_channels():
         help_text = (field.help or field.label).replace("%", "%%") + (
             " “-” asks for it." if field.secret else ""
         )
@@ -172,7 +172,7 @@ def option(field: channels.Field) -> str:
 
 def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:
     """The channel's fields that were given. Raises CommandError for another channel's, or a missing one."""
-    given = {field.name: field for field in destination_fields() if options.get(field.name) is not None}
+    given = {field.name: field for field in fields_of_all_channels() if options.get(field.name) is not None}
     own = {field.name for field in kind.destination_fields}
     if strange := [option(field) for name, field in given.items() if name not in own]:
         raise CommandError(f"{kind.label} does not use {', '.join(strange)}. Leave that out.")
@@ -182,12 +182,13 @@ def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[
     if needed:
         raise CommandError(f"{kind.label} needs {', '.join(needed)}.")
     return {
-        name: asked(field) if options[name] == "-" else str(options[name]) for name, field in given.items()
+        name: typed_secret(field) if options[name] == "-" else str(options[name])
+        for name, field in given.items()
     }
 
 
-def asked(field: channels.Field) -> str:
-    """A secret that stays out of the list of processes: typed unseen, or the line piped in."""
+def typed_secret(field: channels.Field) -> str:
+    """A secret that must stay out of the list of processes: typed unseen, or the line piped in."""
     if not field.secret:
         return "-"
     return getpass(f"{field.label}: ") if sys.stdin.isatty() else sys.stdin.readline().strip()

@@ -1,4 +1,4 @@
-"""What commands say about a newsletter and a subscriber: the names of docs and programs."""
+"""Rows that commands show of newsletters, rules and subscribers, by the names in docs/ and in programs."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from subscriptions.rules.periods import next_ends
 
 
 def with_counts(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
-    """Annotates what `subscribable_row` needs: subscribers confirmed, collections open, the next to close."""
+    """Annotates what `subscribable_row` needs: confirmed subscribers, open collections, the next close."""
     confirmed = Q(subscriptions__status=Subscription.Status.CONFIRMED, subscriptions__ended_at=None)
     return rows.annotate(
         subscribers=Count("subscriptions", filter=confirmed, distinct=True),
@@ -34,13 +34,13 @@ def subscribable_row(subscribable: Any, *, now: datetime) -> dict[str, Any]:
 
 
 def counted(subscribable: Subscribable, *, now: datetime) -> dict[str, Any]:
-    """The row of one that was just defined or changed."""
+    """The row of a newsletter that was just defined or changed."""
     found = with_counts(Subscribable.objects.filter(pk=subscribable.pk)).get()
     return subscribable_row(found, now=now)
 
 
 def next_end(subscribable: Subscribable, *, now: datetime) -> datetime | None:
-    """When the coming period ends; None where posts decide, not the calendar."""
+    """When the coming period ends; None where posts decide and not the calendar."""
     ends = next_ends(subscribable.schedule, subscribable.zone, now, 1)
     return ends[0] if ends else None
 

@@ -8,32 +8,35 @@ from django.shortcuts import render
 
 from common.clock import utcnow
 from subscriptions import links
-from subscriptions.branding import Latest, latest_of
+from subscriptions.branding import latest_of
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import sign_up
-from subscriptions.views.pages import by_token, speak_as
+from subscriptions.views.pages import by_token, speak
 from subscriptions.views.rhythm import rhythm
 
 
 @by_token
-def confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST confirms; who is confirmed already is told so."""
+def confirm_sign_up(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks, POST confirms. Whoever is confirmed already is told so."""
     subscriptions = sign_up.awaiting(token=token, now=utcnow())
-    # First of all: the proof of consent quotes the page.
-    speak_as(subscriptions[0])
+    # Before anything is confirmed: the proof of consent quotes the page in this language.
+    speak(subscriptions[0].language)
     if request.method == "POST":
         origin = Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", ""))
         subscriptions = sign_up.confirm(token=token, now=utcnow(), origin=origin)
     if all(each.status == Subscription.Status.CONFIRMED for each in subscriptions):
-        context = {**_context(subscriptions), "latest": _latest(subscriptions)}
-        return render(request, "pages/confirmed.html", context)
-    return ask(request, subscriptions)
+        newsletter = subscriptions[0].subscribable
+        # Something to read at once, where the admin wishes it. Of several newsletters it would be too much.
+        is_latest_shown = newsletter.welcome == Subscribable.Welcome.LATEST and len(subscriptions) == 1
+        latest = latest_of(newsletter) if is_latest_shown else None
+        return render(request, "pages/confirmed.html", {**_context(subscriptions), "latest": latest})
+    return render_confirm_page(request, subscriptions)
 
 
-def ask(request: HttpRequest, subscriptions: Sequence[Subscription]) -> HttpResponse:
+def render_confirm_page(request: HttpRequest, subscriptions: Sequence[Subscription]) -> HttpResponse:
     """The page with the one button."""
-    speak_as(subscriptions[0])
+    speak(subscriptions[0].language)
     return render(request, "pages/confirm.html", _context(subscriptions))
 
 
@@ -41,24 +44,15 @@ def _context(subscriptions: Sequence[Subscription]) -> dict[str, Any]:
     first = subscriptions[0]
     return {
         "subscription": first,
-        # Pages of one newsletter wear its look.
+        # The page of one newsletter has its branding.
         "newsletter": first.subscribable if len(subscriptions) == 1 else None,
-        "entries": [_entry(each) for each in subscriptions],
+        "entries": [
+            {
+                "newsletter": each.subscribable,
+                "rhythm": rhythm(each.subscribable),
+                "manage_url": links.manage_url(each),
+                "page_url": links.page_url(each.subscribable),
+            }
+            for each in subscriptions
+        ],
     }
-
-
-def _entry(subscription: Subscription) -> dict[str, Any]:
-    newsletter = subscription.subscribable
-    return {
-        "newsletter": newsletter,
-        "rhythm": rhythm(newsletter),
-        "manage_url": links.manage_url(subscription),
-        "page_url": links.page_url(newsletter),
-    }
-
-
-def _latest(subscriptions: Sequence[Subscription]) -> Latest | None:
-    """What to read at once, where the admin wishes so. (Of several there would be too much.)"""
-    newsletter = subscriptions[0].subscribable
-    wanted = newsletter.welcome == Subscribable.Welcome.LATEST and len(subscriptions) == 1
-    return latest_of(newsletter) if wanted else None

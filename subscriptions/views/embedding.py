@@ -18,11 +18,11 @@ from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import POLICY, focus_on_error, page
 from subscriptions.views.sign_up import take
 
-View = Callable[[HttpRequest, Subscribable], HttpResponse]
+NewsletterView = Callable[[HttpRequest, Subscribable], HttpResponse]
 
 
-def of_newsletter(view: View) -> Callable[..., HttpResponse]:
-    """The view gets the newsletter; the private have no forms. No cookie is read, and none is set."""
+def of_newsletter(view: NewsletterView) -> Callable[..., HttpResponse]:
+    """The view gets the newsletter; private ones have no forms. No cookie is read, and none is set."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, name: str) -> HttpResponse:
@@ -50,22 +50,18 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
         focus_on_error(form)
         context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter)}
         response = render(request, "pages/embed/form.html", context, status=400 if form.errors else 200)
-    response["Content-Security-Policy"] = _frame_policy(newsletter)
-    return response
-
-
-def _frame_policy(newsletter: Subscribable) -> str:
-    """Our own scripts and styles, and nobody around it but the newsletter's sites and our admin."""
-    around = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
-    return (
+    # Only our own scripts and styles; only the newsletter's sites and our admin may frame it.
+    ancestors = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
+    response["Content-Security-Policy"] = (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; worker-src 'self';"
-        f" img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {around}"
+        f" img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
     )
+    return response
 
 
 @of_newsletter
 @page
-def subscribe(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
+def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     """Takes what a plain form on another site posts, and sends the reader back there if that is allowed."""
     if request.method != "POST":
         return HttpResponseRedirect(links.page_url(newsletter))
@@ -82,12 +78,12 @@ def subscribe(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
 def _again(
     request: HttpRequest, newsletter: Subscribable, form: SignUpForm, back: Address | None, *, status: int
 ) -> HttpResponse:
-    """The form on a page of ours, with what was wrong."""
+    """The form on a page of ours, with its errors."""
     focus_on_error(form)
     context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "back": back or ""}
     response = render(request, "pages/embed/again.html", context, status=status)
     if back is not None:
-        # Browsers hold form-action against where an answer leads, too.
+        # Browsers apply form-action to the redirect after a form, too.
         response["Content-Security-Policy"] = POLICY.replace(
             "form-action 'self'", f"form-action 'self' {back.origin}"
         )

@@ -1,4 +1,4 @@
-"""Leaving, by the link in a letter or by the mail client's own button; and second thoughts."""
+"""Leaving, by the link in a letter or by the mail client's own button; and taking that back."""
 
 from datetime import datetime
 
@@ -12,28 +12,27 @@ from subscriptions.subscribers.frequency import rarer_siblings
 from subscriptions.subscribers.leave import leave, undo_leaving
 from subscriptions.subscribers.lineage import successor
 from subscriptions.views.manage import ManageRefused, act
-from subscriptions.views.pages import by_token, speak_as
-from subscriptions.views.subscription_page import choices, shown
+from subscriptions.views.pages import by_token, speak
+from subscriptions.views.subscription_page import choices, subscription_context
 
 # What may be done instead of leaving, also afterwards.
 INSTEAD = frozenset({"switch", "pause"})
 
 
 @by_token
-def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST leaves. A mail client's one-click POST (RFC 8058 §3.2) has no cookie and no referrer."""
+def leave_newsletter(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks, POST leaves. A mail client's one-click POST (RFC 8058 §3.2) has no cookie and no referrer.
+
+    A POST may also take the leaving back, and do something else instead.
+    """
     subscription, now = links.find(token, links.UNSUBSCRIBE), utcnow()
-    speak_as(subscription)
-    if request.method == "POST":
-        name = "" if "List-Unsubscribe" in request.POST else request.POST.get("act", "")
-        if name == "undo" or name in INSTEAD:
-            return _think_again(request, subscription, name, now)
+    speak(subscription.language)
+    if request.method != "POST":
+        return _page(request, subscription, now)
+    name = "" if "List-Unsubscribe" in request.POST else request.POST.get("act", "")
+    if name != "undo" and name not in INSTEAD:
         leave(subscription=subscription, now=now, by_reader=True)
-    return _page(request, subscription, now)
-
-
-def _think_again(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
-    """Takes the leaving back, and does what is to be done instead of it."""
+        return _page(request, subscription, now)
     undone = undo_leaving(subscription=subscription, now=now)
     if subscription.status == Subscription.Status.UNSUBSCRIBED and not undone:
         return _page(request, subscription, now, status=400)
@@ -51,7 +50,7 @@ def _page(
     follows = successor(subscription)
     has_left = subscription.status == Subscription.Status.UNSUBSCRIBED and follows is None
     context = {
-        **shown(subscription, now),
+        **subscription_context(subscription, now),
         "leaves": follows.subscribable if follows else subscription.subscribable,
         "rarer": choices(rarer_siblings(subscription.subscribable, now=now)) if follows is None else [],
         "path": request.path,

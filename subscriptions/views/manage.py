@@ -1,4 +1,4 @@
-"""A letter's link opens its own subscription, and no other: letters get forwarded."""
+"""The page of one subscription. A letter's link opens no other: letters get forwarded."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -16,13 +16,13 @@ from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.pauses import LENGTHS, day_after
 from subscriptions.subscribers.details import pause, resume, save_details
 from subscriptions.subscribers.frequency import CannotSwitch, switch, undo_switch
-from subscriptions.views.pages import by_token, speak_as
+from subscriptions.views.pages import by_token, speak
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.subscription_page import forms_of, shown
+from subscriptions.views.subscription_page import subscription_context
 
 
 class ManageRefused(ValueError):
-    """What was asked for cannot be done; the page says why. `forms` are those with errors, by name."""
+    """What the reader asked for cannot be done; the page says why. `forms` are those with errors, by name."""
 
     def __init__(self, words: str = "", **forms: Any) -> None:
         super().__init__(words)
@@ -33,7 +33,7 @@ class ManageRefused(ValueError):
 def manage(request: HttpRequest, token: str) -> HttpResponse:
     """Shows the subscription; POST changes what `act` says, and comes back."""
     subscription, now = links.find(token, links.MANAGE), utcnow()
-    speak_as(subscription)
+    speak(subscription.language)
     if request.method != "POST":
         return _page(request, subscription, now)
     try:
@@ -43,29 +43,29 @@ def manage(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
-    """Does it, and leads to the page that says what was done. Raises Refused."""
+    """Does what `name` says, and redirects to the page that says so. Raises ManageRefused."""
     if subscription.status == Subscription.Status.UNSUBSCRIBED:
         raise ManageRefused(gettext("You have left: there is nothing to change any more."))
     done = ACTS.get(name, details)(request, subscription, now)
     return HttpResponseRedirect(f"{links.manage_url(done.subscription)}?done={done.words}")
 
 
-class Done:
-    """What was done, by its name, and to which subscription."""
+class DoneAct:
+    """What was done (`words` is the page's name for it), and to which subscription."""
 
     def __init__(self, words: str, subscription: Subscription) -> None:
         self.words, self.subscription = words, subscription
 
 
-def details(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+def details(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
     form = DetailsForm(request.POST, subscription=subscription)
     if not form.is_valid():
         raise ManageRefused(form=form)
     save_details(subscription=subscription, name=form.cleaned_data["name"], language=form.given_language)
-    return Done("saved", subscription)
+    return DoneAct("saved", subscription)
 
 
-def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
     newsletter = subscription.subscribable
     if (length := request.POST.get("for", "")) in LENGTHS:
         until = day_after(length, now=now, zone=newsletter.zone)
@@ -75,15 +75,15 @@ def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) ->
             raise ManageRefused(pause=form)
         until = form.cleaned_data["until"]
     pause(subscription=subscription, until=until, now=now)
-    return Done("paused", subscription)
+    return DoneAct("paused", subscription)
 
 
-def resume_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+def resume_it(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
     resume(subscription=subscription)
-    return Done("resumed", subscription)
+    return DoneAct("resumed", subscription)
 
 
-def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
     to = Subscribable.objects.filter(name=request.POST.get("to", "")[:64]).first()
     at_once = request.POST.get("when") == "now"
     try:
@@ -95,20 +95,20 @@ def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -
         made = switch(subscription=subscription, to=to, now=now, at_once=at_once, origin=origin)
     except CannotSwitch as error:
         raise ManageRefused(str(error)) from error
-    # What somebody had besides is nobody's business who has but this link.
+    # Whoever has only this link must not see a subscription that the reader had besides.
     is_new_shown = at_once and not made.was_there
-    return Done("changed" if at_once else "changing", made.new if is_new_shown else subscription)
+    return DoneAct("changed" if at_once else "changing", made.new if is_new_shown else subscription)
 
 
-def stay(request: HttpRequest, subscription: Subscription, now: datetime) -> Done:
+def stay(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
     try:
         undo_switch(subscription=subscription, now=now)
     except CannotSwitch as error:
         raise ManageRefused(str(error)) from error
-    return Done("stays", subscription)
+    return DoneAct("stays", subscription)
 
 
-ACTS: Mapping[str, Callable[[HttpRequest, Subscription, datetime], Done]] = {
+ACTS: Mapping[str, Callable[[HttpRequest, Subscription, datetime], DoneAct]] = {
     "details": details,
     "pause": pause_it,
     "resume": resume_it,
@@ -121,8 +121,9 @@ def _page(
     request: HttpRequest, subscription: Subscription, now: datetime, refused: ManageRefused | None = None
 ) -> HttpResponse:
     context = {
-        **shown(subscription, now),
-        **forms_of(subscription, now),
+        **subscription_context(subscription, now),
+        "form": DetailsForm(subscription=subscription),
+        "pause": PauseForm(newsletter=subscription.subscribable, now=now),
         **(refused.forms if refused else {}),
         "error": str(refused) if refused else "",
         "done": request.GET.get("done", "") if refused is None else "",

@@ -1,4 +1,4 @@
-"""Everything of one address, for who signed in by a mailed link."""
+"""Everything of one address, for a reader who signed in by a mailed link."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -26,8 +26,8 @@ from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
 from subscriptions.views.rhythm import rhythm
 
-# Of each sort on the page; the document has all.
-SHOWN = 50
+# Rows of each sort on the page; the JSON document has all.
+ROWS_SHOWN = 50
 MOST_NEWSLETTERS = 500
 
 
@@ -38,7 +38,7 @@ def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
     now = utcnow()
     rows = reader.subscriptions.select_related("subscribable").order_by("subscribable__title", "pk")
     shown = list(rows[:MOST_NEWSLETTERS])
-    # What the reader changed from is not what they left.
+    # A newsletter that the reader changed to another one is not among those they left.
     changed = set(succeeded({row.pk for row in shown}).values_list("old", flat=True))
     context = {
         "reader": reader,
@@ -78,38 +78,34 @@ def leave_everything(request: HttpRequest, reader: Destination) -> HttpResponse:
 @signed_in
 def data(request: HttpRequest, reader: Destination) -> HttpResponse:
     """All that is held about the address, in words."""
-    parts = [part for part in (_part(holding, reader) for holding in holdings()) if part["rows"]]
+    parts = []
+    for source in holdings():
+        if rows := list(islice(source.rows(reader), ROWS_SHOWN + 1)):
+            part = {
+                "title": source.title,
+                "key": source.key,
+                "rows": [list(_cells(source, row)) for row in rows[:ROWS_SHOWN]],
+                "more": source.count(reader) - ROWS_SHOWN if len(rows) > ROWS_SHOWN else 0,
+            }
+            parts.append(part)
     return render(request, "pages/mine_data.html", {"reader": reader, "parts": parts})
 
 
-def _part(holding: PersonalDataSource, reader: Destination) -> dict[str, Any]:
-    rows = list(islice(holding.rows(reader), SHOWN + 1))
-    return {
-        "title": holding.title,
-        "key": holding.key,
-        "rows": [list(_cells(holding, row)) for row in rows[:SHOWN]],
-        "more": holding.count(reader) - SHOWN if len(rows) > SHOWN else 0,
-    }
-
-
-def _cells(holding: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
-    """Title and value of all that is not empty."""
-    for name, title in holding.columns.items():
+def _cells(source: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
+    """Title and value of every column that is not empty."""
+    for name, title in source.columns.items():
         if (value := row.get(name)) not in (None, ""):
-            yield title, _shown(holding.words.get(value, value))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, datetime):
-        local = timezone.localtime(value)
-        return f"{date_format(local, 'DATE_FORMAT')}, {local:%H:%M}"
-    return str(value)
+            value = source.words.get(value, value)
+            if isinstance(value, datetime):
+                local = timezone.localtime(value)
+                value = f"{date_format(local, 'DATE_FORMAT')}, {local:%H:%M}"
+            yield title, str(value)
 
 
 @require_safe
 @signed_in
 def data_file(request: HttpRequest, reader: Destination) -> StreamingHttpResponse:
-    """The same, and all of it, to take along."""
+    """All that is held about the address, as a JSON document to take along."""
     response = StreamingHttpResponse(held_as_json(reader, now=utcnow()), content_type="application/json")
     response.headers["Content-Disposition"] = 'attachment; filename="my-data.json"'
     return response
@@ -125,7 +121,7 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
         return render(request, "pages/erase.html", context)
     erase(destination=reader, now=utcnow())
     response = render(request, "pages/erased.html", {"suppressed": suppressed})
-    reader_session.end(request, response)
+    reader_session.end_session(request, response)
     return response
 
 
@@ -134,5 +130,5 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
 def sign_out(request: HttpRequest, reader: Destination) -> HttpResponse:
     """Back to where links are asked for."""
     response = HttpResponseRedirect(reverse("subscriptions:sign_in"))
-    reader_session.end(request, response)
+    reader_session.end_session(request, response)
     return response

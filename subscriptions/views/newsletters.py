@@ -1,10 +1,9 @@
 """The directory: everything public, and one form for several of them."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from django.core.paginator import Page, Paginator
-from django.db.models import Q, QuerySet
+from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
@@ -23,21 +22,21 @@ from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take
 
 ON_A_PAGE = 60
-# Fewer are read through as fast as searched.
+# So few are read through as fast as they are searched.
 FEW = 12
 LONGEST_SEARCH = 100
-# Of what a form sends: what the page offers, and no more.
-MOST = ON_A_PAGE
+# Names that are read from a form: as many as a page offers.
+MOST_CHOSEN = ON_A_PAGE
 
 
 @csrf_exempt  # it changes nothing for whoever is signed in here
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
-def newsletters(request: HttpRequest) -> HttpResponse:
-    """GET shows what there is, POST takes a sign-up for what was chosen."""
+def newsletter_directory(request: HttpRequest) -> HttpResponse:
+    """GET shows all public newsletters, POST takes a sign-up for those that were chosen."""
     if request.method != "POST":
         return _page(request, SeveralForm(subscribables=()))
-    names = request.POST.getlist("newsletter")[:MOST]
+    names = request.POST.getlist("newsletter")[:MOST_CHOSEN]
     chosen = [each for each in _listed().named(*names) if is_open(each)]
     form = SeveralForm(request.POST, subscribables=chosen, ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
@@ -48,9 +47,23 @@ def newsletters(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, form: SeveralForm, status: int = 200) -> HttpResponse:
     words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
-    found = Paginator(_found(_listed(), words), ON_A_PAGE)
+    searched = Q()
+    for word in words.split():
+        searched &= Q(title__icontains=word) | Q(name__icontains=word) | Q(description__icontains=word)
+    found = Paginator(_listed().filter(searched), ON_A_PAGE)
     shown = found.get_page(request.GET.get("page"))
-    entries = _entries(shown, chosen=form.subscribables)
+    newsletters, chosen = list(shown), {each.pk for each in form.subscribables}
+    branding = brands(newsletters)
+    entries: list[dict[str, Any]] = [
+        {
+            "newsletter": each,
+            "rhythm": rhythm(each),
+            "brand": branding.get(each.pk),
+            "is_open": is_open(each),
+            "is_chosen": each.pk in chosen,
+        }
+        for each in newsletters
+    ]
     context = {
         "shown": shown,
         "entries": entries,
@@ -65,25 +78,3 @@ def _page(request: HttpRequest, form: SeveralForm, status: int = 200) -> HttpRes
 def _listed() -> SubscribableQuerySet:
     channels = [kind.key for kind in kinds.all_kinds() if kind.public_sign_up]
     return Subscribable.objects.listed().filter(channel__in=channels).order_by("title", "name")
-
-
-def _found(newsletters: QuerySet[Subscribable], words: str) -> QuerySet[Subscribable]:
-    found = Q()
-    for word in words.split():
-        found &= Q(title__icontains=word) | Q(name__icontains=word) | Q(description__icontains=word)
-    return newsletters.filter(found)
-
-
-def _entries(shown: "Page[Subscribable]", *, chosen: Sequence[Subscribable]) -> list[dict[str, Any]]:
-    newsletters, picked = list(shown), {each.pk for each in chosen}
-    looks = brands(newsletters)
-    return [
-        {
-            "newsletter": each,
-            "rhythm": rhythm(each),
-            "brand": looks.get(each.pk),
-            "is_open": is_open(each),
-            "is_chosen": each.pk in picked,
-        }
-        for each in newsletters
-    ]

@@ -13,13 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.translation.trans_real import get_supported_language_variant
+from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.signing import TokenError
-from subscriptions.models import Subscription
 
-View = Callable[..., HttpResponse]
+PageView = Callable[..., HttpResponse]
 
 # No script at all. Pictures of posts come from wherever the blog keeps them.
 POLICY = "; ".join(
@@ -38,35 +38,32 @@ POLICY = "; ".join(
 # Where a form holds off robots, a script of ours solves its sum (templates/pages/_form_safety.html).
 SCRIPT = "; script-src 'self'; connect-src 'self'"
 SUM = b' data-challenge="'
-# What one address costs more than another (an insert, a lookup) is over by then.
+# Within this time every address is dealt with, however many inserts and lookups it takes.
 SECONDS = 0.02
 
 
-def _has_sum(response: HttpResponse) -> bool:
-    return not response.streaming and SUM in response.content
-
-
-def page(view: View) -> View:
-    """A page of ours: no script but where a sum is to be solved, no plug-in, no frame around it."""
+def page(view: PageView) -> PageView:
+    """A page of ours: no script except where a sum is to be solved, no plug-in, no frame around it."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = view(request, *args, **kwargs)
         policy = response.headers.get("Content-Security-Policy", POLICY)
-        response.headers["Content-Security-Policy"] = policy + (SCRIPT if _has_sum(response) else "")
+        has_sum = not response.streaming and SUM in response.content
+        response.headers["Content-Security-Policy"] = policy + (SCRIPT if has_sum else "")
         return response
 
     return wrapped
 
 
-def token_page(view: View) -> View:
-    """A page whose address is a key: not kept, not indexed, not passed on to the next site."""
+def token_page(view: PageView) -> PageView:
+    """A page whose address is a key: not cached, not indexed, not sent to the next site as the referrer."""
 
     @wraps(view)
+    @cache_control(no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = page(view)(request, *args, **kwargs)
         response.headers["Referrer-Policy"] = "no-referrer"
-        response.headers["Cache-Control"] = "no-store"
         response.headers["X-Robots-Tag"] = "noindex"
         return response
 
@@ -93,19 +90,17 @@ def by_token(view: TokenView) -> Callable[..., HttpResponse]:
     return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(token_page(wrapped)))
 
 
-def speak_as(subscription: Subscription) -> None:
-    """From here to the end of the request, which the LanguageMiddleware marks."""
-    speak(subscription.language)
-
-
 def speak(language: str) -> None:
-    """The same of a language, which may be none, or one that we do not speak: that changes nothing."""
+    """Speaks the language from here to the end of the request, which the LanguageMiddleware marks.
+
+    An empty language, or one that we do not speak, changes nothing.
+    """
     with suppress(LookupError):
         translation.activate(get_supported_language_variant(language))
 
 
 def focus_on_error(form: forms.Form) -> None:
-    """The first field with an error takes the focus, also where no script runs."""
+    """Gives the first field with an error the focus, also where no script runs."""
     wrong = next((name for name in form.fields if name in form.errors), "")
     if wrong:
         form.fields[wrong].widget.attrs["autofocus"] = True

@@ -1,6 +1,6 @@
-"""Who is signed in by a mailed link: in a cookie and a session of their own, never those of the admin.
+"""Readers who signed in by a mailed link have a cookie and a session of their own, apart from the admin's.
 
-The cookie reaches nothing but /mine/, and ends after twelve hours whatever happens.
+The cookie is sent to /mine/ only, and ends after twelve hours whatever happens.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.views.decorators.cache import cache_control
 
 from subscriptions.models import Destination
 from subscriptions.subscribers.sign_in import spoken_by
@@ -22,11 +23,11 @@ COOKIE = "reader"
 PATH = "/mine/"
 AT_MOST = timedelta(hours=12)
 READER = "reader"
-View = Callable[..., HttpResponseBase]
+ReaderView = Callable[..., HttpResponseBase]
 
 
-def begin(response: HttpResponse, destination: Destination) -> None:
-    """Signs the browser in, with a fresh key: whatever key it had before is worth nothing."""
+def begin_session(response: HttpResponse, destination: Destination) -> None:
+    """Signs the browser in, with a fresh key: any key it had before opens nothing."""
     session = _session(None)
     session[READER] = destination.pk
     session.set_expiry(AT_MOST)
@@ -42,8 +43,8 @@ def begin(response: HttpResponse, destination: Destination) -> None:
     )
 
 
-def end(request: HttpRequest, response: HttpResponse) -> None:
-    """Signs the browser out, and makes what it had useless to whoever copied it."""
+def end_session(request: HttpRequest, response: HttpResponse) -> None:
+    """Signs the browser out, and makes its key useless to whoever copied it."""
     if key := request.COOKIES.get(COOKIE):
         session = _session(key)
         if READER in session:
@@ -51,29 +52,26 @@ def end(request: HttpRequest, response: HttpResponse) -> None:
     response.delete_cookie(COOKIE, path=PATH, samesite="Lax")
 
 
-def reader_of(request: HttpRequest) -> Destination | None:
-    """Who is signed in. An admin's session is none of a reader."""
-    key = request.COOKIES.get(COOKIE)
-    pk = _session(key).get(READER) if key else None
-    return Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
+def signed_in(view: ReaderView) -> ReaderView:
+    """The view gets the reader's Destination; anybody else is sent to the page that mails a link.
 
-
-def signed_in(view: View) -> View:
-    """The view gets the reader's Destination; others are sent to where links are asked for.
-
-    (The referrer stays as it is on all pages, same-origin: without one, CSRF checks fail under https.)
+    The referrer policy stays same-origin here, as on all pages: without a referrer, CSRF checks fail under
+    https.
     """
 
     @wraps(view)
+    @cache_control(no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        reader = reader_of(request)
+        # An admin's session does not count: it has another cookie.
+        key = request.COOKIES.get(COOKIE)
+        pk = _session(key).get(READER) if key else None
+        reader = Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
         if reader is None:
             ended = "?ended" if COOKIE in request.COOKIES else ""
             response: HttpResponseBase = HttpResponseRedirect(reverse("subscriptions:sign_in") + ended)
         else:
             speak(spoken_by(reader))
             response = page(cast("Any", view))(request, reader, *args, **kwargs)
-        response.headers["Cache-Control"] = "no-store"
         response.headers["X-Robots-Tag"] = "noindex"
         return response
 

@@ -1,4 +1,4 @@
-"""How often a newsletter comes, in the reader's words. (Admins read `subscriptions.rules.words`.)"""
+"""How often a newsletter comes, in the reader's words. Admins read those of `subscriptions.rules.words`."""
 
 from zoneinfo import ZoneInfo
 
@@ -35,7 +35,17 @@ def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
         case "weekly":
             return gettext(WEEKLY[schedule.weekday]) % at
         case "monthly":
-            return _monthly(schedule.day_of_month) % {**at, "day": _day(schedule.day_of_month)}
+            day = schedule.day_of_month
+            if day == 31:
+                return gettext("On the last day of each month at %(time)s, %(zone)s") % at
+            if day == 1:
+                return gettext("On the 1st of each month at %(time)s, %(zone)s") % at
+            speaks_english = (translation.get_language() or "en").startswith("en")
+            at["day"] = ordinal(day) if speaks_english else str(day)
+            if day > 28:
+                return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s") % at
+            # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
+            return gettext("On the %(day)s of each month at %(time)s, %(zone)s") % at
         case "cron":
             return gettext("On its own schedule")
         case "every_n" if n is not None and n > 1:
@@ -47,19 +57,3 @@ def zone_in_words(zone: ZoneInfo) -> str:
     """ "New York time", "UTC+3"."""
     place = place_of(zone)
     return gettext("%(place)s time") % {"place": place} if place else offset_words(zone)
-
-
-def _monthly(day: int) -> str:
-    if day == 31:
-        return gettext("On the last day of each month at %(time)s, %(zone)s")
-    if day > 28:
-        return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s")
-    if day == 1:
-        return gettext("On the 1st of each month at %(time)s, %(zone)s")
-    # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
-    return gettext("On the %(day)s of each month at %(time)s, %(zone)s")
-
-
-def _day(day: int) -> str:
-    speaks_english = (translation.get_language() or "en").startswith("en")
-    return ordinal(day) if speaks_english else str(day)

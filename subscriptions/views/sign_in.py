@@ -4,12 +4,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import get_language_from_request, gettext
+from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
 from subscriptions.forms.reader import SignInForm
-from subscriptions.models import Destination
 from subscriptions.subscribers import sign_in as signing_in
 from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.views import reader_session
@@ -26,19 +26,18 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     form = SignInForm(request.POST)
     if not form.is_valid():
         return _form(request, form, status=400)
-    response = _asked(request, form)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return _ask_for_link(request, form)
 
 
-def _asked(request: HttpRequest, form: SignInForm) -> HttpResponse:
+@cache_control(no_store=True)
+def _ask_for_link(request: HttpRequest, form: SignInForm) -> HttpResponse:
     email = form.cleaned_data["email"]
     ip, language = request.META.get("REMOTE_ADDR", ""), get_language_from_request(request)
     try:
         if not form.is_trap_sprung:
             signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)
     except OverLimit:
-        # (By the connection's limit: how often an address was asked for is nobody's business.)
+        # This says so of the connection only: how often an address was asked for is nobody's business.
         form.add_error(None, gettext("That was often, from your connection. Please try again in an hour."))
         return _form(request, form, status=429)
     return render(request, "pages/sign_in_sent.html", {"email": email, "minutes": signing_in.MINUTES})
@@ -50,10 +49,15 @@ def _form(request: HttpRequest, form: SignInForm, *, status: int = 200, ended: b
 
 @by_token
 def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows one button, for programs open the links of mails, too; POST spends the link."""
+    """GET only shows a button, because programs open the links of mails, too. POST spends the link."""
     try:
-        if request.method == "POST" and not _is_from_elsewhere(request):
-            return _let_in(signing_in.use_link(token=token, now=utcnow()))
+        # A POST from another site's page counts as a GET, or it could sign people in to a stranger's address.
+        is_from_elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+        if request.method == "POST" and not is_from_elsewhere:
+            signed_in = signing_in.use_link(token=token, now=utcnow())
+            response: HttpResponse = HttpResponseRedirect(reverse("subscriptions:mine"))
+            reader_session.begin_session(response, signed_in)
+            return response
         reader = signing_in.awaiting(token=token, now=utcnow())
     except signing_in.SpentLink as error:
         response = render(request, "pages/sign_in_spent.html", {"reason": str(error)}, status=400)
@@ -62,14 +66,3 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
         return response
     speak(signing_in.spoken_by(reader))
     return render(request, "pages/sign_in_confirm.html", {"reader": reader})
-
-
-def _is_from_elsewhere(request: HttpRequest) -> bool:
-    """Whether another site's page posted it: nobody is signed in to somebody else's address unawares."""
-    return request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
-
-
-def _let_in(reader: Destination) -> HttpResponse:
-    response = HttpResponseRedirect(reverse("subscriptions:mine"))
-    reader_session.begin(response, reader)
-    return response

@@ -1,11 +1,11 @@
-"""Takes what a valid sign-up form asks for, and hands out the sum that the reader's browser solves before."""
+"""Takes what a valid sign-up form asks for, and gives browsers the sum that they solve before that."""
 
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import get_language_from_request
-from django.views.decorators.cache import never_cache
+from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
@@ -17,10 +17,11 @@ from subscriptions.subscribers.sign_up import sign_up
 from subscriptions.views.pages import same_time
 
 
+@cache_control(no_store=True)
 def take(
     request: HttpRequest, form: SignUpForm, how: How, template: str = "pages/check_your_mail.html"
 ) -> HttpResponse:
-    """The same page, in the same time, whatever the address."""
+    """Answers by the same page, in the same time, whatever the address."""
     email, name = form.cleaned_data["email"], form.cleaned_data["name"]
     with same_time():
         if not form.is_robot:
@@ -39,15 +40,13 @@ def take(
             "webmail": webmail_of(email),
             "name": name,
         }
-        response = render(request, template, context)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+        return render(request, template, context)
 
 
 @never_cache
 @require_safe
 def challenge(request: HttpRequest) -> JsonResponse:
-    """A fresh one for whoever asks, on whichever site the form stands. Nothing is remembered of it."""
+    """A fresh sum for a form, on whichever site it stands. Nothing is stored about it."""
     response = JsonResponse({"challenge": new_sum(now=utcnow())})
     response.headers["Access-Control-Allow-Origin"] = "*"
     return response

@@ -6,7 +6,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from subscriptions import links
-from subscriptions.forms.reader import DetailsForm, PauseForm
 from subscriptions.models import Subscribable, Subscription, Switch
 from subscriptions.rules.schedule import wall
 from subscriptions.rules.words import clock_words
@@ -36,8 +35,8 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A switch under way, as its reader sees it. `at` is empty where so many `posts` have to come first."""
+class ShownChange:
+    """A switch under way, as its reader sees it. `at` is None where it waits for `posts` more posts."""
 
     old: Subscribable
     new: Subscribable
@@ -52,7 +51,7 @@ class Change:
     cost: Cost
 
 
-def shown(subscription: Subscription, now: datetime) -> dict[str, Any]:
+def subscription_context(subscription: Subscription, now: datetime) -> dict[str, Any]:
     newsletter, page_url = subscription.subscribable, links.page_url(subscription.subscribable)
     goes, comes = away(subscription), here(subscription)
     is_active = subscription.status == Subscription.Status.CONFIRMED and subscription.ended_at is None
@@ -65,8 +64,8 @@ def shown(subscription: Subscription, now: datetime) -> dict[str, Any]:
         "is_open": is_open(newsletter),
         "is_active": is_active,
         "paused_until": subscription.paused_until if is_paused(subscription, now) else None,
-        "change": change(goes, now) if goes and is_active else None,
-        "coming": change(comes, now) if comes and is_active else None,
+        "change": shown_change(goes, now) if goes and is_active else None,
+        "coming": shown_change(comes, now) if comes and is_active else None,
         "choices": choices(siblings(newsletter, now=now)) if is_active and not comes else [],
         "successor": None if is_active else successor(subscription),
         "can_undo": can_undo(subscription=subscription, now=now),
@@ -75,21 +74,14 @@ def shown(subscription: Subscription, now: datetime) -> dict[str, Any]:
     }
 
 
-def forms_of(subscription: Subscription, now: datetime) -> dict[str, Any]:
-    return {
-        "form": DetailsForm(subscription=subscription),
-        "pause": PauseForm(newsletter=subscription.subscribable, now=now),
-    }
-
-
 def choices(newsletters: list[Subscribable]) -> list[Choice]:
     return [Choice(one, rhythm(one)) for one in newsletters]
 
 
-def change(switch: Switch, now: datetime) -> Change:
+def shown_change(switch: Switch, now: datetime) -> ShownChange:
     old, new, zone = switch.old.subscribable, switch.new.subscribable, switch.rarer.time_zone
     over = is_over(switch, now)
-    return Change(
+    return ShownChange(
         old=old,
         new=new,
         rhythm=rhythm(new),

@@ -1,6 +1,4 @@
-"""/v0/subscription/create: what upstream's forms post to, and its links to subscribe again lead to."""
-
-from collections.abc import Iterator
+"""/v0/subscription/create, which upstream's forms post to, and its links to subscribe again open."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -18,7 +16,7 @@ from subscriptions.views.sign_up import take
 
 
 class OldForm(SignUpForm):
-    """What stood on a form of upstream's time is not known, so it proves no words."""
+    """A form of upstream's time. Nobody knows which words stood on it, so it proves none."""
 
     @property
     def consent(self) -> str:
@@ -28,10 +26,14 @@ class OldForm(SignUpForm):
 @csrf_exempt  # old forms have no token, and it changes nothing for whoever is signed in here
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
-def create(request: HttpRequest) -> HttpResponse:
+def create_upstream(request: HttpRequest) -> HttpResponse:
     """GET shows the form, filled in; POST takes a sign-up, in upstream's words or in ours."""
+    # The fields of the form; those of the address count where the form does not have them.
+    given = dict(request.POST.lists())
+    for name, values in request.GET.lists():
+        given.setdefault(name, values)
     try:
-        wanted = asked(_pairs(request))
+        wanted = asked((name, str(value)) for name, values in given.items() for value in values)
         newsletter = _newsletter(wanted)
     except WrongFields as error:
         return render(request, "pages/upstream/refused.html", {"reason": str(error)}, status=400)
@@ -54,17 +56,8 @@ def _form(
     return render(request, "pages/embed/again.html", context, status=status)
 
 
-def _pairs(request: HttpRequest) -> Iterator[tuple[str, str]]:
-    """The form's fields; those of the address count where the form says nothing."""
-    for name, values in request.POST.lists():
-        yield from ((name, str(value)) for value in values)
-    for name, values in request.GET.lists():
-        if name not in request.POST:
-            yield from ((name, value) for value in values)
-
-
 def _newsletter(wanted: Asked) -> Subscribable:
-    """The private are not there; bridges, and accounts, are an administrator's to subscribe."""
+    """The newsletter, unless it is private, or a bridge: only an administrator subscribes to those."""
     found = Subscribable.objects.with_pages().named(wanted.newsletter).first()
     if found is None:
         raise WrongFields("There is no newsletter of that name (subscribableName).")

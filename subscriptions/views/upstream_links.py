@@ -23,15 +23,15 @@ from subscriptions.subscribers.upstream_links import (
     let_confirm,
     subscription_of,
 )
-from subscriptions.views.confirm import ask
-from subscriptions.views.confirm import confirm as confirm_page
-from subscriptions.views.leave import unsubscribe as leave_page
+from subscriptions.views.confirm import confirm_sign_up as confirm_page
+from subscriptions.views.confirm import render_confirm_page
+from subscriptions.views.leave import leave_newsletter as leave_page
 from subscriptions.views.pages import token_page
 
-View = Callable[[HttpRequest], HttpResponse]
+UpstreamView = Callable[[HttpRequest], HttpResponse]
 
 
-def by_invitation(view: View) -> Callable[..., HttpResponse]:
+def by_invitation(view: UpstreamView) -> Callable[..., HttpResponse]:
     """GET and HEAD show, POST acts; no cookie, no CSRF token. A link that proves nothing opens nothing."""
 
     @wraps(view)
@@ -49,28 +49,25 @@ def by_invitation(view: View) -> Callable[..., HttpResponse]:
 
 
 @by_invitation
-def confirm(request: HttpRequest) -> HttpResponse:
-    """Our page of the same, as long as the link stands: upstream's end after CONFIRM_HOURS, like ours."""
+def confirm_upstream(request: HttpRequest) -> HttpResponse:
+    """Our page to confirm, while the link is good: upstream's links end after CONFIRM_HOURS, as ours do."""
     invitation = _one(request, "invitation")
     found = _found(request, invitation, Suffix.CONFIRM)
     if found is None:
         return _ours(confirm_page, "confirm", request, invitation)
     if is_waiting(found, now=utcnow()):
         if request.method != "POST":
-            return ask(request, [found])
+            return render_confirm_page(request, [found])
         let_confirm(subscription=found)
-    return _ours(confirm_page, "confirm", request, _confirm_token(found))
-
-
-def _confirm_token(found: Subscription) -> str:
-    """Where nobody waits any more, the page says what has become of it, however old the link is."""
+    # Once it is confirmed, the page says what has become of it, however old the link is.
     waits = found.status == Subscription.Status.UNCONFIRMED
-    return _token(links.confirm_url(found, now=found.added_at if waits else utcnow()))
+    url = links.confirm_url(found, now=found.added_at if waits else utcnow())
+    return _ours(confirm_page, "confirm", request, _token(url))
 
 
 @by_invitation
-def remove(request: HttpRequest) -> HttpResponse:
-    """Our page of the same; a second time it says the same."""
+def remove_upstream(request: HttpRequest) -> HttpResponse:
+    """Our page to leave. A second time it says the same."""
     invitation = _one(request, "invitation")
     found = _found(request, invitation, Suffix.REMOVE)
     if found is None:
@@ -81,7 +78,7 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 
 def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, token: str) -> HttpResponse:
-    """Our page, as if the reader had come by a link of ours: what is on it leads on from there."""
+    """Our page, as if the reader had come by a link of ours, so that its own links and forms lead on."""
     by_our_link = copy(request)
     try:
         by_our_link.path = reverse(f"subscriptions:{name}", args=[token])
@@ -91,13 +88,14 @@ def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, to
 
 
 def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscription | None:
-    """Whom upstream knew by that number. None: it may be a number of ours, which only our tokens prove."""
+    """The subscription that upstream knew by that number. None: it may be a number of ours, which only our
+    tokens prove."""
     number = _one(request, "subscriptionId")
     return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
 
 
 def _one(request: HttpRequest, name: str) -> str:
-    """Trimmed, as upstream does. What a form says counts before what its address says."""
+    """A field, trimmed as upstream does. The form counts before the address."""
     return (request.POST.get(name) or request.GET.get(name, "")).strip()
 
 

@@ -7,8 +7,8 @@ from common import filled_tables
 from common.filled_tables import tend
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
-from subscriptions.lists.uploads import begin
-from subscriptions.lists.worker import work_off
+from subscriptions.lists.uploads import begin_import
+from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Destination, Subscription
 from tests.factories import NOW, IssueFactory, LaneFactory, SubscribableFactory, SubscriptionFactory
 from tests.subscriptions.lists.test_uploads import LONG, checked
@@ -42,8 +42,8 @@ def test_the_planner_knows_of_an_issue_as_soon_as_it_is_published() -> None:
 @pytest.mark.usefixtures("few_are_many")
 def test_the_planner_knows_of_a_list_as_soon_as_it_is_taken_over() -> None:
     row = checked("email\n" + "".join(f"reader{number}@example.org\n" for number in range(9)))
-    begin(list_import=row, now=NOW)
-    work_off(budget=LONG)
+    begin_import(list_import=row, now=NOW)
+    work_off_imports(budget=LONG)
     assert Subscription.objects.count() == 9
     assert known_rows(Destination._meta.db_table) == 9
 

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from subscriptions.admin import list_pages
-from subscriptions.lists.worker import work_off
+from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Consent, ListImport, Notice, Subscription
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
@@ -40,7 +40,7 @@ def act(client: Client, row: ListImport, action: str, **data: str) -> str:
 
 
 def work() -> None:
-    work_off(budget=timedelta(minutes=1))
+    work_off_imports(budget=timedelta(minutes=1))
 
 
 def test_a_column_that_may_name_blocked_people_is_explained_before_anything_is_taken_over(

@@ -18,7 +18,7 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     def end(status: int) -> None:
         raise Ended(status)
 
-    monkeypatch.setattr(ending, "GOODBYE", 0)
+    monkeypatch.setattr(ending, "GOODBYE_SECONDS", 0)
     monkeypatch.setattr(os, "_exit", end)
 
 

@@ -4,12 +4,12 @@ from feedletter_site.demo.content import before, live, week1, week2, week3, week
 from feedletter_site.demo.content.post import Post
 
 POSTS: tuple[Post, ...] = (
-    *before.POSTS,
-    *week1.POSTS,
-    *week2.POSTS,
-    *week3.POSTS,
-    *week4.POSTS,
-    *week5.POSTS,
+    *before.BEFORE,
+    *week1.WEEK_1,
+    *week2.WEEK_2,
+    *week3.WEEK_3,
+    *week4.WEEK_4,
+    *week5.WEEK_5,
 )
 LIVE = live.NOTES
 CORRECTED = next(post for post in POSTS if post.first_body)

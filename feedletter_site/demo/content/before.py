@@ -2,7 +2,7 @@
 
 from feedletter_site.demo.content.post import Post
 
-POSTS = (
+BEFORE = (
     Post(
         slug="why-a-notebook",
         title="Why a harbour keeps a notebook",

@@ -11,7 +11,7 @@ WITHDRAWN_AFTER = timedelta(minutes=20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """`body`: paragraphs between empty lines; what begins with a tag is html as it stands.
+    """`body`: paragraphs between empty lines; one that begins with a tag is html already.
 
     `days_ago` and `at` are in the harbour's zone. `first_body` stood there until it was corrected;
     `withdrawn` posts are taken down again. `scene` names the picture, `alt` describes it.

@@ -2,7 +2,7 @@
 
 from feedletter_site.demo.content.post import Post
 
-POSTS = (
+WEEK_1 = (
     Post(
         slug="the-ferry-comes-in-backwards",
         title="The ferry comes in backwards",

@@ -2,7 +2,7 @@
 
 from feedletter_site.demo.content.post import Post
 
-POSTS = (
+WEEK_2 = (
     Post(
         slug="the-lamp-at-the-end",
         title="The lamp at the end of the pier",

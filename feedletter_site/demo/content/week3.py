@@ -2,7 +2,7 @@
 
 from feedletter_site.demo.content.post import Post
 
-POSTS = (
+WEEK_3 = (
     Post(
         slug="the-mail-sack",
         title="The mail sack still travels first class",

@@ -14,7 +14,7 @@ hour, so please do not park there, whatever the sign says; the sign will be unde
 Boots may be borrowed at the office. The left one from the beach is among them.
 """
 
-POSTS = (
+WEEK_4 = (
     Post(
         slug="high-water",
         title="High water, three days of it",

@@ -2,7 +2,7 @@
 
 from feedletter_site.demo.content.post import Post
 
-POSTS = (
+WEEK_5 = (
     Post(
         slug="a-timetable-for-light",
         title="A timetable for the light",

@@ -7,7 +7,7 @@ from django.core.management import CommandError
 from common.cli.commands import FeedletterCommand
 from common.clock import utcnow
 from feedletter_site.monitoring.health import what_is_missing
-from feedletter_site.monitoring.stages import StageStatus, standings
+from feedletter_site.monitoring.stages import StageStatus, stage_statuses
 
 
 class Command(FeedletterCommand):
@@ -23,13 +23,13 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> list[dict[str, Any]]:
         if reason := what_is_missing():
             raise CommandError(reason)
-        found = standings(utcnow())
+        found = stage_statuses(utcnow())
         self.trouble = " ".join(one.trouble for one in found if one.trouble)
         return [row(one) for one in found]
 
 
 def row(one: StageStatus) -> dict[str, Any]:
-    """Ages in seconds; nothing for what never was, and for what nothing is known of."""
+    """Ages in seconds; None for a run or a tick that never was."""
     return {
         "stage": one.stage,
         "every": round(one.interval.total_seconds()),

@@ -14,7 +14,7 @@ class Command(migrate.Command):
     """Upgrades the database."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        # (Its checks ask the database, too.)
+        # Caught here and not in `handle`, because the checks before it ask the database, too.
         try:
             return super().execute(*args, **options)
         except DatabaseError as error:

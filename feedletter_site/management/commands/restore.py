@@ -15,7 +15,7 @@ from feedletter_site.services.backups import BackupError, put_back
 class Command(FeedletterCommand):
     help = "Replaces the whole database by a copy, and holds what is unsent. Stop the service first."
     mistakes = (BackupError,)
-    # (The database may be damaged, which is why we are here.)
+    # They would ask the database, which may be damaged.
     requires_system_checks = ()
 
     def add_options(self, parser: CommandParser) -> None:

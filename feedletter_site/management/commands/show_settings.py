@@ -1,4 +1,4 @@
-"""`show_settings`: what counts, and where it came from."""
+"""`show_settings`: the value of each setting, and where it came from."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ class Command(FeedletterCommand):
 
 
 def shown(name: str, text: str) -> Any:
-    """The value, or what may be seen of it."""
+    """The value, or the part of it that is no secret."""
     if name in SECRETS:
         return "(set)" if text else ""
     if name in ADDRESSES:

@@ -20,7 +20,7 @@ from feedletter_site.supervisor import ProcessPlan, become
 WEB = ["-k", "common.web_worker.BufferingWorker", "--threads", "8", "--worker-connections", "500"]
 WEB += ["-w", "1", "--graceful-timeout", "20"]
 WEB += ["--no-control-socket", "--log-level", "warning"]
-# Which proxies count is the business of TRUSTED_PROXIES (feedletter_site.middleware), not of gunicorn.
+# TRUSTED_PROXIES (feedletter_site.middleware) decides which proxies count, not gunicorn.
 WEB += ["--forwarded-allow-ips", ""]
 # More threads than stages, so that a slow stage stops no other one.
 WORKER = [
@@ -58,7 +58,7 @@ class Command(FeedletterCommand):
 
 
 def greeting(site: str, setup_path: str | None) -> Printed:
-    """What the operator reads first: where it is, how to get in, where letters go."""
+    """What the operator reads first: where the site is, how to get in, where letters go."""
     setup_url = f"{site}{setup_path}" if setup_path else None
     lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
     if setup_url:
@@ -82,7 +82,7 @@ def address(bind: str | None) -> tuple[str, int]:
 def refuse_second(folder: Path) -> int:
     """Locks the folder, and returns the lock's file. Raises CommandError while another `up` uses it.
 
-    The lock ends with the process that holds it, however that ends; what this one becomes (exec) keeps it.
+    The lock ends with this process, however that ends. The program that it becomes (exec) keeps it.
     """
     path = folder / "up.lock"
     try:
@@ -103,7 +103,7 @@ def refuse_second(folder: Path) -> int:
 
 
 def refuse_taken(host: str, port: int) -> None:
-    """Raises CommandError when we could not listen there: better than a web process that dies and dies."""
+    """Raises CommandError when we cannot listen there, or a web process would start and die for ever."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,7 +117,7 @@ def refuse_taken(host: str, port: int) -> None:
 
 
 def point_links_to(host: str, port: int) -> str:
-    """The site's address: SITE_URL, or else where we listen (and so for the processes to come)."""
+    """The site's address: SITE_URL, or else where we listen. The processes to come inherit it."""
     if not env.text("SITE_URL"):
         os.environ["SITE_URL"] = f"http://{EVERYWHERE.get(host, host)}:{port}"
     return env.site_url("SITE_URL", "")
@@ -127,7 +127,7 @@ def plan(bind: str) -> ProcessPlan:
     """What to run. Called by module, so that it does not depend on PATH."""
     # Static files come straight from the packages unless they were collected: nothing to warn of.
     python = [sys.executable, "-W", "ignore:No directory at", "-m"]
-    # `up` has just checked all that there is; to do so a worker would load every page, 20 MB of them.
+    # `up` has just run the checks. For them a worker would load every page, which takes 20 MB.
     commands = {
         "web": [*python, "gunicorn", "--bind", bind, *WEB, "feedletter_site.wsgi"],
         "worker": [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker", *WORKER],

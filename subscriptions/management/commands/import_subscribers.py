@@ -24,7 +24,7 @@ from subscriptions.rules.list_programs import STATUSES
 from subscriptions.rules.list_times import ORDERS
 
 LONGEST_LINE = 64 * 1024
-# From so many seconds on it is told how fast it went.
+# An import that took so many seconds says how fast it was.
 LONG = 10.0
 
 
@@ -87,14 +87,17 @@ class Command(FeedletterCommand):
             except Unclear as error:
                 given = " ".join(f"--column {quote(f'{name}=suppressed')}" for name in error.names)
                 raise CommandError(f"{' '.join(error.messages)} For example: {given}") from error
-        said = told(report, dry_run=options["dry_run"])
-        return Printed(
-            said + pace(progress.done, time.monotonic() - began), facts(report, options["dry_run"])
-        )
+        said, seconds = told(report, dry_run=options["dry_run"]), time.monotonic() - began
+        if seconds >= LONG:
+            said += f"\n{progress.done:,} lines in {seconds:.0f} s, {progress.done / seconds:,.0f} a second."
+        facts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
+        if options["dry_run"]:
+            facts["repeated"] = report.repeated
+        return Printed(said, {**facts, **refused_facts(report)})
 
 
 def meanings(given: Sequence[str]) -> dict[str, str]:
-    """By heading. Raises CommandError for what is no meaning."""
+    """The meanings by heading. Raises CommandError for one that does not exist."""
     said = {}
     for pair in given:
         name, _, meaning = pair.rpartition("=")
@@ -107,7 +110,7 @@ def meanings(given: Sequence[str]) -> dict[str, str]:
 
 
 def opened(name: str) -> AbstractContextManager[TextIO]:
-    """The file as text. What is not UTF-8 is marked, and refused line by line."""
+    """The file as text. Bytes that are not UTF-8 become U+FFFD, and such lines are refused one by one."""
     try:
         if name == "-":
             buffer = getattr(sys.stdin, "buffer", None)
@@ -122,7 +125,7 @@ def opened(name: str) -> AbstractContextManager[TextIO]:
 
 
 def watched(file: TextIO, progress: Progress) -> Iterator[str]:
-    """The lines, in pieces where one is absurdly long."""
+    """The lines, those longer than LONGEST_LINE in pieces."""
     for line in iter(lambda: file.readline(LONGEST_LINE), ""):
         progress.advance()
         yield line
@@ -130,7 +133,7 @@ def watched(file: TextIO, progress: Progress) -> Iterator[str]:
 
 @contextmanager
 def refusals(name: str | None) -> Iterator[OnRefused]:
-    """Writes what is refused into a file of that name: to be mended there, and imported."""
+    """Writes the refused lines into a file of that name, where they can be mended to import it."""
     if not name:
         yield None
         return
@@ -168,15 +171,3 @@ def refused_lines(report: ImportReport) -> list[str]:
 def refused_facts(report: ImportReport) -> dict[str, Any]:
     refused = [{"line": each.line, "reason": each.reason} for each in report.refused]
     return {"refused": refused, "refused_count": report.refused_count}
-
-
-def facts(report: ImportReport, dry_run: bool) -> dict[str, Any]:
-    counts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
-    repeated = {"repeated": report.repeated} if dry_run else {}
-    return {**counts, **repeated, **refused_facts(report)}
-
-
-def pace(lines: int, seconds: float) -> str:
-    if seconds < LONG:
-        return ""
-    return f"\n{lines:,} lines in {seconds:.0f} s, {lines / seconds:,.0f} a second."

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from common.clock import utcnow
-from feedletter_site.monitoring.feed_health import SHOWN, feed_health
+from feedletter_site.monitoring.feed_health import TROUBLES_SHOWN, feed_health
 from tests.factories import (
     NOW,
     DeliveryFactory,
@@ -99,7 +99,9 @@ def test_the_longest_in_trouble_come_first_and_no_more_than_eight() -> None:
     for days in range(12):
         failing(days + 1, title=f"{days + 1} days")
     health = feed_health(NOW)
-    assert [ill.name for ill in health.trouble] == [f"{days} days" for days in range(12, 12 - SHOWN, -1)]
+    assert [ill.name for ill in health.trouble] == [
+        f"{days} days" for days in range(12, 12 - TROUBLES_SHOWN, -1)
+    ]
     assert health.more == 4
 
 

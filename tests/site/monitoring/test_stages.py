@@ -11,7 +11,7 @@ from django_celery_beat.models import PeriodicTask
 
 from common.clock import utcnow
 from feedletter_site.models import Stage
-from feedletter_site.monitoring.stages import StageStatus, standings
+from feedletter_site.monitoring.stages import StageStatus, stage_statuses
 from feedletter_site.monitoring.vitals import write_stages
 from feedletter_site.ticks.schedule import STAGES
 from feeds.models import Feed
@@ -32,7 +32,7 @@ HOUR = timedelta(hours=1)
 
 
 def of(stage: str) -> StageStatus:
-    return next(one for one in standings(NOW) if one.stage == stage)
+    return next(one for one in stage_statuses(NOW) if one.stage == stage)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def _all_ran() -> None:
 
 def test_a_service_at_rest_is_in_no_trouble() -> None:
     FeedFactory(next_poll_at=NOW + HOUR)
-    assert [one.trouble for one in standings(NOW) if one.trouble] == []
+    assert [one.trouble for one in stage_statuses(NOW) if one.trouble] == []
 
 
 def test_migrating_makes_a_row_for_each_stage_so_that_one_that_never_runs_is_seen() -> None:

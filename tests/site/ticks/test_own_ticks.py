@@ -8,7 +8,13 @@ from django_celery_beat.models import PeriodicTask
 
 from feedletter_site.celery import app
 from feedletter_site.ticks.bootsteps import tasks_of
-from feedletter_site.ticks.own_ticks import ASK_AFTER, PATIENCE, REREAD_EVERY, OwnTicks, intervals_of
+from feedletter_site.ticks.own_ticks import (
+    ASK_AFTER,
+    INTERVALS_REREAD_SECONDS,
+    PATIENCE,
+    OwnTicks,
+    intervals_of,
+)
 
 SEND, REAP = "delivery.send", "delivery.reap"
 
@@ -125,7 +131,7 @@ def test_a_stage_that_the_admin_switched_off_stays_off() -> None:
     world.live(60)
     assert {stage for stage, _ in world.ran} == {REAP}
     world.known[SEND] = 2.0
-    world.live(int(REREAD_EVERY) + 2)
+    world.live(int(INTERVALS_REREAD_SECONDS) + 2)
     assert {stage for stage, _ in world.ran} == {REAP, SEND}
 
 

@@ -12,7 +12,7 @@ from feedletter_site.ticks.steady_consumer import SteadyConsumer
 
 @pytest.fixture
 def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(steady_consumer, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(steady_consumer, "RECONNECT_PAUSE_SECONDS", 0)
     made = SteadyConsumer.__new__(SteadyConsumer)
     restarts: list[object] = []
     made.__dict__.update(

@@ -15,7 +15,7 @@ from subscriptions.collections.assign import LONGEST_BACKOFF, assign_final, assi
 from subscriptions.collections.post_rules import MOST_RULES, add_rule, change_rules, drop_rule
 from subscriptions.models import Assignable, Assignment, LeftOut, PostRule, Stuck, Subscribable
 from subscriptions.newsletters.define import alter_subscribable
-from subscriptions.panels import collections
+from subscriptions.panels import collections_of_post
 from tests import own_code
 from tests.factories import NOW, EveryNFactory, FeedFactory, FinalItemFactory, SubscribableFactory, an_entry
 
@@ -183,7 +183,7 @@ def test_while_own_code_fails_the_post_waits_and_is_tried_less_and_less_often(
     stuck = Stuck.objects.get()
     assert (stuck.item, stuck.failures) == (item, 1)
     assert said in stuck.last_error
-    assert said in collections(item)
+    assert said in collections_of_post(item)
     assert timedelta() < stuck.next_try_at - NOW < timedelta(minutes=2)
     assert assign_final(clock=lambda: NOW + timedelta(seconds=10)) == 0
     stuck.refresh_from_db()

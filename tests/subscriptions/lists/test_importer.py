@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.importer import Unclear, import_subscribers, try_subscribers
-from subscriptions.lists.reading import BATCH, KEPT, ImportReport, Terms
+from subscriptions.lists.reading import LINES_A_BATCH, REFUSED_ROWS_KEPT, ImportReport, Terms
 from subscriptions.models import Consent, Destination, Notice, Subscription, Suppression, Switch
 from tests.factories import (
     NOW,
@@ -176,14 +176,14 @@ def test_the_same_address_twice_is_one_subscriber() -> None:
 
 
 def test_lists_longer_than_a_batch_are_taken_whole() -> None:
-    many = "".join(f"r{n}@example.org\n" for n in range(BATCH * 2 + 1))
-    assert counts(take("email\n" + many)) == (BATCH * 2 + 1, 0, 0)
-    assert Subscription.objects.values("token").distinct().count() == BATCH * 2 + 1
+    many = "".join(f"r{n}@example.org\n" for n in range(LINES_A_BATCH * 2 + 1))
+    assert counts(take("email\n" + many)) == (LINES_A_BATCH * 2 + 1, 0, 0)
+    assert Subscription.objects.values("token").distinct().count() == LINES_A_BATCH * 2 + 1
 
 
 def test_a_batch_takes_few_queries(django_assert_max_num_queries: Any) -> None:
     newsletter = SubscribableFactory()
-    many = "".join(f"r{n}@example.org\n" for n in range(BATCH))
+    many = "".join(f"r{n}@example.org\n" for n in range(LINES_A_BATCH))
     with django_assert_max_num_queries(20):
         take("email\n" + many, newsletter)
 
@@ -409,12 +409,12 @@ def test_a_dry_run_says_the_same_and_changes_nothing() -> None:
 
 def test_every_refused_line_is_told_though_only_the_first_are_kept() -> None:
     told: list[int] = []
-    many = "".join(f"nonsense{n}\n" for n in range(KEPT + 5))
+    many = "".join(f"nonsense{n}\n" for n in range(REFUSED_ROWS_KEPT + 5))
     report = import_subscribers(
         subscribable=SubscribableFactory(),
         lines=io.StringIO("email\n" + many, newline=""),
         now=NOW,
         on_refused=lambda _, lines: told.extend(each.line for each in lines),
     )
-    assert (report.refused_count, len(report.refused)) == (KEPT + 5, KEPT)
-    assert told == list(range(2, KEPT + 7))
+    assert (report.refused_count, len(report.refused)) == (REFUSED_ROWS_KEPT + 5, REFUSED_ROWS_KEPT)
+    assert told == list(range(2, REFUSED_ROWS_KEPT + 7))

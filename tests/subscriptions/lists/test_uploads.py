@@ -15,7 +15,7 @@ from hypothesis.extra.django import TestCase
 from common.clock import utcnow
 from common.passes import TimeBudget
 from subscriptions.lists import importer, reading, uploads, worker
-from subscriptions.lists.importer import USUAL
+from subscriptions.lists.importer import USUAL_TERMS
 from subscriptions.lists.reading import Terms
 from subscriptions.lists.uploads import (
     KEPT_FOR,
@@ -24,13 +24,13 @@ from subscriptions.lists.uploads import (
     NotPossible,
     StoredLines,
     as_utf8,
-    begin,
-    forget_old,
+    begin_import,
+    forget_old_imports,
     keep_pieces,
-    stop,
+    stop_import,
     upload,
 )
-from subscriptions.lists.worker import LEASE, claim, work_off
+from subscriptions.lists.worker import LEASE, claim_import, work_off_imports
 from subscriptions.models import ListImport, ListPart, Notice, RefusedLine, Subscription
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, SuppressionFactory
 
@@ -40,10 +40,10 @@ LONG = timedelta(minutes=5)
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BATCH", 3)
+    monkeypatch.setattr(reading, "LINES_A_BATCH", 3)
 
 
-def uploaded(text: str | bytes, *, subscribable: Any = None, terms: Terms = USUAL) -> ListImport:
+def uploaded(text: str | bytes, *, subscribable: Any = None, terms: Terms = USUAL_TERMS) -> ListImport:
     return upload(
         subscribable=subscribable or SubscribableFactory(),
         name="list.csv",
@@ -60,7 +60,7 @@ def fresh(row: ListImport) -> ListImport:
 
 def checked(text: str | bytes, **more: Any) -> ListImport:
     row = uploaded(text, **more)
-    work_off(budget=LONG)
+    work_off_imports(budget=LONG)
     return fresh(row)
 
 
@@ -91,8 +91,8 @@ def test_looking_changes_nothing_and_says_what_would_be_done() -> None:
 
 def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
     row = checked(people(10), terms=Terms(words="By hand."))
-    begin(list_import=row, now=utcnow())
-    work_off(budget=LONG)
+    begin_import(list_import=row, now=utcnow())
+    work_off_imports(budget=LONG)
     row = fresh(row)
     assert (row.state, row.added, row.position) == ("done", 10, row.size)
     assert row.subscribable.subscriptions.confirmed().count() == 10
@@ -105,9 +105,9 @@ def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
 def test_nothing_is_taken_over_without_that_word() -> None:
     row = uploaded(people(3))
     with pytest.raises(NotPossible, match="being looked at"):
-        begin(list_import=row, now=utcnow())
-    work_off(budget=LONG)
-    work_off(budget=LONG)
+        begin_import(list_import=row, now=utcnow())
+    work_off_imports(budget=LONG)
+    work_off_imports(budget=LONG)
     assert not Subscription.objects.exists()
 
 
@@ -117,8 +117,8 @@ class Killed(BaseException):
 
 def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     row = checked(people(10) + "nonsense,\n")
-    begin(list_import=row, now=utcnow())
-    whole, calls = importer.take, iter(range(100))
+    begin_import(list_import=row, now=utcnow())
+    whole, calls = importer.import_batch, iter(range(100))
 
     def dying(*args: Any, **more: Any) -> Any:
         done = whole(*args, **more)
@@ -126,14 +126,14 @@ def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.Monk
             raise Killed
         return done
 
-    monkeypatch.setattr(worker, "take", dying)
+    monkeypatch.setattr(worker, "import_batch", dying)
     with pytest.raises(Killed):
-        work_off(budget=LONG)
+        work_off_imports(budget=LONG)
     # Its third batch went with it.
     assert (fresh(row).added, Subscription.objects.count()) == (6, 6)
-    assert claim(now=utcnow()) is None
+    assert claim_import(now=utcnow()) is None
     ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
-    work_off(budget=LONG)
+    work_off_imports(budget=LONG)
     row = fresh(row)
     assert (row.state, row.added, row.unchanged, row.refused) == ("done", 10, 0, 1)
     assert row.refused_lines.get().line == 12
@@ -144,38 +144,38 @@ def test_a_worker_that_died_while_looking_is_followed_from_the_beginning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = uploaded(people(7) + "nonsense,\n")
-    whole, calls = importer.would_do, iter(range(100))
+    whole, calls = importer.try_batch, iter(range(100))
 
     def dying(*args: Any) -> Any:
         if next(calls) == 1:
             raise Killed
         return whole(*args)
 
-    monkeypatch.setattr(worker, "would_do", dying)
+    monkeypatch.setattr(worker, "try_batch", dying)
     with pytest.raises(Killed):
-        work_off(budget=LONG)
+        work_off_imports(budget=LONG)
     ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
-    work_off(budget=LONG)
+    work_off_imports(budget=LONG)
     row = fresh(row)
     assert (row.state, row.lines, row.added, row.refused) == ("checked", 8, 7, 1)
 
 
 def test_a_pass_ends_with_its_time_and_the_next_goes_on() -> None:
     row = checked(people(8))
-    begin(list_import=row, now=utcnow())
+    begin_import(list_import=row, now=utcnow())
     for expected in (3, 6):
-        work_off(budget=timedelta(microseconds=1))
+        work_off_imports(budget=timedelta(microseconds=1))
         assert fresh(row).added == expected
-    work_off(budget=LONG)
+    work_off_imports(budget=LONG)
     assert fresh(row).state == "done"
 
 
 def test_a_lost_lease_takes_over_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     row = checked(people(8))
-    begin(list_import=row, now=utcnow())
-    late = claim(now=utcnow() - LEASE * 2)
+    begin_import(list_import=row, now=utcnow())
+    late = claim_import(now=utcnow() - LEASE * 2)
     assert late is not None
-    work_off(budget=LONG)
+    work_off_imports(budget=LONG)
     assert fresh(row).state == "done"
     worker._work(late, left=TimeBudget(None))
     assert Subscription.objects.count() == 8
@@ -185,26 +185,26 @@ def test_a_lost_lease_takes_over_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_goes_wrong_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     row = uploaded(people(2))
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "would_do", lambda *args: 1 / 0)
-        work_off(budget=LONG)
+        patch.setattr(worker, "try_batch", lambda *args: 1 / 0)
+        work_off_imports(budget=LONG)
     assert "ZeroDivisionError" in fresh(row).trouble
     ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
-    work_off(budget=LONG)
+    work_off_imports(budget=LONG)
     assert (fresh(row).state, fresh(row).trouble) == ("checked", "")
 
 
 def test_stopping_keeps_what_was_done_and_forgets_the_file() -> None:
     row = checked(people(8))
-    begin(list_import=row, now=utcnow())
-    work_off(budget=timedelta(microseconds=1))
-    stop(list_import=row, now=utcnow())
-    work_off(budget=LONG)
+    begin_import(list_import=row, now=utcnow())
+    work_off_imports(budget=timedelta(microseconds=1))
+    stop_import(list_import=row, now=utcnow())
+    work_off_imports(budget=LONG)
     assert (fresh(row).state, Subscription.objects.count()) == ("stopped", 3)
     assert not ListPart.objects.exists()
     with pytest.raises(NotPossible):
-        stop(list_import=row, now=utcnow())
+        stop_import(list_import=row, now=utcnow())
     with pytest.raises(NotPossible):
-        begin(list_import=row, now=utcnow())
+        begin_import(list_import=row, now=utcnow())
 
 
 @pytest.mark.parametrize("text", ["name\nAda\n", "no list at all", '"'])
@@ -226,11 +226,11 @@ def test_what_nobody_wants_and_what_is_old_is_forgotten() -> None:
     now = utcnow()
     checked(people(1))
     done = checked("nonsense\n")
-    forget_old(now=now + WAITS_FOR - timedelta(hours=1))
+    forget_old_imports(now=now + WAITS_FOR - timedelta(hours=1))
     assert ListImport.objects.count() == 2
-    forget_old(now=now + WAITS_FOR + timedelta(hours=1))
+    forget_old_imports(now=now + WAITS_FOR + timedelta(hours=1))
     assert ListImport.objects.get() == done
-    forget_old(now=now + KEPT_FOR + timedelta(hours=1))
+    forget_old_imports(now=now + KEPT_FOR + timedelta(hours=1))
     assert not ListImport.objects.exists()
     assert not RefusedLine.objects.exists()
 
@@ -289,4 +289,4 @@ def test_a_line_that_never_ends_comes_in_pieces(monkeypatch: pytest.MonkeyPatch)
     text = b"x" * (LONGEST_LINE * 2 + 5) + b"\nshort\n"
     assert keep_pieces(row, [text[:100_000], text[100_000:]]) == len(text)
     assert [len(line) for line in StoredLines(row.pk)] == [LONGEST_LINE, LONGEST_LINE, 6, 6]
-    assert uploads.PIECE > LONGEST_LINE
+    assert uploads.PIECE_SIZE > LONGEST_LINE
