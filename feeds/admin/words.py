@@ -8,8 +8,7 @@ from django.http import HttpRequest
 from common.admin.html import ago
 from common.text import counted
 from feeds.models import Feed, Item
-from feeds.polling.poll import PollResult
-from feeds.polling.store import timing_of
+from feeds.polling.record import PollResult
 from feeds.rules.item_status import ItemStatus, explain
 from feeds.rules.why import because
 
@@ -30,7 +29,7 @@ def standing(item: Item, now: datetime) -> str:
         held=item.held_at is not None,
         changes=item.changes,
     )
-    return explain(facts, timing_of(item.feed), now)
+    return explain(facts, item.feed.timing, now)
 
 
 def last_reading(feed: Feed, now: datetime) -> str:

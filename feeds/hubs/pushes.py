@@ -11,7 +11,8 @@ from common.clock import utcnow
 from common.passes import TimeBudget
 from feeds.hubs.maintain import owe
 from feeds.models import Push
-from feeds.polling.poll import PollResult, push_feed
+from feeds.polling.poll import push_feed
+from feeds.polling.record import PollResult
 
 log = logging.getLogger(__name__)
 

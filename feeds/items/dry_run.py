@@ -13,7 +13,7 @@ from feeds.polling.claims import asks
 from feeds.polling.kept_document import kept_feed
 from feeds.polling.known_items import DONE, chunks, known
 from feeds.polling.read import Reading, ReadingFailed, fetch, reading_of
-from feeds.polling.store import look_up, plan_of, timing_of
+from feeds.polling.store import look_up, plan_of
 from feeds.rules.facts import KnownItem, PollPlan
 from feeds.rules.forecast import Forecast, ForecastStep, forecast
 from feeds.rules.plan import plan_unchanged
@@ -74,7 +74,7 @@ def dry_run(
     except ReadingFailed as error:
         return DryRun(feed, answer.moment, FAILED, str(error), status, is_first)
     if reading.unchanged:
-        plan = plan_unchanged(known(feed, lock=False), timing=timing_of(feed), moment=answer.moment)
+        plan = plan_unchanged(known(feed, lock=False), timing=feed.timing, moment=answer.moment)
         shown = _kept(feed) or reading
         planned = _Planned(feed, plan, known(feed, lock=False), shown, answer.moment)
     else:
@@ -106,7 +106,7 @@ class _Planned:
             self.plan,
             self.known,
             done.values(),
-            timing=timing_of(self.feed),
+            timing=self.feed.timing,
             moment=self.moment,
             watched=self.feed.status == Feed.Status.ACTIVE,
         )

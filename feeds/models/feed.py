@@ -1,6 +1,6 @@
 """A feed: an address that is polled, and when to call its items settled."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.core.validators import MaxValueValidator
@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from common.secrets import SecretsField
 from feeds.models.tag import Tag
+from feeds.rules.finality import Timing
+from feeds.rules.pace import Pacing
 
 A_MONTH = 31 * 24 * 60
 
@@ -180,3 +182,15 @@ class Feed(models.Model):
         if self.failures:
             return "failing"
         return "held" if self.held_since else self.status
+
+    @property
+    def timing(self) -> Timing:
+        return Timing(self.min_delay_minutes, self.await_stabilization_minutes, self.max_delay_minutes)
+
+    @property
+    def pacing(self) -> Pacing:
+        return Pacing(
+            interval=timedelta(minutes=self.recheck_every_minutes),
+            ceiling=timedelta(minutes=self.ceiling_minutes),
+            adaptive=self.pace == self.Pace.ADAPTIVE,
+        )

@@ -23,7 +23,7 @@ def permanent_target(url: str, redirects: Sequence[tuple[int, str]]) -> str:
     return "" if target == url else target
 
 
-def counted(target: str, *, before: str, polls: int) -> tuple[str, int]:
+def count_move(target: str, *, before: str, polls: int) -> tuple[str, int]:
     """The target to remember and at how many readings in a row it was seen, this one included."""
     if not target:
         return "", 0

@@ -17,7 +17,7 @@ def newest_first(order: Sequence[str], published: Mapping[str, datetime | None])
     return list(reversed(order)) if ascending > descending else list(order)
 
 
-def newest(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
+def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
     """The `count` newest ids: by date where all have one, else by position."""
     ranked = newest_first(order, published)
     dates = {id_: date for id_ in order if (date := published.get(id_)) is not None}

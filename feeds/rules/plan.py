@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from feeds.rules.age import at_the_new_end, is_newer, is_older
-from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest
+from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest_ids
 from feeds.rules.finality import HELD_AT_MOST, RESTORED, Timing, follows_on, is_final, is_flood
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
@@ -183,7 +183,7 @@ def _wanted(
         if is_newer(dates[id_], entry.slack, since=since, until=moment, behind=behind)
     }
     if adding.start == "last":
-        wanted |= newest([id_ for id_ in document.order if id_ in document.entries], dates, adding.count)
+        wanted |= newest_ids([id_ for id_ in document.order if id_ in document.entries], dates, adding.count)
     return wanted
 
 

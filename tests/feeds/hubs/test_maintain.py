@@ -16,7 +16,7 @@ from feeds.hubs.maintain import ask_again, keep_hubs
 from feeds.hubs.requests import Outcome, _claim, _record, ask
 from feeds.hubs.subscriptions import is_reachable, wanted
 from feeds.models import Feed, HubSubscription
-from feeds.polling.hub_liveness import is_live, live_among, noticed_by_poll
+from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from tests.factories import NOW, FeedDocumentFactory, FeedFactory
 from tests.servers.hub import Hub
 
@@ -218,7 +218,7 @@ class TestVerifying:
         again = row_of(feed)
         assert hub.asked[0] == hub.asked[1]
         assert (again.state, again.expires_at) == ("pending", row.expires_at)
-        assert is_live(feed_id=feed.pk, now=row.next_at)
+        assert live_among(feed_ids=[feed.pk], now=row.next_at)
         assert verify(again, row.next_at)
         assert row_of(feed).expires_at == row.next_at + 10 * DAY
 
@@ -228,8 +228,8 @@ class TestVerifying:
         row = row_of(feed)
         keep(row.next_at)
         assert row.expires_at is not None
-        assert is_live(feed_id=feed.pk, now=row.expires_at - HOUR)
-        assert not is_live(feed_id=feed.pk, now=row.expires_at)
+        assert live_among(feed_ids=[feed.pk], now=row.expires_at - HOUR)
+        assert not live_among(feed_ids=[feed.pk], now=row.expires_at)
 
     def test_a_denial_is_told_and_tried_again_after_a_week(self, hub: Hub) -> None:
         feed = subscribed(hub)
@@ -238,7 +238,7 @@ class TestVerifying:
         assert (row.state, row.expires_at) == ("denied", None)
         assert row.last_error.startswith("not on our list xxx")
         assert len(row.last_error) <= 300
-        assert not is_live(feed_id=feed.pk, now=NOW)
+        assert not live_among(feed_ids=[feed.pk], now=NOW)
         assert [keep(NOW + 6 * DAY), keep(NOW + 7 * DAY)] == [0, 1]
 
     def test_a_verification_that_comes_before_the_answer_counts(self, hub: Hub) -> None:
@@ -398,13 +398,13 @@ class TestSilence:
     def test_a_hub_that_missed_two_posts_counts_as_silent_and_is_asked_anew(self, hub: Hub) -> None:
         feed = subscribed(hub)
         noticed_by_poll(feed_id=feed.pk, moment=NOW + HOUR)
-        assert is_live(feed_id=feed.pk, now=NOW + HOUR)
+        assert live_among(feed_ids=[feed.pk], now=NOW + HOUR)
         assert keep(NOW + HOUR) == 0
         noticed_by_poll(feed_id=feed.pk, moment=NOW + 2 * HOUR)
-        assert not is_live(feed_id=feed.pk, now=NOW + 2 * HOUR)
+        assert not live_among(feed_ids=[feed.pk], now=NOW + 2 * HOUR)
         assert keep(NOW + 2 * HOUR) == 1
         assert verify(row_of(feed), NOW + 2 * HOUR)
-        assert not is_live(feed_id=feed.pk, now=NOW + 2 * HOUR), "silent until it pushes"
+        assert not live_among(feed_ids=[feed.pk], now=NOW + 2 * HOUR), "silent until it pushes"
         noticed_by_poll(feed_id=feed.pk, moment=NOW + 3 * HOUR)
         assert keep(NOW + 3 * HOUR) == 0
 

@@ -16,7 +16,7 @@ from feeds.hubs import pushes
 from feeds.hubs.maintain import retry_missed_pushes
 from feeds.hubs.pushes import LOST, read_pushes
 from feeds.models import Feed, HubSubscription, Push
-from feeds.polling.poll import PollResult
+from feeds.polling.record import PollResult
 from feeds.views.websub import read_body, websub
 from tests.factories import FeedFactory
 from tests.servers.hub import CHALLENGE, signature
