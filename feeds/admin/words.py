@@ -16,7 +16,7 @@ JUST_NOW = timedelta(seconds=10)
 
 
 def standing(item: Item, now: datetime) -> str:
-    """Whether the post is sent, and why not. (Asks for its feed.)"""
+    """Whether the post is sent, and why not. Asks the database for its feed."""
     facts = ItemStatus(
         state=item.state,
         reason=item.reason,

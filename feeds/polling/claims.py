@@ -17,7 +17,7 @@ from feeds.polling.kept_document import HOLDERS
 from feeds.polling.read import Ask, Kept
 
 FEED_LEASE = timedelta(minutes=2)
-# A host whose gap ends within this is waited for; one that rests for longer is left to a later pass.
+# A host that is free within this time is waited for; one that rests for longer is left to a later pass.
 PATIENCE = timedelta(seconds=5)
 
 
@@ -87,7 +87,7 @@ def claim_feeds(candidates: FeedQuerySet, token: UUID, now: datetime) -> list[Fe
 
 
 def renew(*, token: UUID, hosts: Iterable[str], feeds: Iterable[int], now: datetime) -> None:
-    """Makes the leases of a long pass last on."""
+    """Extends the leases of a long pass."""
     until = now + FEED_LEASE
     Host.objects.filter(name__in=list(hosts), lease_token=token).update(lease_until=until)
     Feed.objects.filter(pk__in=list(feeds), lease_token=token).update(lease_until=until)

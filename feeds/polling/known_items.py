@@ -20,7 +20,7 @@ T = TypeVar("T")
 # SQLite takes at most 999 parameters for a statement.
 ROWS_A_STATEMENT = 900
 DIGEST_BYTES = 16
-# Of the last document, those that have left it are looked at one by one up to here.
+# So many posts of the last document that are not in this one are looked up one by one.
 LEFT_AT_MOST = 1_000
 RANGES = 100
 DONE = frozenset({Item.State.CLEARED, Item.State.EXCLUDED})

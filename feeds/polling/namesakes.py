@@ -13,7 +13,7 @@ from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
 
-# So many shared guids are remembered for a feed.
+# How many shared guids are remembered for a feed.
 HOLDERS_AT_MOST = 1_000
 
 

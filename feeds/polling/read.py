@@ -231,7 +231,7 @@ def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
 
 
 def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
-    """What an answer without failure means for a feed of which `kept` is kept. Raises its failure."""
+    """What the answer means for a feed whose last document was `kept`. Raises the answer's failure."""
     if answer.failure is not None:
         raise answer.failure
     fetched = answer.fetched

@@ -143,7 +143,7 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
     """Writes the plan: one statement for each kind of change, one row at a time only for new content."""
     _rekey(feed, plan, reading, moment)
     _insert(feed, plan, reading, moment)
-    # A push tells of what changes only: it says nothing of how often.
+    # A push comes only when something changes: it says nothing of how often that is.
     streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
         Item.objects.filter(pk=pk).update(**_columns(reading, id_), **streak, last_checked=moment)
@@ -191,7 +191,7 @@ def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> No
     if not plan.rekey:
         return
     before = list(Item.objects.filter(pk__in=plan.rekey).order_by("pk").defer("entry"))
-    # An id that it had before: its row gives way.
+    # If the item had the id before, the row that stayed behind under it gives way.
     for chunk in chunks(list(plan.rekey.values())):
         Item.objects.filter(feed=feed, guid_hash__in=chunk, state="excluded", reason=REPOST).delete()
     for pk, id_ in plan.rekey.items():

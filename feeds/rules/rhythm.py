@@ -12,7 +12,7 @@ RHYTHM_POSTS = 20
 AT_LEAST = 3
 # Some feeds date posts to the year 1.
 LONGEST_RHYTHM = 366 * 24 * 60
-# So many readings in a row at which every post had changed are no accident.
+# If every post had changed at so many readings in a row, that is no accident.
 RESTLESS = 3
 
 

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from common.net.client import Fetched
 from common.secrets import opened
 from common.transactions import NetworkInTransaction
 from feeds.adding.edit import alter_feed
+from feeds.hubs import requests
 from feeds.hubs.callbacks import confirm
 from feeds.hubs.maintain import ask_again, keep_hubs
-from feeds.hubs.requests import Outcome, _claim, _record, ask
+from feeds.hubs.requests import Outcome, send_due_request
 from feeds.hubs.subscriptions import is_reachable, wanted
 from feeds.models import Feed, HubSubscription
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
@@ -169,8 +171,8 @@ class TestAsking:
         keep()
         HubSubscription.objects.update(next_at=NOW)
         one, two = row_of(feed), row_of(feed)
-        assert ask(one, NOW) is not None
-        assert ask(two, NOW) is None
+        assert send_due_request(one, NOW) is not None
+        assert send_due_request(two, NOW) is None
         assert len(hub.asked) == 2
 
     @pytest.mark.django_db(transaction=True)
@@ -241,14 +243,20 @@ class TestVerifying:
         assert not live_among(feed_ids=[feed.pk], now=NOW)
         assert [keep(NOW + 6 * DAY), keep(NOW + 7 * DAY)] == [0, 1]
 
-    def test_a_verification_that_comes_before_the_answer_counts(self, hub: Hub) -> None:
+    def test_a_verification_that_comes_before_the_answer_counts(
+        self, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Some hubs verify while we still wait for their answer, which is recorded after it."""
         feed = feed_of(hub)
         HubSubscription.objects.create(feed=feed, hub=hub.url, topic=TOPIC, token="t" * 43, next_at=NOW)
-        row = row_of(feed)
-        assert _claim(row, NOW)
-        assert verify(row_of(feed))
-        _record(row, Outcome("The hub answered HTTP 500."), NOW)
+
+        class VerifyingHub:
+            def post(self, url: str, **_: Any) -> Fetched:
+                assert verify(row_of(feed))
+                return Fetched(500, url, {}, b"")
+
+        monkeypatch.setattr(requests, "client", VerifyingHub)
+        assert send_due_request(row_of(feed), NOW) == Outcome("The hub answered HTTP 500.")
         verified = row_of(feed)
         assert (verified.state, verified.last_error, verified.failures) == ("active", "", 0)
         assert verified.next_at > NOW + 7 * DAY
