@@ -173,12 +173,12 @@ def ticks() -> dict[str, Callable[[], Any]]:
         "the look for work": lambda: stages_without_work(timezone.now()),
         "feeds.poll": feeds_tasks.poll,
         "feeds.hubs": feeds_tasks.hubs,
-        "subscriptions.assign": subscriptions_tasks.assign_posts,
+        "subscriptions.assign": subscriptions_tasks.assign,
         "subscriptions.lists": subscriptions_tasks.lists,
         "delivery.complete": delivery_tasks.complete,
         "delivery.send": delivery_tasks.send,
-        "delivery.reap": delivery_tasks.reap_leases,
-        "delivery.alert": delivery_tasks.alert_admins,
+        "delivery.reap": delivery_tasks.reap,
+        "delivery.alert": delivery_tasks.alert,
         "delivery.webhooks": delivery_tasks.webhooks,
     }
 

@@ -33,7 +33,7 @@ def send() -> None:
 
 @shared_task(name="delivery.reap")
 @skip_if_running
-def reap_leases() -> None:
+def reap() -> None:
     leases.reap(now=utcnow())
     finish_pauses(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)
@@ -41,7 +41,7 @@ def reap_leases() -> None:
 
 @shared_task(name="delivery.alert")
 @skip_if_running
-def alert_admins() -> None:
+def alert() -> None:
     tell_admins(now=utcnow())
     tell_of_drafts(now=utcnow())
     tell_of_pauses(now=utcnow())
@@ -55,11 +55,11 @@ def webhooks() -> None:
 
 @shared_task(name="delivery.bounces")
 @skip_if_running
-def fetch_bounces() -> None:
+def bounces() -> None:
     read_bounces(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.prune")
 @skip_if_running
-def prune_ledger() -> None:
+def prune() -> None:
     forget(now=utcnow(), budget=PASS_BUDGET)

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 
 from common.text import one_line
 
-MAX_URL = 4000
+MAX_FEED_URL = 4000
 MAX_HOST = 253  # RFC 1035, 2.3.4, without the root's dot
 _PORTS = {"http": 80, "https": 443}
 NO_ADDRESS = "Give an address that begins with http:// or https://."
@@ -26,7 +26,9 @@ def is_address(url: str) -> bool:
         good = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return good and len(url) <= MAX_URL and len(parts.hostname or "") <= MAX_HOST and url == one_line(url)
+    return (
+        good and len(url) <= MAX_FEED_URL and len(parts.hostname or "") <= MAX_HOST and url == one_line(url)
+    )
 
 
 def host_of_url(url: str) -> str:

@@ -1,4 +1,4 @@
-"""What lets us read a feed that is not open to everyone: kept encrypted, sent to its own host only."""
+"""Credentials of feeds that are not open to everyone: kept encrypted, sent to the feed's own host only."""
 
 import base64
 import re
@@ -11,13 +11,13 @@ from common.secrets import opened
 from common.text import words
 from feeds.models import Feed
 
-MAX_NAME = 100
+MAX_HEADER_NAME = 100
 MAX_VALUE = 2000
 # RFC 9110, 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # RFC 9110, 5.5: visible characters with blanks between; no line ends, and we send no other control.
 _FORBIDDEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
-# What the request itself consists of is not for an admin to say.
+# Headers of which the request itself consists are not for an admin to set.
 _OURS = words(
     """
     host content-length content-type transfer-encoding connection keep-alive te trailer upgrade expect
@@ -27,7 +27,7 @@ _OURS = words(
 )
 
 
-# Added by later apps: the names of what shows the posts of a feed to others than its admins chose.
+# Added by later apps. Each names what shows the posts of a feed to others than its admins chose.
 shown_by: list[Callable[[Feed], list[str]]] = []
 
 
@@ -37,25 +37,17 @@ def checked_credentials(given: Mapping[str, str] | None) -> dict[str, str]:
     if not parts:
         return {}
     if set(parts) <= {"user", "password"}:
-        return _basic(parts)
-    if set(parts) <= {"header", "value"}:
-        return _header(parts)
-    raise ValidationError({"credentials": "Give a user name and password, or a header, not both."})
-
-
-def _basic(parts: Mapping[str, str]) -> dict[str, str]:
-    user, password = parts.get("user", ""), parts.get("password", "")
-    # RFC 7617, 2: the first colon ends the user name, and neither has control characters.
-    if not user or ":" in user or not _is_clean(user):
-        raise ValidationError({"user": "Give a user name of at most 2,000 characters, without a colon."})
-    if not _is_clean(password):
-        raise ValidationError({"password": "Write it on one line, in at most 2,000 characters."})
-    return {"user": user, "password": password}
-
-
-def _header(parts: Mapping[str, str]) -> dict[str, str]:
+        user, password = parts.get("user", ""), parts.get("password", "")
+        # RFC 7617, 2: the first colon ends the user name, and neither has control characters.
+        if not user or ":" in user or not _is_clean(user):
+            raise ValidationError({"user": "Give a user name of at most 2,000 characters, without a colon."})
+        if not _is_clean(password):
+            raise ValidationError({"password": "Write it on one line, in at most 2,000 characters."})
+        return {"user": user, "password": password}
+    if not set(parts) <= {"header", "value"}:
+        raise ValidationError({"credentials": "Give a user name and password, or a header, not both."})
     name, value = parts.get("header", "").strip(), parts.get("value", "").strip()
-    if not _TOKEN.fullmatch(name) or len(name) > MAX_NAME:
+    if not _TOKEN.fullmatch(name) or len(name) > MAX_HEADER_NAME:
         raise ValidationError({"header": "Give the header’s name, such as X-Api-Key, without a colon."})
     if name.lower() in _OURS:
         raise ValidationError({"header": f"{name} is part of every request and cannot be set here."})
@@ -81,16 +73,12 @@ def headers_for(feed: Feed) -> dict[str, str]:
             " changed. Enter them again, or add the old key to SECRET_KEY_FALLBACKS."
         ) from error
     if "header" in secrets:
-        return {secrets["header"]: _wire(secrets["value"])}
+        # Header values go out as Latin-1: UTF-8 is given to the client byte by byte.
+        return {secrets["header"]: secrets["value"].encode().decode("latin-1")}
     if "user" not in secrets:
         return {}
     pair = f"{secrets['user']}:{secrets['password']}".encode()  # RFC 7617, 2.1
     return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
-
-
-def _wire(value: str) -> str:
-    """Header values go out as Latin-1: UTF-8 is given to the client byte by byte."""
-    return value.encode().decode("latin-1")
 
 
 def kind_of(feed: Feed) -> str:

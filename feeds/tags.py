@@ -9,8 +9,8 @@ from common.text import one_line
 from feeds.models import Feed, Tag
 from feeds.models.feed import FeedQuerySet
 
-MAX_NAME = 100
-MAX_TAGS = 50
+MAX_TAG_NAME = 100
+MAX_TAGS_OF_A_FEED = 50
 
 
 def checked_tag(name: str) -> str:
@@ -19,16 +19,16 @@ def checked_tag(name: str) -> str:
     Commas separate tags wherever they are written, and a leading slash begins a path of them in OPML.
     """
     tidy = one_line(name).strip("/ ")
-    if not tidy or len(tidy) > MAX_NAME or "," in tidy:
-        raise ValidationError({"tags": f"A tag is 1 to {MAX_NAME} characters long, without a comma."})
+    if not tidy or len(tidy) > MAX_TAG_NAME or "," in tidy:
+        raise ValidationError({"tags": f"A tag is 1 to {MAX_TAG_NAME} characters long, without a comma."})
     return tidy
 
 
 def checked_tags(names: Iterable[str]) -> list[str]:
     """The names in order, each once whatever its capitals. Raises ValidationError."""
     found = _once(names)
-    if len(found) > MAX_TAGS:
-        raise ValidationError({"tags": f"Give at most {MAX_TAGS} tags."})
+    if len(found) > MAX_TAGS_OF_A_FEED:
+        raise ValidationError({"tags": f"Give at most {MAX_TAGS_OF_A_FEED} tags."})
     return found
 
 
@@ -54,14 +54,14 @@ def tags_named(names: Iterable[str]) -> list[Tag]:
     for name in wanted:
         if name.casefold() not in there:
             there[name.casefold()] = Tag.objects.get_or_create(name=name)[0]
-    # Locked, so that none is swept away before it is in use.
+    # They are locked, so that none is swept away before it is in use.
     pks = [there[name.casefold()].pk for name in wanted]
     locked = {tag.pk: tag for tag in Tag.objects.select_for_update().filter(pk__in=pks).order_by("pk")}
     return [locked[pk] for pk in pks if pk in locked]
 
 
 def feeds_tagged(feeds: FeedQuerySet, name: str) -> FeedQuerySet:
-    """Those of the feeds that have the tag of this name, whatever its capitals."""
+    """The feeds that have the tag of this name, whatever its capitals."""
     tag = known_tags().get(name.strip().casefold())
     return feeds.filter(tags=tag) if tag is not None else feeds.none()
 
@@ -125,7 +125,7 @@ def delete_tags(*, tags: Iterable[int]) -> int:
 
 
 def sweep(tags: Iterable[Tag]) -> None:
-    """Deletes those of the tags that no feed has any more, within the caller's transaction."""
+    """Deletes the tags that no feed has any more, within the caller's transaction."""
     pks = [tag.pk for tag in tags]
     if not pks:
         return

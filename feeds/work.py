@@ -1,4 +1,4 @@
-"""What each stage would find: the first questions of its pass, so that nobody begins one in vain."""
+"""What each stage would find: the first question of its pass, so that no pass begins in vain."""
 
 from datetime import datetime
 

@@ -13,7 +13,7 @@ from subscriptions.subscribers.sign_in import forget_links
 
 @shared_task(name="subscriptions.assign")
 @skip_if_running
-def assign_posts() -> None:
+def assign() -> None:
     assign_final(budget=PASS_BUDGET)
 
 
@@ -27,7 +27,7 @@ def forget() -> None:
 
 @shared_task(name="subscriptions.expire")
 @skip_if_running
-def expire_sign_ups() -> None:
+def expire() -> None:
     expire_unconfirmed(now=utcnow())
     forget_tallies(now=utcnow())
 

@@ -16,7 +16,7 @@ from feeds.credentials import checked_credentials, split_address
 from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
-MAX_TITLE = 1000
+MAX_FEED_TITLE = 1000
 # What may be said of a feed besides its address, as it is added and later.
 SETTINGS = frozenset(
     {
@@ -35,7 +35,7 @@ SETTINGS = frozenset(
 
 
 def set_address(feed: Feed, url: str) -> dict[str, str]:
-    """The feed at a checked address, with what follows from it; returns the user name and password in it."""
+    """Sets the feed's checked address and host. Returns the user name and password in the address."""
     bare, pasted = split_address(url)
     feed.url = checked_url(bare)
     feed.host = host_of_url(feed.url)
@@ -60,7 +60,7 @@ def add_feed(
     names = checked_tags(tags)
     feed = new_feed(url=url, now=now, credentials=credentials, **settings)
     feed.start, feed.start_count = start, start_count
-    check(feed)
+    check_feed(feed)
     with transaction.atomic():
         feed.save()
         set_tags(feed, names)
@@ -84,12 +84,12 @@ def tidy(settings: Mapping[str, Any]) -> dict[str, Any]:
     if "title" not in settings:
         return dict(settings)
     title = one_line(str(settings["title"]))
-    if len(title) > MAX_TITLE:
-        raise ValidationError({"title": f"Give a title of at most {MAX_TITLE:,} characters."})
+    if len(title) > MAX_FEED_TITLE:
+        raise ValidationError({"title": f"Give a title of at most {MAX_FEED_TITLE:,} characters."})
     return {**settings, "title": title}
 
 
-def check(feed: Feed) -> None:
+def check_feed(feed: Feed) -> None:
     """Raises ValidationError, naming the field, for a feed that cannot be saved."""
     feed.full_clean(validate_constraints=False)
     if feed.max_delay_minutes < feed.min_delay_minutes:

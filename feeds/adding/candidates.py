@@ -1,6 +1,6 @@
 """What was found at an address, as it is offered: named, compared, warned about, ranked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit, urlunsplit
@@ -10,15 +10,16 @@ from feeds.adding.probe import Looked
 from feeds.addresses import same_address
 from feeds.models import Feed
 from feeds.parsing.discovery import format_of, is_comment_feed
+from feeds.parsing.entry import Entry
 from feeds.rules.facts import newest_first
 
-LATEST = 5
+LATEST_POSTS = 5
 LISTED_TITLE = 150
 COMPARED_POSTS = 20
 STALE = timedelta(days=365)
 
 COMMENTS = "This feed brings what readers comment, not the posts."
-EMPTY = "It has no posts at the moment."
+NO_POSTS = "It has no posts at the moment."
 NO_DATES = "Its posts have no dates, so the order in the feed decides which are the newest."
 
 # A document, and what the page that led to it calls it.
@@ -53,58 +54,56 @@ class Candidate:
 
 def candidates_of(found: Found, now: datetime) -> tuple[Candidate, ...]:
     """The feeds found, each once, the best first. Asks the database which are watched already."""
-    every = [_candidate(looked, title, now) for looked, title in found]
-    ranked = sorted(_collapsed(every), key=lambda one: (one.is_comments, not one.posts, _is_stale(one, now)))
-    watched = _watched(ranked)
-    return tuple(replace(one, feed_id=watched.get(_key(one.url))) for one in ranked)
+    every = _collapsed([_candidate(looked, title, now) for looked, title in found])
+    stale = {one.url for one in every if (newest := _newest(one.latest)) and now - newest > STALE}
+    ranked = sorted(every, key=lambda one: (one.is_comments, not one.posts, one.url in stale))
+    # Which feeds watch one of these addresses already, over http or https.
+    addresses = {url for one in ranked for url in (one.url, one.looked.base)}
+    places = [urlunsplit((scheme, *urlsplit(url)[1:])) for url in addresses for scheme in ("http", "https")]
+    rows = Feed.objects.filter(url__in=places, dropping=False).order_by("-pk").values_list("url", "pk")
+    known = {_key(url): pk for url, pk in rows}
+    return tuple(
+        replace(one, feed_id=known.get(_key(one.url), known.get(_key(one.looked.base)))) for one in ranked
+    )
 
 
 def _candidate(looked: Looked, title: str, now: datetime) -> Candidate:
     parsed = looked.parsed
     assert parsed is not None  # noqa: S101 - only feeds become candidates
     host = urlsplit(looked.url).hostname or looked.url
-    latest = _latest(looked)
+    entries = {entry.guid: entry for entry in parsed.entries}
+    dates = {guid: entry.published or entry.updated for guid, entry in entries.items()}
+    order = newest_first(list(entries), dates)
+    known = {guid: date for guid, date in dates.items() if date}
+    if len(known) == len(order):
+        order.sort(key=known.__getitem__, reverse=True)
+    latest = tuple(
+        CandidatePost(shortened(entries[guid].title or entries[guid].link or guid, LISTED_TITLE), dates[guid])
+        for guid in order[:LATEST_POSTS]
+    )
     is_comments = is_comment_feed(looked.url, parsed.title) or is_comment_feed(looked.base, title)
+    warnings = [COMMENTS] if is_comments else []
+    newest = _newest(latest)
+    if not latest:
+        warnings.append(NO_POSTS)
+    elif newest is None:
+        warnings.append(NO_DATES)
+    elif now - newest > STALE:
+        warnings.append(f"Nothing new for a long time: its newest post is of {newest:%B %Y}.")
     return Candidate(
         url=looked.url,
         title=shortened(parsed.title or title or host, LISTED_TITLE),
         format=format_of(looked.body),
         posts=len(parsed.guids),
         latest=latest,
-        warnings=tuple(_warnings(is_comments, latest, now)),
+        warnings=tuple(warnings),
         is_comments=is_comments,
         looked=looked,
     )
 
 
-def _latest(looked: Looked) -> tuple[CandidatePost, ...]:
-    entries = {entry.guid: entry for entry in (looked.parsed.entries if looked.parsed else ())}
-    dates = {guid: entry.published or entry.updated for guid, entry in entries.items()}
-    order = newest_first(list(entries), dates)
-    known = {guid: date for guid, date in dates.items() if date}
-    if len(known) == len(order):
-        order.sort(key=known.__getitem__, reverse=True)
-    return tuple(
-        CandidatePost(shortened(entries[guid].title or entries[guid].link or guid, LISTED_TITLE), dates[guid])
-        for guid in order[:LATEST]
-    )
-
-
-def _warnings(is_comments: bool, latest: Sequence[CandidatePost], now: datetime) -> Iterable[str]:
-    dates = [post.published for post in latest if post.published]
-    if is_comments:
-        yield COMMENTS
-    if not latest:
-        yield EMPTY
-    elif not dates:
-        yield NO_DATES
-    elif now - max(dates) > STALE:
-        yield f"Nothing new for a long time: its newest post is of {max(dates):%B %Y}."
-
-
-def _is_stale(one: Candidate, now: datetime) -> bool:
-    dates = [post.published for post in one.latest if post.published]
-    return bool(dates) and now - max(dates) > STALE
+def _newest(latest: Iterable[CandidatePost]) -> datetime | None:
+    return max((post.published for post in latest if post.published), default=None)
 
 
 def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
@@ -116,7 +115,20 @@ def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
             groups.append([one])
         else:
             group.append(one)
-    return [_merged(group) for group in groups]
+    collapsed = []
+    for group in groups:
+        # The one whose posts have the most text, over https if it can be. The length counts in steps, so that
+        # a few characters decide nothing. Others are named if they differ in format.
+        best = max(
+            group,
+            key=lambda one: (
+                sum(len(entry.html) for entry in _compared(one)).bit_length(),
+                one.url.startswith("https:"),
+            ),
+        )
+        also = {one.format: one.url for one in reversed(group) if one.format != best.format}
+        collapsed.append(replace(best, also=tuple(also.items())))
+    return collapsed
 
 
 def _is_same(one: Candidate, other: Candidate) -> bool:
@@ -124,42 +136,12 @@ def _is_same(one: Candidate, other: Candidate) -> bool:
         return True
     if one.title != other.title or one.is_comments != other.is_comments or not one.posts or not other.posts:
         return False
-    return _posts_of(one) == _posts_of(other)
+    posts, others = ([entry.link or entry.guid for entry in _compared(each)] for each in (one, other))
+    return posts == others
 
 
-def _posts_of(one: Candidate) -> list[str]:
-    entries = one.looked.parsed.entries if one.looked.parsed else ()
-    return [entry.link or entry.guid for entry in entries[:COMPARED_POSTS]]
-
-
-def _merged(group: list[Candidate]) -> Candidate:
-    """The one that says the most, over https if it can be; the others are named if they differ in format."""
-    best = max(group, key=lambda one: (_length(one), one.url.startswith("https:")))
-    also = {one.format: one.url for one in reversed(group) if one.format != best.format}
-    return replace(best, also=tuple(also.items()))
-
-
-def _length(one: Candidate) -> int:
-    """How much text its posts have, in steps, so that a few characters decide nothing."""
-    entries = one.looked.parsed.entries if one.looked.parsed else ()
-    return sum(len(entry.html) for entry in entries[:COMPARED_POSTS]).bit_length()
-
-
-def _watched(candidates: Sequence[Candidate]) -> dict[str, int]:
-    """The feeds that watch one of these addresses already, over http or https."""
-    places = {place for one in candidates for url in (one.url, one.looked.base) for place in _variants(url)}
-    rows = Feed.objects.filter(url__in=places, dropping=False).order_by("-pk").values_list("url", "pk")
-    known = {_key(url): pk for url, pk in rows}
-    return {_key(one.url): known[place] for one in candidates if (place := _place(one, known))}
-
-
-def _place(one: Candidate, known: Mapping[str, int]) -> str:
-    return next((key for key in (_key(one.url), _key(one.looked.base)) if key in known), "")
-
-
-def _variants(url: str) -> tuple[str, ...]:
-    parts = urlsplit(url)
-    return tuple(urlunsplit((scheme, *parts[1:])) for scheme in ("http", "https"))
+def _compared(one: Candidate) -> tuple[Entry, ...]:
+    return one.looked.parsed.entries[:COMPARED_POSTS] if one.looked.parsed else ()
 
 
 def _key(url: str) -> str:

@@ -21,13 +21,13 @@ from feeds.credentials import headers_for
 from feeds.parsing.discovery import Link, WebPage, well_known
 from feeds.parsing.known_sites import guesses, handle_page, prefers_guesses
 
-# While there is another address to try: most servers answer within one.
+# How long the first address is tried while there is another one: most servers answer within a second.
 FIRST_TRY_SECONDS = 8.0
 AT_A_TIME = 4
-GONE = (404, 410)
+NOT_THERE = (404, 410)
 SERVER_ERROR = 500
 
-NO_FEED = (
+NO_FEED_FOUND = (
     "This page names no feed, and none was found where feeds usually are. Look on the site for a link called"
     " RSS, Atom or Feed and paste its address; not every site has one."
 )
@@ -144,10 +144,20 @@ def discover(
     found = _search(hunt, first)
     named = first.page.links if first.page else ()
     unread = sum(link.url not in hunt.seen for link in named)
+    problem = ""
+    if not found and first.page is None:
+        problem = first.error
+    elif not found and named:
+        feeds = counted(len(named), "feed")
+        problem = (
+            f"This page names {feeds}, but none could be read. Try again later, or paste another address."
+        )
+    elif not found:
+        problem = OUT_OF_TIME if time.monotonic() >= hunt.ends_at else NO_FEED_FOUND
     return Discovery(
         first.url,
         candidates_of(found, now),
-        problem="" if found else _problem(first, hunt),
+        problem=problem,
         may_be_a_feed=not found and first.page is None and not first.is_json,
         needs_password=first.status == 401,
         unread=unread if found else 0,
@@ -171,9 +181,9 @@ def addresses(url: str) -> tuple[str, ...]:
 
 
 def _search(hunt: _Hunt, first: Looked) -> Found:
-    """Each place in its turn, until one of them has a feed: (document, the page's name for it)."""
+    """Looks at one place after the other until one has a feed: (document, the page's name for it)."""
     page = first.page or WebPage()
-    # The address asked for, too: a question about cookies may stand before the page.
+    # Guesses are made from the address asked for, too: a question about cookies may stand before the page.
     guessed = [*guesses(first.base, first.html), *guesses(first.url)]
     if first.is_json:
         guessed.append(first.base.rstrip("/") + ".rss")
@@ -183,12 +193,10 @@ def _search(hunt: _Hunt, first: Looked) -> Found:
         return found
     if first.parsed is not None:
         return [(first, page.title)]
-    if first.status is None or first.status in GONE or first.status >= SERVER_ERROR:
+    if first.status is None or first.status in NOT_THERE or first.status >= SERVER_ERROR:
         return []
-    return _feeds(hunt, map(Link, guessed)) or _elsewhere(hunt, first, page)
-
-
-def _elsewhere(hunt: _Hunt, first: Looked, page: WebPage) -> Found:
+    if found := _feeds(hunt, map(Link, guessed)):
+        return found
     if first.page is None:
         return []
     if found := _feeds(hunt, sorted(page.anchors, key=lambda link: link.is_comments)):
@@ -205,13 +213,3 @@ def _feeds(hunt: _Hunt, links: Iterable[Link]) -> Found:
     asked = [url for url in reversed(titles) if url not in hunt.seen]
     looked = zip(asked, hunt.look_at(asked), strict=False)
     return [(one, titles[url]) for url, one in looked if one.is_feed]
-
-
-def _problem(first: Looked, hunt: _Hunt) -> str:
-    if first.page is None:
-        return first.error
-    named = len(first.page.links)
-    if named:
-        feeds = counted(named, "feed")
-        return f"This page names {feeds}, but none could be read. Try again later, or paste another address."
-    return OUT_OF_TIME if time.monotonic() >= hunt.ends_at else NO_FEED

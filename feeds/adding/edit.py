@@ -12,14 +12,14 @@ from django.db.models.functions import Least
 from common.clock import utcnow
 from common.db.leases import RELEASED
 from common.net.redirects import keeps_secrets
-from feeds.adding.add import SETTINGS, check, set_address, tidy
+from feeds.adding.add import SETTINGS, check_feed, set_address, tidy
 from feeds.credentials import checked_credentials
 from feeds.hubs.subscriptions import leave_hub
 from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
 EDITABLE = SETTINGS | {"url", "status", "tags", "credentials"}
-# Of many feeds at once: what makes sense whatever else they are.
+# What may be changed for many feeds at once: it makes sense whatever else they are.
 SHARED = frozenset({"pace", "recheck_every_minutes", "ceiling_minutes", "hold_floods", "use_hub"})
 
 
@@ -40,7 +40,7 @@ def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
     interval = feed.recheck_every_minutes
     for name, value in changes.items():
         setattr(feed, name, value)
-    check(feed)
+    check_feed(feed)
     if feed.recheck_every_minutes < interval and not feed.failures and feed.last_polled_at:
         # Not only from the next reading on, which the old interval may have put weeks away.
         feed.next_poll_at = min(
@@ -67,38 +67,34 @@ def _access(feed: Feed, changes: Mapping[str, Any]) -> dict[str, Any]:
         found["credentials"] = found.get("credentials") or checked_credentials(pasted)
     found.update(url=new.url, host=new.host)
     if new.url != feed.url:
-        found.update(_starting_anew(feed))
+        # Due at once, whatever the old address did; a worker that is still reading that one stores nothing.
+        found.update(
+            first_polled_at=None,
+            start=Feed.Start.FROM_NOW,
+            next_poll_at=feed.last_polled_at or feed.next_poll_at,
+            moved_to="",
+            moved_polls=0,
+            failures=0,
+            failing_since=None,
+            last_error="",
+            **RELEASED,
+        )
         if feed.credentials and not keeps_secrets(feed.url, new.url):
             # They were for the old host; the new one must not learn them.
             found.setdefault("credentials", {})
     return found
 
 
-def _starting_anew(feed: Feed) -> dict[str, Any]:
-    """Due at once, whatever the old address did; a worker that is still reading that one stores nothing."""
-    return {
-        "first_polled_at": None,
-        "start": Feed.Start.FROM_NOW,
-        "next_poll_at": feed.last_polled_at or feed.next_poll_at,
-        "moved_to": "",
-        "moved_polls": 0,
-        "failures": 0,
-        "failing_since": None,
-        "last_error": "",
-        **RELEASED,
-    }
-
-
 @transaction.atomic
 def alter_feeds(*, feeds: Iterable[int], **changes: Any) -> int:
-    """The same change to many feeds (their keys), all or none. Returns how many there were.
+    """Makes the same change to many feeds (their keys), all or none. Returns how many there were.
 
     Raises ValidationError, naming the field.
     """
     if unknown := set(changes) - SHARED:
         raise ValidationError(f"Not to be changed for many at once: {', '.join(sorted(unknown))}.")
-    check(Feed(url="https://example.org/", **changes))
-    # In the order of their keys, as all who lock several.
+    check_feed(Feed(url="https://example.org/", **changes))
+    # Locked in the order of their keys, as everywhere: so there are no deadlocks.
     rows = Feed.objects.filter(pk__in=list(feeds)).order_by("pk")
     pks = list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
     chosen = Feed.objects.filter(pk__in=pks)

@@ -1,4 +1,4 @@
-"""Taking over a list of feeds, and giving ours away. No network: the feeds are read when they are due."""
+"""Import and export of lists of feeds. No network: the feeds are read when they are due."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,22 +10,23 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
 from common.clock import utcnow
-from feeds.adding.add import check, new_feed
+from feeds.adding.add import check_feed, new_feed
 from feeds.addresses import host_of_url, same_address
 from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
 from feeds.models.feed import FeedQuerySet
 from feeds.parsing.opml import Listed, Opml, Outline, Passed, write_opml
-from feeds.tags import MAX_TAGS, checked_tags, tags_named
+from feeds.polling.known_items import chunks
+from feeds.tags import MAX_TAGS_OF_A_FEED, checked_tags, tags_named
 
-CHUNK = 200
+FEEDS_A_STEP = 200
 # The number of our advisory lock: one import at a time looks and adds.
 LOCK = 7_268_310
 
 
 @dataclass
 class OpmlPlan:
-    """The feeds of a file, each once, and what of it is none. Plain lists, so that it can be kept."""
+    """The feeds of a file, each once, and what in it is no feed. Plain lists, so that it can be kept."""
 
     title: str = ""
     outlines: list[Outline] = field(default_factory=list)
@@ -47,7 +48,7 @@ class OpmlReport:
 
 
 def plan_import(opml: Opml, *, tags: Iterable[str] = (), now: datetime) -> OpmlPlan:
-    """Each address once, with the tags of all its outlines and `tags`. Raises ValidationError for those.
+    """Each address once, with the tags of all its outlines and `tags`. Raises ValidationError for bad `tags`.
 
     Passes the same checks as a feed that is added by itself; changes nothing.
     """
@@ -56,33 +57,23 @@ def plan_import(opml: Opml, *, tags: Iterable[str] = (), now: datetime) -> OpmlP
     found: dict[str, Outline] = {}
     for outline in opml.outlines:
         outline = replace(outline, title=without_secrets(outline.title), tags=(*outline.tags, *extra))
-        if reason := _why_not(outline, now):
-            plan.refused.append(Passed(outline.line, outline.title, reason))
+        try:
+            check_feed(_feed(outline, now))
+            checked_tags(outline.tags)
+        except ValidationError as error:
+            plan.refused.append(Passed(outline.line, outline.title, " ".join(error.messages)))
             continue
         key = _key(outline)
         if key in found:
             plan.repeated += 1
-            outline = replace(found[key], tags=_together(found[key].tags, outline.tags))
+            names: dict[str, str] = {}
+            for name in (*found[key].tags, *outline.tags):
+                names.setdefault(name.casefold(), name)
+            outline = replace(found[key], tags=tuple(names.values())[:MAX_TAGS_OF_A_FEED])
         found[key] = outline
     plan.outlines = list(found.values())
     plan.refused.sort(key=lambda passed: passed.line)
     return plan
-
-
-def _why_not(outline: Outline, now: datetime) -> str:
-    try:
-        check(_feed(outline, now))
-        checked_tags(outline.tags)
-    except ValidationError as error:
-        return " ".join(error.messages)
-    return ""
-
-
-def _together(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    found: dict[str, str] = {}
-    for name in (*first, *second):
-        found.setdefault(name.casefold(), name)
-    return tuple(found.values())[:MAX_TAGS]
 
 
 def _key(outline: Outline) -> str:
@@ -95,10 +86,10 @@ def _feed(outline: Outline, now: datetime) -> Feed:
     return feed
 
 
-def look(plan: OpmlPlan) -> OpmlReport:
+def count_import(plan: OpmlPlan) -> OpmlReport:
     """What importing would do, in counts."""
     total = OpmlReport()
-    for chunk in chunks(plan):
+    for chunk in chunks(plan.outlines, FEEDS_A_STEP):
         there = _there(chunk)
         known = [outline for outline in chunk if _key(outline) in there]
         tagged = sum(bool(_missing(outline, there[_key(outline)])) for outline in known)
@@ -107,9 +98,9 @@ def look(plan: OpmlPlan) -> OpmlReport:
 
 
 def first_new(plan: OpmlPlan, count: int) -> list[Outline]:
-    """The first of those that importing would add."""
+    """The first feeds that importing would add."""
     found: list[Outline] = []
-    for chunk in chunks(plan):
+    for chunk in chunks(plan.outlines, FEEDS_A_STEP):
         there = _there(chunk)
         found += [outline for outline in chunk if _key(outline) not in there]
         if len(found) >= count:
@@ -117,20 +108,18 @@ def first_new(plan: OpmlPlan, count: int) -> list[Outline]:
     return found[:count]
 
 
-def chunks(plan: OpmlPlan) -> Iterator[list[Outline]]:
-    for begin in range(0, len(plan.outlines), CHUNK):
-        yield plan.outlines[begin : begin + CHUNK]
-
-
 @transaction.atomic
 def import_chunk(plan: OpmlPlan, *, begin: int, now: datetime) -> OpmlReport:
-    """Adds the next CHUNK feeds of a plan from `begin` on; those there are already only get the tags.
+    """Adds the next FEEDS_A_STEP feeds of a plan from `begin` on. Feeds that are there only get the tags.
 
     Doing it twice changes nothing. The first readings are spread over the interval, so that thousands of
     feeds do not begin at once.
     """
-    _lock()
-    chunk = plan.outlines[begin : begin + CHUNK]
+    # No two imports look at the same time whether a feed is there. SQLite has one writer anyway.
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    chunk = plan.outlines[begin : begin + FEEDS_A_STEP]
     there = _there(chunk)
     new: list[tuple[Feed, Outline]] = []
     tags: dict[int, Sequence[str]] = {}
@@ -145,15 +134,17 @@ def import_chunk(plan: OpmlPlan, *, begin: int, now: datetime) -> OpmlReport:
             new.append((feed, outline))
     Feed.objects.bulk_create([feed for feed, _ in new])
     tagged = len(tags)
-    _tag({**tags, **{feed.pk: outline.tags for feed, outline in new}})
+    # Each feed gets its tags, in a few statements for all.
+    tags |= {feed.pk: outline.tags for feed, outline in new}
+    feeds: dict[str, list[int]] = defaultdict(list)
+    for pk, names in tags.items():
+        for name in names:
+            feeds[name].append(pk)
+    keys = {tag.name.casefold(): tag.pk for tag in tags_named(feeds)}
+    through: Any = Feed.tags.through
+    rows = [through(feed_id=pk, tag_id=keys[name.casefold()]) for name in feeds for pk in set(feeds[name])]
+    through.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
     return OpmlReport(len(new), len(chunk) - len(new), tagged)
-
-
-def _lock() -> None:
-    """No two imports look at the same time whether a feed is there. (SQLite has one writer anyway.)"""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 
 
 def _there(outlines: Sequence[Outline]) -> dict[str, Feed]:
@@ -171,27 +162,17 @@ def _missing(outline: Outline, feed: Feed) -> list[str]:
     return [name for name in outline.tags if name.casefold() not in had]
 
 
-def _tag(names: dict[int, Sequence[str]]) -> None:
-    """Gives each feed (by its key) its tags, in a few statements for all."""
-    feeds: dict[str, list[int]] = defaultdict(list)
-    for pk, given in names.items():
-        for name in given:
-            feeds[name].append(pk)
-    tags = {tag.name.casefold(): tag.pk for tag in tags_named(feeds)}
-    through: Any = Feed.tags.through
-    rows = [
-        through(feed_id=pk, tag_id=tags[name.casefold()]) for name, pks in feeds.items() for pk in set(pks)
-    ]
-    through.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
-
-
 def export_opml(feeds: FeedQuerySet, *, now: datetime | None = None) -> Iterator[str]:
-    """The lines of an OPML file with these feeds. Never with what is needed to read them."""
+    """The lines of an OPML file with these feeds, never with their credentials."""
     rows = feeds.filter(dropping=False).order_by("title", "pk").prefetch_related("tags")
-    listed = (_listed(feed) for feed in rows.iterator(chunk_size=1000))
+    listed = (
+        Listed(
+            feed.url,
+            feed.title,
+            feed.site_url,
+            feed.language,
+            tuple(sorted((tag.name for tag in feed.tags.all()), key=str.casefold)),
+        )
+        for feed in rows.iterator(chunk_size=1000)
+    )
     return write_opml(listed, title="Feeds of Feedletter", created=now or utcnow())
-
-
-def _listed(feed: Feed) -> Listed:
-    names = tuple(sorted((tag.name for tag in feed.tags.all()), key=str.casefold))
-    return Listed(feed.url, feed.title, feed.site_url, feed.language, names)

@@ -23,11 +23,11 @@ from feeds.rules.finality import Timing
 from feeds.rules.forecast import Forecast, of_insert
 from feeds.rules.plan import plan_document
 
-SHOWN = 20
+POSTS_PREVIEWED = 20
 # More of a post than an excerpt needs, and little enough to be cleaned twenty times.
 MAX_HTML = 50_000
 WORDS = 70
-WEB_PAGE = "This address is a web page, not a feed. Go back and choose one of its feeds."
+PAGE_WITHOUT_FEED = "This address is a web page, not a feed. Go back and choose one of its feeds."
 _IMG = re.compile(r"<img (?=[^>]*>)")
 
 
@@ -73,7 +73,7 @@ class Preview:
 
     @property
     def more(self) -> int:
-        """So many posts are not shown."""
+        """How many posts are not shown."""
         return self.total - len(self.posts)
 
 
@@ -103,7 +103,7 @@ def preview(
     row = new_feed(url=url, now=now, credentials=credentials)
     looked = look(row.url, http=http or client(), seconds=seconds, secrets=headers_for(row))
     if looked.parsed is None:
-        raise NoPreview(looked.error or WEB_PAGE, looked.status)
+        raise NoPreview(looked.error or PAGE_WITHOUT_FEED, looked.status)
     return preview_of(replace(looked, url=row.url), adding=adding, timing=timing, now=now)
 
 
@@ -111,11 +111,15 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
     """The preview of a document that was read as a feed already."""
     parsed = looked.parsed
     assert parsed is not None  # noqa: S101 - the caller's promise
-    reading = _reading(looked)
+    sha256 = hashlib.sha256(looked.body).hexdigest()
+    reading = Reading(looked.body, sha256, {}, looked.base, parsed=parsed)
     choices = _Choices(reading.document, timing, now)
     chosen = choices.sent(adding)
-    ranks = choices.ranks(min(SHOWN, len(parsed.entries)))
-    order = sorted(reading.entries, key=lambda id_: ranks.get(id_, SHOWN + 1))
+    ranks = choices.ranks(min(POSTS_PREVIEWED, len(parsed.entries)))
+    shown = sorted(
+        ((id_, entry) for id_, entry in reading.entries.items() if id_ in ranks),
+        key=lambda one: ranks[one[0]],
+    )
     host = urlsplit(looked.url).hostname or looked.url
     return Preview(
         url=looked.url,
@@ -129,9 +133,23 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
         sent=len(chosen),
         sent_by_all=len(choices.sent(Adding("all"))),
         posts=tuple(
-            _post(id_, reading.entries[id_], looked.base, choices, chosen, ranks[id_])
-            for id_ in order
-            if id_ in ranks
+            PostPreview(
+                id=id_,
+                title=entry.title,
+                link=entry.link,
+                authors=entry.authors,
+                published=entry.published or entry.updated,
+                image=entry.image or next((medium.url for medium in entry.media if medium.is_image), ""),
+                excerpt=excerpt(entry, looked.base),
+                rank=ranks[id_],
+                is_sent=id_ in chosen,
+                is_sent_by_all=choices.all[id_].event in ("new", "settled at once"),
+                sent=choices.all[id_].fate,
+                stays=choices.none[id_].fate,
+                settles=choices.all[id_].settles,
+                announce=entry.announce,
+            )
+            for id_, entry in shown
         ),
     )
 
@@ -169,31 +187,6 @@ class _Choices:
             adding=adding,
             moment=self.now,
         )
-
-
-def _reading(looked: Looked) -> Reading:
-    sha256 = hashlib.sha256(looked.body).hexdigest()
-    return Reading(looked.body, sha256, {}, looked.base, parsed=looked.parsed)
-
-
-def _post(id_: str, entry: Entry, base: str, choices: _Choices, chosen: set[str], rank: int) -> PostPreview:
-    by_all = choices.all[id_]
-    return PostPreview(
-        id=id_,
-        title=entry.title,
-        link=entry.link,
-        authors=entry.authors,
-        published=entry.published or entry.updated,
-        image=entry.image or next((medium.url for medium in entry.media if medium.is_image), ""),
-        excerpt=excerpt(entry, base),
-        rank=rank,
-        is_sent=id_ in chosen,
-        is_sent_by_all=by_all.event in ("new", "settled at once"),
-        sent=by_all.fate,
-        stays=choices.none[id_].fate,
-        settles=by_all.settles,
-        announce=entry.announce,
-    )
 
 
 def excerpt(entry: Entry, url: str) -> str:

@@ -12,7 +12,7 @@ from feeds.parsing.format import is_page
 from feeds.polling.read import content_type
 from feeds.rules.address_moves import permanent_target
 
-ACCEPT = (
+ACCEPTED_PAGES = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9,"
     " application/xml;q=0.8, text/xml;q=0.8, text/html;q=0.7, application/xhtml+xml;q=0.7, */*;q=0.5"
 )
@@ -60,7 +60,7 @@ def look(
     `secrets` are headers for this address's own host; redirects to another one go without them.
     """
     try:
-        headers = {"Accept": ACCEPT, **(secrets or {})}
+        headers = {"Accept": ACCEPTED_PAGES, **(secrets or {})}
         fetched = http.get(url, headers=headers, timeout=seconds, max_bytes=max_bytes)
     except FetchError as error:
         return Looked(url, url, error=str(error))
@@ -99,7 +99,7 @@ def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
 
 
 def refusal(status: int) -> str:
-    """What a status that is no success means for who wants to add a feed, and what to do."""
+    """What a status that is no success means for somebody who adds a feed, and what to do."""
     said = f"(HTTP {status})"
     if status == 401:
         return f"This address asks for a user name and a password {said}. Give them and try again."

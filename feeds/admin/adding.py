@@ -4,7 +4,6 @@ Every step is one POST that carries all it needs; nothing is kept between them, 
 the last.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -20,15 +19,14 @@ from common.clock import utcnow
 from common.net.redirects import keeps_secrets
 from common.text import counted
 from feeds.adding.add import add_feed
-from feeds.adding.candidates import Candidate
 from feeds.adding.discover import Discovery, discover
-from feeds.adding.preview import NoPreview, PostPreview, Preview, preview, preview_of
+from feeds.adding.preview import NoPreview, Preview, preview, preview_of
 from feeds.admin.adding_forms import AddressForm, ChoiceForm, defaults
 from feeds.admin.words import tell
 from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.polling.poll import poll_feed
-from feeds.rules.finality import MINUTE, Timing
+from feeds.rules.finality import MINUTE
 
 OK = 200
 CARRIED = (IS_POPUP_VAR, TO_FIELD_VAR)
@@ -108,7 +106,8 @@ class Journey:
         if "start" in data and not usual:
             return ChoiceForm(data)
         url = data.get("url", "")
-        return defaults(url=url, **_for_address(url, data.get("back", url), _secrets(data)))
+        secrets = {name: data[name] for name in ("user", "password") if data.get(name)}
+        return defaults(url=url, **_for_address(url, data.get("back", url), secrets))
 
     def add(self) -> HttpResponse:
         """Adds the feed and reads it for the first time."""
@@ -166,26 +165,61 @@ class Journey:
         )
 
     def offer(self, found: Discovery, secrets: dict[str, str]) -> HttpResponse:
-        cards = [_card(one, number) for number, one in enumerate(found.candidates)]
+        cards = [
+            {
+                "one": one,
+                "id": f"candidate-{number}",
+                "latest": [(post.title, when(post.published, "")) for post in one.latest],
+                "posts": counted(one.posts, "post"),
+                "feed_url": one.feed_id,
+                "chosen": number == 0,
+            }
+            for number, one in enumerate(found.candidates)
+        ]
+        comments = sum(one.is_comments for one in found.candidates)
+        words = f"{counted(len(found.candidates), 'feed')} found."
+        if comments and comments < len(found.candidates):
+            words += f" {'One' if comments == 1 else comments} of them brings comments, not posts."
+        if found.unread:
+            words += f" The page names {found.unread} more, which were not looked at."
         return self.page(
             "add_candidates.html",
             "Which feed?",
             cards=cards,
             asked=found.asked,
             secrets=secrets,
-            sentence=_found_words(found),
+            sentence=words,
         )
 
     def show(self, form: ChoiceForm, document: Preview, back: str) -> HttpResponse:
         feed = Feed.objects.filter(url=document.url, dropping=False).order_by("pk").first()
-        valid = form if form.is_valid() else defaults(url=document.url)
+        timing = (form if form.is_valid() else defaults(url=document.url)).timing()
+        if timing.at_first_sight:
+            wait = "A post is settled as soon as it is seen."
+        else:
+            shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
+            shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
+            wait = (
+                f"A post is settled {ago(shortest)} after it was first seen, if it stays unchanged; then its"
+                " newsletters take it."
+            )
         return self.page(
             "add_preview.html",
             "Add this feed?",
             form=form,
             preview=document,
-            posts=[_shown(post) for post in document.posts],
-            wait=_wait_words(valid.timing()),
+            posts=[
+                {
+                    "post": post,
+                    "title": post.title or post.link or "Untitled",
+                    "facts": " · ".join(filter(None, (", ".join(post.authors), when(post.published, "")))),
+                    # Made safe by common.html.clean.clean.
+                    "excerpt": SafeString(post.excerpt),
+                    "note": ANNOUNCE.get(post.announce, ""),
+                }
+                for post in document.posts
+            ],
+            wait=wait,
             sent_words=_sent_words(document),
             already=feed,
             already_url=self.admin.page_url(feed.pk) if feed else "",
@@ -208,50 +242,13 @@ class Journey:
         return TemplateResponse(self.request, f"admin/feeds/{template}", {**shared, **context})
 
 
-def _secrets(data: Any) -> dict[str, str]:
-    return {name: data[name] for name in ("user", "password") if data.get(name)}
-
-
 def _for_address(url: str, given_for: str, secrets: dict[str, str]) -> dict[str, str]:
     """The secrets, if the feed is where they were given for; a feed at another host gets none."""
     return secrets if url == given_for or keeps_secrets(given_for, url) else {}
 
 
-def _card(one: Candidate, number: int) -> dict[str, Any]:
-    return {
-        "one": one,
-        "id": f"candidate-{number}",
-        "latest": [(post.title, when(post.published, "")) for post in one.latest],
-        "posts": counted(one.posts, "post"),
-        "feed_url": one.feed_id,
-        "chosen": number == 0,
-    }
-
-
-def _found_words(found: Discovery) -> str:
-    comments = sum(one.is_comments for one in found.candidates)
-    words = f"{counted(len(found.candidates), 'feed')} found."
-    if comments and comments < len(found.candidates):
-        words += f" {'One' if comments == 1 else comments} of them brings comments, not posts."
-    if found.unread:
-        words += f" The page names {found.unread} more, which were not looked at."
-    return words
-
-
-def _shown(post: PostPreview) -> dict[str, Any]:
-    facts: Iterable[str] = (", ".join(post.authors), when(post.published, ""))
-    return {
-        "post": post,
-        "title": post.title or post.link or "Untitled",
-        "facts": " · ".join(filter(None, facts)),
-        # Made safe by common.html.clean.clean.
-        "excerpt": SafeString(post.excerpt),
-        "note": ANNOUNCE.get(post.announce, ""),
-    }
-
-
 def _sent_words(document: Preview) -> str:
-    # (adding.js says the same when the choice changes.)
+    # The script adding.js says the same when the choice changes.
     if not document.total:
         return "There are no posts in the feed at the moment. What comes from now on is sent."
     if document.total == 1:
@@ -259,14 +256,3 @@ def _sent_words(document: Preview) -> str:
     if not document.sent:
         return f"None of its {document.total:,} posts would be sent."
     return f"{document.sent:,} of its {document.total:,} posts would be sent."
-
-
-def _wait_words(timing: Timing) -> str:
-    if timing.at_first_sight:
-        return "A post is settled as soon as it is seen."
-    shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
-    shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
-    return (
-        f"A post is settled {ago(shortest)} after it was first seen, if it stays unchanged; then its"
-        " newsletters take it."
-    )

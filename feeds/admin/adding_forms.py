@@ -12,7 +12,7 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from feeds.addresses import MAX_URL
+from feeds.addresses import MAX_FEED_URL
 from feeds.admin.tagging import TagsField
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH
@@ -27,8 +27,13 @@ STARTS = (
     (Feed.Start.LAST.value, "The last few, and what is new from now on"),
     (Feed.Start.ALL.value, "Everything that is there, and what is new from now on"),
 )
-TIMING = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes", "recheck_every_minutes")
-NAMES = {
+TIME_FIELDS = (
+    "min_delay_minutes",
+    "await_stabilization_minutes",
+    "max_delay_minutes",
+    "recheck_every_minutes",
+)
+TIME_LABELS = {
     "min_delay_minutes": "Not before (minutes)",
     "await_stabilization_minutes": "Unchanged for (minutes)",
     "max_delay_minutes": "At the latest after (minutes)",
@@ -62,7 +67,7 @@ class AddressForm(SecretsForm):
 
     url = forms.CharField(
         label="Address",
-        max_length=MAX_URL,
+        max_length=MAX_FEED_URL,
         error_messages={"required": "Paste an address, such as https://example.org."},
         help_text="Paste any address: a feed, a blog, a YouTube channel, a Mastodon profile, a GitHub"
         " repository. Its feeds are looked up, and nothing is added yet.",
@@ -75,7 +80,7 @@ class AddressForm(SecretsForm):
 def _timing(name: str) -> forms.IntegerField:
     field: Any = Feed._meta.get_field(name)
     return forms.IntegerField(
-        label=NAMES[name],
+        label=TIME_LABELS[name],
         min_value=0,
         max_value=A_MONTH,
         initial=field.default,
@@ -87,7 +92,7 @@ def _timing(name: str) -> forms.IntegerField:
 class ChoiceForm(SecretsForm):
     """What of a feed is sent, and when a post of it counts as settled. Use `choice_form()`."""
 
-    url = forms.CharField(max_length=MAX_URL, widget=forms.HiddenInput())
+    url = forms.CharField(max_length=MAX_FEED_URL, widget=forms.HiddenInput())
     start = forms.ChoiceField(
         label="Which posts are sent?",
         choices=STARTS,
@@ -131,20 +136,20 @@ class ChoiceForm(SecretsForm):
 
     def times(self) -> dict[str, Any]:
         """The four timings as a feed has them."""
-        return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIMING}
+        return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIME_FIELDS}
 
     def timing(self) -> Timing:
         times = self.times()
-        return Timing(*(times[name] for name in TIMING[:3]))
+        return Timing(*(times[name] for name in TIME_FIELDS[:3]))
 
     def adding(self) -> Adding:
         return Adding(self.cleaned_data["start"], self.cleaned_data.get("start_count") or 0)
 
     def time_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in ("ping", *TIMING)]
+        return [self[name] for name in ("ping", *TIME_FIELDS)]
 
     def times_have_errors(self) -> bool:
-        return any(self[name].errors for name in TIMING)
+        return any(self[name].errors for name in TIME_FIELDS)
 
 
 def defaults(**given: Any) -> ChoiceForm:

@@ -127,7 +127,7 @@ def _never(feed: Feed) -> bool:
     return False
 
 
-READ = Action("read_now", "Read now", read_now, fits=lambda feed: feed.status == "active")
+READ_NOW = Action("read_now", "Read now", read_now, fits=lambda feed: feed.status == "active")
 ACTIONS = (
     Action("start_over", "Start over after an error", start_again, fits=_never),
     Action("pause", "Pause", pause, fits=lambda feed: feed.status == "active"),

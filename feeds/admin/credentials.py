@@ -6,7 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from feeds.credentials import MAX_NAME, MAX_VALUE, checked_credentials, kind_of
+from feeds.credentials import MAX_HEADER_NAME, MAX_VALUE, checked_credentials, kind_of
 from feeds.models import Feed
 
 FIELDS = ("user", "password", "header", "value", "forget")
@@ -33,12 +33,12 @@ class CredentialsForm(forms.Form):
 
     user = _text("User name", MAX_VALUE)
     password = _secret("Password")
-    header = _text("Header", MAX_NAME)
+    header = _text("Header", MAX_HEADER_NAME)
     value = _secret("Value of the header")
     forget = forms.BooleanField(label="Forget what is stored", required=False, widget=UnfoldBooleanWidget())
 
     def credentials(self) -> dict[str, str] | None:
-        """What was typed in; {} to forget what is stored, None to leave it. (Of a valid form.)"""
+        """What was typed in; {} to forget what is stored, None to leave it. The form is valid."""
         given = {name: text for name in FIELDS[:4] if (text := self.cleaned_data.get(name))}
         return given or ({} if self.cleaned_data.get("forget") else None)
 

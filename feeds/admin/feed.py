@@ -15,11 +15,11 @@ from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from feeds.adding.edit import alter_feed
 from feeds.admin.adding import AddingPages
-from feeds.admin.bulk import ACTIONS, READ
+from feeds.admin.bulk import ACTIONS, READ_NOW
 from feeds.admin.filters import HealthFilter
 from feeds.admin.forecasts import ForecastPage
 from feeds.admin.form import FeedForm, fieldsets
-from feeds.admin.held import held, is_held, send_all, send_none, what_sending_none_does
+from feeds.admin.held import held, holds_posts, send_all, send_none, what_sending_none_does
 from feeds.admin.hub import ask_hub, can_ask, hub
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import TagFilter
@@ -33,7 +33,7 @@ FORGOTTEN = (
     "The user name and password of the old address are forgotten, because the new one is at another host."
     " Enter them again if that host is to have them."
 )
-LABELS = {
+HEALTH_LABELS = {
     "active": "success",
     "failing": "danger",
     "paused": "warning",
@@ -67,7 +67,7 @@ def states(feed: Feed) -> SafeString | str:
     return listed(links) if links else "None so far."
 
 
-def newest(feed: Feed) -> SafeString:
+def newest_posts(feed: Feed) -> SafeString:
     now = utcnow()
     items = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
     rows = ((link_to(item), when(item.published_at), standing(item, now)) for item in items[:NEWEST])
@@ -85,15 +85,19 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         Panel("How it goes", how_it_goes, order=10),
         Panel("At a glance", at_a_glance, order=15),
         Panel("Its hub", hub, order=20),
-        Panel("Newest posts", newest, order=30),
+        Panel("Newest posts", newest_posts, order=30),
         Panel("Readings", timeline, order=40),
     )
     own_actions = (
-        Action("send_held", "Send the held posts", send_all, fits=is_held),
+        Action("send_held", "Send the held posts", send_all, fits=holds_posts),
         Action(
-            "drop_held", "Do not send the held posts", send_none, confirm=what_sending_none_does, fits=is_held
+            "drop_held",
+            "Do not send the held posts",
+            send_none,
+            confirm=what_sending_none_does,
+            fits=holds_posts,
         ),
-        READ,
+        READ_NOW,
         Action("ask_hub", "Ask the hub again", ask_hub, fits=can_ask),
         *ACTIONS,
     )
@@ -112,7 +116,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         return fieldsets(obj) if obj is not None else ()
 
     def save_model(self, request: HttpRequest, obj: Feed, form: Any, change: bool) -> None:
-        # (Feeds are added by AddingPages.)
+        # Feeds are added by AddingPages.
         had = bool(obj.credentials)
         feed = alter_feed(feed=obj, **form.changes())
         if had and not feed.credentials and form.credentials() is None:
@@ -131,7 +135,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     def shown_title(self, feed: Feed) -> str:
         return str(feed)
 
-    @display(description="health", label=LABELS)
+    @display(description="health", label=HEALTH_LABELS)
     def shown_health(self, feed: Feed) -> str:
         return feed.health
 

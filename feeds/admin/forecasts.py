@@ -8,12 +8,12 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from common.admin.html import link_to, web_link, when
-from feeds.items.dry_run import DryRunRow, dry_run, remarks, sentence
+from feeds.items.dry_run import dry_run, remarks, sentence
 from feeds.models import Feed, Item
 
 NAME = "feeds_feed_forecast"
 TITLE = "What would happen now?"
-SHOWN = 100
+FORECASTS_SHOWN = 100
 
 
 class ForecastPage:
@@ -43,6 +43,21 @@ class ForecastPage:
             run = dry_run(feed_id=pk)
         except Feed.DoesNotExist as error:
             raise Http404(f"There is no feed {pk}.") from error
+        rows = []
+        for row in run.rows[:FORECASTS_SHOWN]:
+            title = row.title or row.link or row.guid
+            linked = web_link(row.link, title) if row.link else title
+            if row.pk:
+                linked = link_to(Item(pk=row.pk), title)
+            rows.append(
+                {
+                    "title": linked,
+                    "published": when(row.published, ""),
+                    "row": row,
+                    "settles": when(row.settles, ""),
+                    "quiet": row.event == "unchanged",
+                }
+            )
         context = {
             **self.admin_site.each_context(request),
             "title": TITLE,
@@ -53,21 +68,9 @@ class ForecastPage:
             "run": run,
             "sentence": sentence(run),
             "remarks": remarks(run),
-            "rows": [_shown(row) for row in run.rows[:SHOWN]],
-            "more": run.more + max(0, len(run.rows) - SHOWN),
+            "rows": rows,
+            "more": run.more + max(0, len(run.rows) - FORECASTS_SHOWN),
             "back": self.page_url(pk),
             "again": request.path,
         }
         return TemplateResponse(request, "admin/feeds/forecast.html", context)
-
-
-def _shown(row: DryRunRow) -> dict[str, Any]:
-    title = row.title or row.link or row.guid
-    stored = Item(pk=row.pk) if row.pk else None
-    return {
-        "title": link_to(stored, title) if stored else web_link(row.link, title) if row.link else title,
-        "published": when(row.published, ""),
-        "row": row,
-        "settles": when(row.settles, ""),
-        "quiet": row.event == "unchanged",
-    }

@@ -13,9 +13,9 @@ from feeds.admin.credentials import CredentialsForm
 from feeds.admin.tagging import TagsField, in_order
 from feeds.models import Feed
 
-TIMING = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
+DELAY_FIELDS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
 READING = ("pace", "recheck_every_minutes", "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
-NAMES = {
+FIELD_LABELS = {
     "min_delay_minutes": "Not before",
     "await_stabilization_minutes": "Unchanged for",
     "max_delay_minutes": "At the latest after",
@@ -33,8 +33,8 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Feed
-        fields = ("url", "title", *TIMING, *READING)
-        labels = NAMES
+        fields = ("url", "title", *DELAY_FIELDS, *READING)
+        labels = FIELD_LABELS
         widgets = {  # noqa: RUF012
             "url": UnfoldAdminTextInputWidget(),
             "title": UnfoldAdminTextInputWidget(),
@@ -67,7 +67,7 @@ def fieldsets(feed: Feed) -> Any:
     return (
         ("Settings", {"fields": ("url", "title", "tags")}),
         ("How it is read", {"fields": READING, **closed}),
-        ("When a post counts as settled (minutes)", {"fields": TIMING, **closed}),
+        ("When a post counts as settled (minutes)", {"fields": DELAY_FIELDS, **closed}),
         (
             "User name and password",
             {

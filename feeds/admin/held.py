@@ -11,12 +11,12 @@ from feeds.items.held import exclude_held, release
 from feeds.models import Feed, Item
 from feeds.rules.finality import MORE_THAN, RESTORED
 
-SHOWN = 10
+HELD_SHOWN = 10
 WHY_RESTORED = (
     "A backup was restored: what came between the backup and the restore may have been sent already. So none "
     "of these is sent until you say so."
 )
-WHY = (
+WHY_FLOODS_ARE_HELD = (
     f"One reading of this feed brought more than {MORE_THAN} new posts, and more new ones than old. That is "
     "seldom a busy day: the blog may have moved, or given all its posts new ids. So none of these is sent "
     "until you say so."
@@ -33,23 +33,19 @@ def held(feed: Feed) -> SafeString | str:
         return ""
     are = "is" if count == 1 else "are"
     said = f"{counted(count, 'post')} {are} held since {when(feed.held_since)}."
-    shown = items.defer("entry").order_by("-published_at", "-pk")[:SHOWN]
+    shown = items.defer("entry").order_by("-published_at", "-pk")[:HELD_SHOWN]
     rows = ((link_to(item), when(item.published_at)) for item in shown)
+    decide = f"See all {count:,}, and decide on each" if count > HELD_SHOWN else "Decide on each"
     return format_html(
-        '<p class="fl-sentence"><strong>{}</strong> {}</p>{}{}',
+        '<p class="fl-sentence"><strong>{}</strong> {}</p>{}<p>{}</p>',
         said,
-        WHY_RESTORED if items.filter(reason=RESTORED).exists() else WHY,
+        WHY_RESTORED if items.filter(reason=RESTORED).exists() else WHY_FLOODS_ARE_HELD,
         table(("post", "published"), rows),
-        _all_of(feed, count),
+        list_link(Item, decide, feed__id__exact=feed.pk, held="yes"),
     )
 
 
-def _all_of(feed: Feed, count: int) -> SafeString | str:
-    words = f"See all {count:,}, and decide on each" if count > SHOWN else "Decide on each"
-    return format_html("<p>{}</p>", list_link(Item, words, feed__id__exact=feed.pk, held="yes"))
-
-
-def is_held(feed: Feed) -> bool:
+def holds_posts(feed: Feed) -> bool:
     return feed.held_since is not None
 
 

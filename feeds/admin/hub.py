@@ -22,62 +22,51 @@ UNREACHABLE = (
     " pushed, set SITE_URL to the public address of this installation."
 )
 SOON = "{} offers to push its new posts. It is asked after the feed’s next reading at the latest."
-State = HubSubscription.State
 
 
 def hub(feed: Feed) -> SafeString | str:
     """The panel; nothing for a feed that names no hub."""
     row = subscription_of(feed)
-    if row is not None:
-        return facts(_rows(row, utcnow()))
-    offer = offered(feed) if feed.status == Feed.Status.ACTIVE else None
-    return paragraph(_why_not(feed, _host(offer.hub))) if offer else ""
-
-
-def _why_not(feed: Feed, host: str) -> str:
-    if not feed.use_hub:
-        return SWITCHED_OFF.format(host)
-    return SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL)
-
-
-def _rows(row: HubSubscription, now: datetime) -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = [("Hub", row.hub), ("Pushes", standing(row, now))]
-    if row.last_error and row.state != State.DENIED:
+    if row is None:
+        offer = offered(feed) if feed.status == Feed.Status.ACTIVE else None
+        if offer is None:
+            return ""
+        host = urlsplit(offer.hub).hostname or offer.hub
+        if not feed.use_hub:
+            return paragraph(SWITCHED_OFF.format(host))
+        return paragraph(SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL))
+    rows: list[tuple[str, Any]] = [("Hub", row.hub), ("Pushes", describe_pushes(row, utcnow()))]
+    if row.last_error and row.state != HubSubscription.State.DENIED:
         rows.append(("What was wrong", row.last_error))
-    if row.state == State.ACTIVE:
+    if row.state == HubSubscription.State.ACTIVE:
         rows.append(("Agreed until", f"{when(row.expires_at)}. It is renewed before."))
     rows.append(("Last push", when(row.last_push_at, "None so far.")))
     if row.refused:
         rows.append(("Ignored", f"{counted(row.refused, 'push', 'pushes')} with a wrong or no signature"))
-    return rows
+    return facts(rows)
 
 
-def standing(row: HubSubscription, now: datetime) -> str:
+def describe_pushes(row: HubSubscription, now: datetime) -> str:
     """One or two sentences: whether new posts are pushed; if not, why, and what happens next."""
     if not is_reachable():
         return f"They cannot arrive: SITE_URL is {settings.SITE_URL}, which the hub cannot call."
     if hub_is_live(row.state, row.expires_at, row.missed, now):
         return "New posts are pushed as they come out. Meanwhile the feed is polled less often."
-    if row.state in (State.ACTIVE, State.PENDING) and row.missed >= SILENT_AFTER:
+    if (
+        row.state in (HubSubscription.State.ACTIVE, HubSubscription.State.PENDING)
+        and row.missed >= SILENT_AFTER
+    ):
         return (
             "The hub did not tell of the latest posts. Until it does, the feed is polled as if it had no hub."
         )
-    again = f"It is asked again {_in(row, now)}."
-    if row.state == State.DENIED:
+    wait = row.next_at - now
+    again = f"It is asked again {f'in {ago(wait)}' if wait.total_seconds() > 0 else 'within a minute'}."
+    if row.state == HubSubscription.State.DENIED:
         said = f": “{row.last_error.rstrip('.')}”." if row.last_error else "."
         return f"The hub refuses to push this feed{said} {again}"
-    if row.state == State.PENDING and not row.last_error:
+    if row.state == HubSubscription.State.PENDING and not row.last_error:
         return f"The hub was asked {counted(row.failures, 'time')} and has not called back yet. {again}"
     return f"Not yet. {again}"
-
-
-def _in(row: HubSubscription, now: datetime) -> str:
-    wait = row.next_at - now
-    return f"in {ago(wait)}" if wait.total_seconds() > 0 else "within a minute"
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or url
 
 
 def subscription_of(feed: Feed) -> HubSubscription | None:

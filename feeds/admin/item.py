@@ -20,7 +20,7 @@ from feeds.models import Item
 INCLUDED_AT_ONCE = 50
 WITHDRAWN = "withdrawn"
 HELD = "held for you"
-LABELS = {
+STATE_LABELS = {
     "waiting to settle": "info",
     WITHDRAWN: "warning",
     HELD: "warning",
@@ -103,7 +103,7 @@ class ItemAdmin(LargeList):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Item]", search_term: str
     ) -> "tuple[QuerySet[Item], bool]":
-        """(A feed's own posts are few.)"""
+        """All of a feed's own posts are searched: they are few."""
         rows = queryset if "feed__id__exact" in request.GET else self.newest(queryset)
         found: tuple[QuerySet[Item], bool] = super().get_search_results(request, rows, search_term)
         return found if search_term.strip() else (queryset, False)
@@ -112,7 +112,7 @@ class ItemAdmin(LargeList):
     def shown_title(self, item: Item) -> str:
         return str(item)
 
-    @display(description="state", label=LABELS)
+    @display(description="state", label=STATE_LABELS)
     def shown_state(self, item: Item) -> str:
         if item.state == Item.State.UNASSIGNED and item.vanished_at:
             return WITHDRAWN

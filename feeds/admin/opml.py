@@ -28,13 +28,13 @@ from common.clock import utcnow
 from common.secrets import decrypt, encrypt
 from common.text import counted, shortened
 from feeds.adding.opml import (
-    CHUNK,
+    FEEDS_A_STEP,
     OpmlPlan,
     OpmlReport,
+    count_import,
     export_opml,
     first_new,
     import_chunk,
-    look,
     plan_import,
 )
 from feeds.admin.tagging import TagsField
@@ -43,12 +43,12 @@ from feeds.models import Feed
 from feeds.parsing.opml import MAX_BYTES, OpmlError, Outline, Passed, parse_opml
 
 KEY = "opml"
-KEPT_FOR = timedelta(hours=6)
-SHOWN = 200
-FIRST = 10
+FILE_KEPT_FOR = timedelta(hours=6)
+REFUSED_SHOWN = 200
+EXAMPLES_SHOWN = 10
 NOTHING_NEW = "There is nothing to do: you watch all of these feeds already."
 NOTHING_GOOD = "There is nothing to do: none of what is in the file can be added."
-LOST = "The file is no longer at hand. Choose it again: feeds that were added already are passed over."
+FILE_LOST = "The file is no longer at hand. Choose it again: feeds that were added already are passed over."
 
 
 class FileForm(forms.Form):
@@ -113,18 +113,24 @@ class OpmlPages:
         plan, done, _ = kept
         if done != OpmlReport():
             return HttpResponseRedirect(reverse("admin:feeds_feed_opml_run"))
-        report = look(plan)
-        first = first_new(plan, FIRST)
+        report = count_import(plan)
+        first = first_new(plan, EXAMPLES_SHOWN)
+        # Without a button there is nothing to do.
+        button = f"Give tags to {counted(report.tagged, 'feed')}" if report.tagged else ""
+        if report.added:
+            button = f"Add {counted(report.added, 'feed')}"
         return _page(
             self,
             request,
             "opml_look.html",
             "Import these feeds?",
             facts=_facts(plan, report, would=True),
-            examples=[(shortened(_name(one), 80), ", ".join(one.tags)) for one in first],
-            more=f"{report.added - FIRST:,}" if report.added > FIRST else "",
+            examples=[
+                (shortened(one.title or without_secrets(one.url), 80), ", ".join(one.tags)) for one in first
+            ],
+            more=f"{report.added - EXAMPLES_SHOWN:,}" if report.added > EXAMPLES_SHOWN else "",
             is_broken=plan.is_broken,
-            button=_button(report),
+            button=button,
             nothing=NOTHING_NEW if plan.outlines else NOTHING_GOOD,
             **_refused(plan),
         )
@@ -152,7 +158,7 @@ class OpmlPages:
             total=total,
             words=f"{done:,} of {total:,}",
             is_over=done == total,
-            every=counted(_interval(), "minute"),
+            every=counted(int(Feed._meta.get_field("recheck_every_minutes").default), "minute"),
             **_refused(plan),
         )
 
@@ -162,7 +168,7 @@ class OpmlPages:
         found = kept(request)
         if found is not None:
             return found
-        messages.warning(request, LOST)
+        messages.warning(request, FILE_LOST)
         return HttpResponseRedirect(reverse("admin:feeds_feed_import_opml"))
 
 
@@ -182,17 +188,17 @@ def step(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int) -
     total = len(plan.outlines)
     if begin < total:
         report += import_chunk(plan, begin=begin, now=utcnow())
-    done = min(begin + CHUNK, total)
+    done = min(begin + FEEDS_A_STEP, total)
     # What is done is told once more, but need not be carried on.
     keep(request, plan if done < total else replace(plan, outlines=[]), report, done if done < total else 0)
     return done
 
 
 def keep(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int = 0) -> None:
-    """Puts a plan into the session. (Bounded by the size of the file.)"""
+    """Puts a plan into the session. It is bounded by the size of the file."""
     text = json.dumps({"plan": asdict(plan), "report": asdict(report), "begin": begin})
     packed = base64.b64encode(zlib.compress(text.encode())).decode()
-    request.session[KEY] = encrypt({"plan": packed, "until": (utcnow() + KEPT_FOR).isoformat()})
+    request.session[KEY] = encrypt({"plan": packed, "until": (utcnow() + FILE_KEPT_FOR).isoformat()})
 
 
 def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
@@ -224,21 +230,8 @@ def _facts(plan: OpmlPlan, report: OpmlReport, *, would: bool = False) -> list[t
 
 def _refused(plan: OpmlPlan) -> dict[str, Any]:
     return {
-        "refused": [(one.line, shortened(one.title, 120), one.reason) for one in plan.refused[:SHOWN]],
-        "more_refused": max(0, len(plan.refused) - SHOWN),
+        "refused": [
+            (one.line, shortened(one.title, 120), one.reason) for one in plan.refused[:REFUSED_SHOWN]
+        ],
+        "more_refused": max(0, len(plan.refused) - REFUSED_SHOWN),
     }
-
-
-def _name(outline: Outline) -> str:
-    return outline.title or without_secrets(outline.url)
-
-
-def _button(report: OpmlReport) -> str:
-    """What the button does; "" when there is nothing to do."""
-    if report.added:
-        return f"Add {counted(report.added, 'feed')}"
-    return f"Give tags to {counted(report.tagged, 'feed')}" if report.tagged else ""
-
-
-def _interval() -> int:
-    return int(Feed._meta.get_field("recheck_every_minutes").default)

@@ -18,7 +18,7 @@ from common.text import counted
 from feeds.models import Feed, Tag
 from feeds.tags import delete_tags, rename_tag
 
-SHOWN = 100
+FEEDS_SHOWN = 100
 OFFERED = 30
 
 
@@ -47,7 +47,9 @@ def its_feeds(tag: Tag) -> SafeString:
     feeds = tag.feeds.order_by("title", "pk")
     count = feeds.count()
     shown = table(
-        ("feed", "health"), ((link_to(feed), feed.health) for feed in feeds[:SHOWN]), "No feed has this tag."
+        ("feed", "health"),
+        ((link_to(feed), feed.health) for feed in feeds[:FEEDS_SHOWN]),
+        "No feed has this tag.",
     )
     if not count:
         return shown

@@ -14,7 +14,7 @@ from common.admin.html import ago, table, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import counted, shortened
-from feeds.items.history import LATEST, PollStretch, brought_nothing, folded, posts_per_week, readings
+from feeds.items.history import POLLS_PLOTTED, PollStretch, brought_nothing, folded, posts_per_week, readings
 from feeds.models import Feed, Poll
 from feeds.rules.why import in_short
 
@@ -28,7 +28,7 @@ TONES = {Poll.Outcome.FAILED: "bad", Poll.Outcome.UNCHANGED: "still", Poll.Outco
 
 def at_a_glance(feed: Feed) -> SafeString:
     """The two plots, with their numbers in words beside them."""
-    polls = readings(feed, limit=LATEST)
+    polls = readings(feed, limit=POLLS_PLOTTED)
     return format_html(
         '<div class="fl-plots">{}{}</div>', publishing(posts_per_week(feed, now=utcnow())), answering(polls)
     )
@@ -48,7 +48,11 @@ def answering(polls: Sequence[Poll]) -> SafeString:
     """The time that requests took, oldest first; failures stand out."""
     if not polls:
         return _figure("Time to answer", SafeString(""), "It has not been read so far.")
-    bars = [_bar(poll) for poll in reversed(polls)]
+    bars = []
+    for poll in reversed(polls):
+        failed = poll.outcome == Poll.Outcome.FAILED
+        words = f"{when(poll.at)}: {'failed' if failed else _ms(poll.duration_ms)}"
+        bars.append(Bar(poll.duration_ms, words, bad=failed))
     since = f"{ago(utcnow() - polls[-1].at)} ago"
     return _plot("Time to answer", bars, latency_words(polls), since, f"{ago(utcnow() - polls[0].at)} ago")
 
@@ -61,12 +65,6 @@ def latency_words(polls: Sequence[Poll]) -> str:
     if not took:
         return f"{number}, and all failed." if len(polls) > 1 else "One reading, and it failed."
     return f"{number}, {trouble}; {_ms(round(median(took)))} usually, {_ms(max(took))} at most."
-
-
-def _bar(poll: Poll) -> Bar:
-    failed = poll.outcome == Poll.Outcome.FAILED
-    words = f"{when(poll.at)}: {'failed' if failed else _ms(poll.duration_ms)}"
-    return Bar(poll.duration_ms, words, bad=failed)
 
 
 def _plot(title: str, bars: Sequence[Bar], words: str, start: str, end: str) -> SafeString:
@@ -86,56 +84,47 @@ def timeline(feed: Feed) -> SafeString:
     """The latest readings, those that brought nothing in one line."""
     stretches = folded(readings(feed))
     shown = table(HEAD, map(_row, stretches[:LINES]), "It has not been read so far.")
-    return format_html('<div class="fl-timeline">{}{}</div>', shown, _older(stretches[LINES:]))
-
-
-def _older(stretches: Sequence[PollStretch]) -> SafeString | str:
-    """Unfolded on demand, without a script."""
-    if not stretches:
-        return ""
-    shown, hidden = stretches[:MORE_LINES], stretches[MORE_LINES:]
+    older, hidden = stretches[LINES : LINES + MORE_LINES], stretches[LINES + MORE_LINES :]
+    if not older:
+        return format_html('<div class="fl-timeline">{}</div>', shown)
+    # Unfolded on demand, without a script.
     words = KEPT
     if hidden:
         words = f"{counted(sum(len(each.polls) for each in hidden), 'reading')} before that not shown. {KEPT}"
-    number = counted(sum(len(each.polls) for each in stretches), "older reading")
-    return format_html(
+    number = counted(sum(len(each.polls) for each in stretches[LINES:]), "older reading")
+    unfolded = format_html(
         '<details class="fl-older"><summary>{}</summary>{}<p class="fl-quiet">{}</p></details>',
         number,
-        table(HEAD, map(_row, shown)),
+        table(HEAD, map(_row, older)),
         words,
     )
+    return format_html('<div class="fl-timeline">{}{}</div>', shown, unfolded)
 
 
 def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
     poll = stretch.newest
-    return (
-        _moment(stretch),
-        _what(stretch),
-        answer(poll),
-        filesizeformat(stretch.bytes) if stretch.bytes else "",
-        f"{'about ' if len(stretch.polls) > 1 else ''}{_ms(stretch.milliseconds)}",
-        read_again(poll),
-    )
-
-
-def _moment(stretch: PollStretch) -> str:
-    newest, oldest = timezone.localtime(stretch.newest.at), timezone.localtime(stretch.oldest.at)
-    if stretch.newest is stretch.oldest:
-        return when(newest)
-    if newest.date() == oldest.date():
-        return f"{when(oldest)} to {newest:%H:%M}"
-    return f"{when(oldest)} to {when(newest)}"
-
-
-def _what(stretch: PollStretch) -> SafeString:
-    """A dot and words; the colour says nothing that the words do not."""
-    poll = stretch.newest
+    newest, oldest = timezone.localtime(poll.at), timezone.localtime(stretch.oldest.at)
+    if poll is stretch.oldest:
+        moment = when(newest)
+    elif newest.date() == oldest.date():
+        moment = f"{when(oldest)} to {newest:%H:%M}"
+    else:
+        moment = f"{when(oldest)} to {when(newest)}"
+    # A dot and words; the colour says nothing that the words do not.
     note = format_html('<span class="fl-note">{}</span>', shortened(poll.note, LONGEST_NOTE))
-    return format_html(
+    what = format_html(
         '<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>{}{}',
         "still" if brought_nothing(poll) else TONES[Poll.Outcome(poll.outcome)],
         stretch_words(stretch),
         note if poll.note else "",
+    )
+    return (
+        moment,
+        what,
+        answer(poll),
+        filesizeformat(stretch.bytes) if stretch.bytes else "",
+        f"{'about ' if len(stretch.polls) > 1 else ''}{_ms(stretch.milliseconds)}",
+        read_again(poll),
     )
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from common.admin.html import ago
 from common.text import counted
 from feeds.models import Feed, Item
-from feeds.polling.poll import PollResult
+from feeds.polling.record import PollResult
 from feeds.rules.item_status import ItemStatus, explain
 from feeds.rules.why import because
 
@@ -16,7 +16,7 @@ JUST_NOW = timedelta(seconds=10)
 
 
 def standing(item: Item, now: datetime) -> str:
-    """Whether the post is sent, and why not. (Asks for its feed.)"""
+    """Whether the post is sent, and why not. Asks the database for its feed."""
     facts = ItemStatus(
         state=item.state,
         reason=item.reason,

@@ -8,24 +8,24 @@ from rest_framework import serializers
 from common.api.bodies import Fields, Parameters
 from common.api.fields import Choice, Flag, Pattern, Text, Whole
 from common.api.pagination import ListParameters, search
-from feeds.adding.add import MAX_TITLE
-from feeds.addresses import MAX_URL, NO_ADDRESS
+from feeds.adding.add import MAX_FEED_TITLE
+from feeds.addresses import MAX_FEED_URL, NO_ADDRESS
 from feeds.credentials import MAX_VALUE
 from feeds.models import Feed, Item
 from feeds.models.feed import A_MONTH, HEALTH
-from feeds.tags import MAX_NAME, MAX_TAGS
+from feeds.tags import MAX_TAG_NAME, MAX_TAGS_OF_A_FEED
 
 MOST_POSTS = 5000
 ADDRESS = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000]+$"
 
 
-def minutes(told: str) -> Whole:
+def minutes_whole(told: str) -> Whole:
     return Whole(max_value=A_MONTH, required=False, help_text=told)
 
 
 class FeedParameters(ListParameters):
     status = Choice(choices=HEALTH, required=False)
-    tag = Text(max_length=MAX_NAME, required=False, help_text="A tag’s name, whatever its capitals.")
+    tag = Text(max_length=MAX_TAG_NAME, required=False, help_text="A tag’s name, whatever its capitals.")
     search = search("Part of the title or the address.")
 
 
@@ -52,17 +52,19 @@ class CredentialsFields(Fields):
 class ChangeFeed(Fields):
     """Left out, it stays as it is."""
 
-    url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_URL, required=False)
-    title = Text(max_length=MAX_TITLE, allow_blank=True, required=False)
+    url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_FEED_URL, required=False)
+    title = Text(max_length=MAX_FEED_TITLE, allow_blank=True, required=False)
     status = Choice(choices=Feed.Status.choices, required=False)
-    tags = serializers.ListField(child=Text(max_length=MAX_NAME), max_length=MAX_TAGS, required=False)
+    tags = serializers.ListField(
+        child=Text(max_length=MAX_TAG_NAME), max_length=MAX_TAGS_OF_A_FEED, required=False
+    )
     credentials = CredentialsFields(required=False)
-    min_delay_minutes = minutes("A post is never sent earlier than this after it was first seen.")
-    await_stabilization_minutes = minutes("A post must have stayed unchanged this long.")
-    max_delay_minutes = minutes("A post that keeps changing is sent after this all the same.")
-    recheck_every_minutes = minutes("How often the feed is read.")
+    min_delay_minutes = minutes_whole("A post is never sent earlier than this after it was first seen.")
+    await_stabilization_minutes = minutes_whole("A post must have stayed unchanged this long.")
+    max_delay_minutes = minutes_whole("A post that keeps changing is sent after this all the same.")
+    recheck_every_minutes = minutes_whole("How often the feed is read.")
     pace = Choice(choices=Feed.Pace.choices, required=False)
-    ceiling_minutes = minutes("The longest interval that its rhythm, its server or a hub may lead to.")
+    ceiling_minutes = minutes_whole("The longest interval that its rhythm, its server or a hub may lead to.")
     hold_floods = Flag(required=False)
     join_reposts = Flag(required=False)
     use_hub = Flag(required=False)
@@ -80,7 +82,7 @@ class ChangeFeed(Fields):
 class AddFeed(ChangeFeed):
     """Only `url` is needed: the rest has the usual values."""
 
-    url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_URL, help_text="The feed’s own address.")
+    url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_FEED_URL, help_text="The feed’s own address.")
     status: Any = None  # a new one is active
     start = Choice(
         choices=Feed.Start.choices,

@@ -10,7 +10,6 @@ from feeds.rules.websub import DENIED_FOR, TAKES_PUSHES, is_expected, lease_of, 
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{20,64}", re.ASCII)
 MAX_REASON = 300
-State = HubSubscription.State
 
 
 def find(token: str) -> HubSubscription | None:
@@ -32,19 +31,23 @@ def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = ""
     if row is None or topic != row.topic or not is_expected(mode, row.state):
         return False
     same = HubSubscription.objects.filter(pk=row.pk, state=row.state)
-    if row.state == State.LEAVING:
+    if row.state == HubSubscription.State.LEAVING:
         return bool(same.delete()[0])
     if mode == "denied":
         denied = shortened(one_line(reason), MAX_REASON)
         return bool(
             same.update(
-                state=State.DENIED, expires_at=None, next_at=now + DENIED_FOR, failures=0, last_error=denied
+                state=HubSubscription.State.DENIED,
+                expires_at=None,
+                next_at=now + DENIED_FOR,
+                failures=0,
+                last_error=denied,
             )
         )
     granted = lease_of(lease)
     return bool(
         same.update(
-            state=State.ACTIVE,
+            state=HubSubscription.State.ACTIVE,
             expires_at=now + granted,
             next_at=renew_at(now, granted),
             failures=0,

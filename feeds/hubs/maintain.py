@@ -1,7 +1,7 @@
 """Subscriptions at hubs: made, verified, renewed and ended as feeds want it (W3C WebSub); and their pushes.
 
-A push is noted where it arrives, and read by a worker: strangers decide how much work it is. What cannot be
-kept or read is owed: a reading that begins later brings what it told.
+A push is noted where it arrives and read by a worker, as strangers decide how much work it is. A push that
+cannot be kept or read is owed: a reading of the feed that begins later brings what it told.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from feeds.models import Feed, HubSubscription, Push
 from feeds.polling.poll import request_poll
 from feeds.rules.websub import is_signed
 
-# How many pushes are remembered. A signature has no date: who overhears a push could send it again.
+# How many pushes are remembered. A signature has no date: whoever overhears a push could send it again.
 REMEMBERED = 50
 
 
@@ -27,7 +27,7 @@ def hear(
 ) -> bool:
     """A push at the callback. `moment` is before its body was read. Returns whether it is new.
 
-    One with a wrong or no signature is counted and ignored (WebSub, 7.1), one that came before is, too.
+    A push with a wrong or no signature is counted and ignored (WebSub, 7.1). So is one that came before.
     """
     if not is_signed(signature, body, secret_of(subscription)):
         HubSubscription.objects.filter(pk=subscription.pk).update(refused=F("refused") + 1)
@@ -37,7 +37,7 @@ def hear(
 
 @transaction.atomic
 def note_push(*, subscription: HubSubscription, body: bytes, content_type: str, moment: datetime) -> bool:
-    """Keeps a push for a worker to read. Of each subscription one is kept, the newest. False: seen before."""
+    """Keeps a push for a worker to read: only the newest of each subscription. False: it came before."""
     digest = hashlib.sha256(body).hexdigest()[:32]
     row = HubSubscription.objects.select_for_update().filter(pk=subscription.pk).first()
     if row is None or row.feed_id is None or digest in row.seen:
@@ -64,7 +64,7 @@ def owe(*, subscription_id: int, feed_id: int, moment: datetime) -> None:
 def retry_missed_pushes(now: datetime) -> None:
     """Has feeds read whose push could not be stored, until a reading that began after the push succeeded.
 
-    (A poll that was under way when it came may have asked too early, and sets the next one off.)
+    A poll that was under way when the push came may have asked too early; it sets off the next one.
     """
     owed = HubSubscription.objects.filter(owed_at__isnull=False, feed__isnull=False)
     paid = list(owed.filter(feed__fetched_through__gte=F("owed_at")).values_list("pk", "owed_at"))

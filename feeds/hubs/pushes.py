@@ -11,67 +11,62 @@ from common.clock import utcnow
 from common.passes import TimeBudget
 from feeds.hubs.maintain import owe
 from feeds.models import Push
-from feeds.polling.poll import PollResult, push_feed
+from feeds.polling.poll import push_feed
 
 log = logging.getLogger(__name__)
 
-# After so long, who began to read a push is dead.
-LOST = timedelta(minutes=5)
-AT_ONCE = 500
+# After so long, whoever began to read a push is dead.
+READER_LOST_AFTER = timedelta(minutes=5)
+PUSHES_A_PASS = 500
 
 
 def unread(now: datetime) -> QuerySet[Push]:
-    return Push.objects.filter(Q(began_at=None) | Q(began_at__lt=now - LOST))
+    return Push.objects.filter(Q(began_at=None) | Q(began_at__lt=now - READER_LOST_AFTER))
 
 
 def read_pushes(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Reads what is there, or what the budget allows. Returns how many pushes were taken in hand."""
+    """Reads the pushes that are there, or as many as the budget allows. Returns how many were taken in hand.
+
+    One that cannot be stored has its feed read instead.
+    """
     left = TimeBudget(budget)
     done = 0
     waiting = unread(clock()).order_by("arrived_at", "pk").values_list("pk", flat=True)
-    for pk in list(waiting[:AT_ONCE]):
+    for pk in list(waiting[:PUSHES_A_PASS]):
         if left.is_spent:
             break
-        done += _read(pk, clock())
+        now = clock()
+        with transaction.atomic():
+            rows = unread(now).filter(pk=pk).select_for_update(skip_locked=True, of=("self",))
+            push = rows.select_related("subscription__feed").first()
+            if push is None:
+                # Another worker has taken it.
+                continue
+            was_begun = push.began_at is not None
+            Push.objects.filter(pk=pk).update(began_at=now)
+        subscription = push.subscription
+        feed = subscription.feed
+        # What was read in full since then has it, or something newer.
+        if (
+            feed is not None
+            and not (feed.fetched_through and feed.fetched_through >= push.arrived_at)
+            and (was_begun or not _store(feed.pk, push, now))
+        ):
+            owe(subscription_id=subscription.pk, feed_id=feed.pk, moment=push.arrived_at)
+        # Unless a newer one has taken its place meanwhile.
+        Push.objects.filter(pk=pk, arrived_at=push.arrived_at).delete()
+        done += 1
     return done
 
 
-def _read(pk: int, now: datetime) -> bool:
-    """Reads it, or has its feed read instead. False when another worker has taken it."""
-    push, was_begun = _begin(pk, now)
-    if push is None:
-        return False
-    subscription = push.subscription
-    feed = subscription.feed
-    # What was read in full since then has it, or something newer.
-    if feed is not None and not (feed.fetched_through and feed.fetched_through >= push.arrived_at):
-        result = None if was_begun else _stored(feed.pk, push, now)
-        if result is None or not result.ok:
-            owe(subscription_id=subscription.pk, feed_id=feed.pk, moment=push.arrived_at)
-    # Unless a newer one has taken its place meanwhile.
-    Push.objects.filter(pk=pk, arrived_at=push.arrived_at).delete()
-    return True
-
-
-@transaction.atomic
-def _begin(pk: int, now: datetime) -> tuple[Push | None, bool]:
-    """The push, if it is ours to read; and whether somebody had begun to before."""
-    rows = unread(now).filter(pk=pk).select_for_update(skip_locked=True, of=("self",))
-    push = rows.select_related("subscription__feed").first()
-    if push is None:
-        return None, False
-    was_begun = push.began_at is not None
-    Push.objects.filter(pk=pk).update(began_at=now)
-    return push, was_begun
-
-
-def _stored(feed_id: int, push: Push, now: datetime) -> PollResult | None:
-    """None: another worker is at the feed, or the push could not be used."""
+def _store(feed_id: int, push: Push, now: datetime) -> bool:
+    """False: another worker is at the feed, or the push could not be used."""
     headers = {"content-type": push.content_type}
     try:
-        return push_feed(
+        result = push_feed(
             feed_id=feed_id, body=bytes(push.body), headers=headers, moment=push.arrived_at, now=now
         )
     except Exception:
         log.exception("a push failed", extra={"feed": feed_id})
-        return None
+        return False
+    return result is not None and result.ok

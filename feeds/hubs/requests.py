@@ -1,4 +1,4 @@
-"""Asking hubs: a subscription that is due is claimed, its hub is called without a transaction."""
+"""Requests to hubs: a subscription that is due is claimed, and its hub is called without a transaction."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from common.net.client import Fetched, FetchError, client
+from common.net.client import FetchError, client
 from common.passes import TimeBudget
 from common.secrets import opened
 from common.text import one_line, shortened
@@ -19,17 +19,16 @@ from common.transactions import NetworkInTransaction
 from feeds.hubs.subscriptions import fresh_secret
 from feeds.models import HubSubscription
 from feeds.rules.pace import retry_at
-from feeds.rules.websub import LEASE, ask_again_at, next_act
+from feeds.rules.websub import USUAL_LEASE, ask_again_at, next_act
 
 log = logging.getLogger(__name__)
 
 CLAIM = timedelta(minutes=5)
-SECONDS = 10.0
+HUB_TIMEOUT = 10.0
 MAX_ANSWER = 1_000_000
 MAX_SAID = 300
 MAX_ERROR = 1_000
-AT_ONCE = 500
-State = HubSubscription.State
+REQUESTS_A_PASS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,50 +41,60 @@ class Outcome:
 
 
 def ask_due(*, clock: Callable[[], datetime], budget: timedelta | None = None) -> int:
-    """Does what is due, longest due first, or what the budget allows. Returns how many hubs were asked.
+    """Sends the requests that are due, longest due first, as the budget allows. Returns how many.
 
     A hub that does not answer is left alone for the rest of the pass.
     """
     left = TimeBudget(budget)
     asked, silent = 0, set[str]()
     due = HubSubscription.objects.filter(next_at__lte=clock()).order_by("next_at", "pk").defer("seen")
-    for row in list(due[:AT_ONCE]):
+    for row in list(due[:REQUESTS_A_PASS]):
         if left.is_spent:
             break
         if _server(row) in silent:
             continue
-        outcome = _guarded(row, clock())
+        try:
+            outcome = send_due_request(row, clock())
+        except NetworkInTransaction:
+            raise
+        except Exception:
+            # One that fails in an unforeseen way stops nobody else: it is claimed, and comes again.
+            log.exception("asking a hub failed", extra={"subscription": row.pk})
+            continue
         if outcome is not None:
             asked += 1
             silent |= set() if outcome.answered else {_server(row)}
     return asked
 
 
-def _guarded(row: HubSubscription, now: datetime) -> Outcome | None:
-    """One that fails in an unforeseen way stops nobody else: it is claimed, and comes again."""
-    try:
-        return ask(row, now)
-    except NetworkInTransaction:
-        raise
-    except Exception:
-        log.exception("asking a hub failed", extra={"subscription": row.pk})
-        return None
-
-
 def _server(row: HubSubscription) -> str:
     return urlsplit(row.hub).netloc
 
 
-def ask(row: HubSubscription, now: datetime) -> Outcome | None:
+def send_due_request(row: HubSubscription, now: datetime) -> Outcome | None:
     """Subscribes, renews or unsubscribes; forgets what was tried often enough. None: nothing was asked."""
     act = next_act(row.state, row.failures)
     if act == "forget":
         _as_it_was(row).delete()
         return None
-    if not _claim(row, now):
+    # The try is counted and the next one put off before the request: some hubs verify before they answer.
+    leaving = row.state == HubSubscription.State.LEAVING
+    changes: dict[str, Any] = {
+        "state": HubSubscription.State.LEAVING if leaving else HubSubscription.State.PENDING,
+        "failures": row.failures + 1,
+        "next_at": now + CLAIM,
+    }
+    if not leaving and not secret_of(row):
+        changes["secret"] = fresh_secret()
+    if not _as_it_was(row).update(**changes):
         return None
+    for name, value in changes.items():
+        setattr(row, name, value)
     outcome = _post(row, act)
-    _record(row, outcome, now)
+    again = ask_again_at(now, row.failures, taken=not outcome.error)
+    again = max(again, retry_at(outcome.retry_after, now) or again)
+    # Unless the hub has verified meanwhile, or the subscription was left.
+    _as_it_was(row).update(next_at=again, last_error=shortened(one_line(outcome.error), MAX_ERROR))
     return outcome
 
 
@@ -96,23 +105,6 @@ def callback_url(row: HubSubscription) -> str:
 
 def _as_it_was(row: HubSubscription) -> "QuerySet[HubSubscription]":
     return HubSubscription.objects.filter(pk=row.pk, state=row.state, next_at=row.next_at)
-
-
-def _claim(row: HubSubscription, now: datetime) -> bool:
-    """Counts the try and puts the next one off. Before the request: some hubs verify before they answer."""
-    leaving = row.state == State.LEAVING
-    changes: dict[str, Any] = {
-        "state": State.LEAVING if leaving else State.PENDING,
-        "failures": row.failures + 1,
-        "next_at": now + CLAIM,
-    }
-    if not leaving and not secret_of(row):
-        changes["secret"] = fresh_secret()
-    if not _as_it_was(row).update(**changes):
-        return False
-    for name, value in changes.items():
-        setattr(row, name, value)
-    return True
 
 
 def secret_of(row: HubSubscription) -> str:
@@ -127,26 +119,15 @@ def _post(row: HubSubscription, act: str) -> Outcome:
     form = {"hub.mode": act, "hub.topic": row.topic, "hub.callback": callback_url(row)}
     if act == "subscribe":
         form["hub.secret"] = secret_of(row)
-        form["hub.lease_seconds"] = str(int(LEASE.total_seconds()))
+        form["hub.lease_seconds"] = str(int(USUAL_LEASE.total_seconds()))
     try:
-        answer = client().post(row.hub, data=form, timeout=SECONDS, max_bytes=MAX_ANSWER)
+        answer = client().post(row.hub, data=form, timeout=HUB_TIMEOUT, max_bytes=MAX_ANSWER)
     except FetchError as error:
         return Outcome(str(error), answered=False)
     if 200 <= answer.status < 300:
         return Outcome()
-    return Outcome(_refusal(answer), answer.headers.get("retry-after", ""))
-
-
-def _refusal(answer: Fetched) -> str:
-    """The hub's own words, where they are plain text (WebSub, 5.1: "a description of the error")."""
+    # The hub's own words, where they are plain text (WebSub, 5.1: "a description of the error").
     is_text = answer.headers.get("content-type", "").lower().startswith("text/plain")
     said = shortened(one_line(answer.body[: 4 * MAX_SAID].decode("utf-8", "replace")), MAX_SAID)
     words = f": {said}" if is_text and said else "."
-    return f"The hub answered HTTP {answer.status}{words}"
-
-
-def _record(row: HubSubscription, outcome: Outcome, now: datetime) -> None:
-    """When to ask anew; unless the hub has verified meanwhile, or the subscription was left."""
-    again = ask_again_at(now, row.failures, taken=not outcome.error)
-    again = max(again, retry_at(outcome.retry_after, now) or again)
-    _as_it_was(row).update(next_at=again, last_error=shortened(one_line(outcome.error), MAX_ERROR))
+    return Outcome(f"The hub answered HTTP {answer.status}{words}", answer.headers.get("retry-after", ""))

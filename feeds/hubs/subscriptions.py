@@ -1,4 +1,4 @@
-"""Which feeds should be subscribed at a hub: compared with the subscriptions that there are."""
+"""Which feeds should be subscribed at a hub, compared with the subscriptions that there are."""
 
 import logging
 import secrets
@@ -20,12 +20,11 @@ from feeds.rules.websub import Offer, may_change, offer
 
 log = logging.getLogger(__name__)
 
-# Feeds are looked at when they were read lately: whatever changes shows at the next reading at the latest.
+# Only feeds that were read lately are looked at: a change shows at the next reading at the latest.
 LATELY = timedelta(minutes=3)
 HERE = ("localhost", "localhost.localdomain")
-State = HubSubscription.State
 # Which of its subscriptions a hub may know of.
-KNOWN_TO_HUB = (State.PENDING, State.ACTIVE)
+KNOWN_TO_HUB = (HubSubscription.State.PENDING, HubSubscription.State.ACTIVE)
 
 
 def is_reachable() -> bool:
@@ -59,9 +58,9 @@ def wanted(feed: Feed) -> Offer | None:
 
 
 def drop_unwanted(now: datetime) -> None:
-    """Leaves the hubs of feeds that are gone, not watched, or shall do without."""
+    """Leaves the hubs of feeds that are gone, are not watched, or should do without a hub."""
     unwanted = Q(feed=None) | Q(feed__use_hub=False) | ~Q(feed__status=Feed.Status.ACTIVE)
-    rows = HubSubscription.objects.exclude(state=State.LEAVING).filter(unwanted)
+    rows = HubSubscription.objects.exclude(state=HubSubscription.State.LEAVING).filter(unwanted)
     for pk in list(rows.values_list("pk", flat=True)):
         _leave(pk, now)
 
@@ -96,18 +95,16 @@ def change(*, feed_id: int, offer: Offer | None, now: datetime) -> None:
             return
         _leave(current.pk, now)
     if offer is not None:
+        secret: Any = fresh_secret()
         HubSubscription.objects.create(
             feed_id=feed_id,
             hub=offer.hub,
             topic=offer.topic,
             made_at=now,
             next_at=now,
-            **_keys(),
+            token=secrets.token_urlsafe(32),
+            secret=secret,
         )
-
-
-def _keys() -> dict[str, Any]:
-    return {"token": secrets.token_urlsafe(32), "secret": fresh_secret()}
 
 
 def fresh_secret() -> dict[str, str]:
@@ -116,15 +113,20 @@ def fresh_secret() -> dict[str, str]:
 
 
 def leave_hub(*, feed: Feed, now: datetime) -> None:
-    """For a feed whose address has changed: what its hub pushes from now on is not this feed's any more."""
+    """Leaves the hub of a feed whose address has changed: what it pushes from now on is not this feed's."""
     for pk in list(HubSubscription.objects.filter(feed=feed).values_list("pk", flat=True)):
         _leave(pk, now)
 
 
 def _leave(pk: int, now: datetime) -> None:
-    """The row is let go from its feed, and stays until the hub has been told; if it knows."""
+    """Takes the row from its feed. It stays until the hub has been told, if the hub knows of it."""
     row = HubSubscription.objects.filter(pk=pk)
-    if not row.exclude(state__in=(*KNOWN_TO_HUB, State.LEAVING)).delete()[0]:
+    if not row.exclude(state__in=(*KNOWN_TO_HUB, HubSubscription.State.LEAVING)).delete()[0]:
         row.filter(state__in=KNOWN_TO_HUB).update(
-            state=State.LEAVING, feed=None, next_at=now, failures=0, last_error="", owed_at=None
+            state=HubSubscription.State.LEAVING,
+            feed=None,
+            next_at=now,
+            failures=0,
+            last_error="",
+            owed_at=None,
         )

@@ -1,7 +1,8 @@
-"""Which feeds the admins are to be told of, and that they have been."""
+"""Which feeds the admins are to be told of, and a note that they have been told."""
 
 from collections.abc import Iterable
 from datetime import datetime
+from http import HTTPStatus
 from typing import assert_never
 
 from django.db.models import F, OuterRef, Q, Subquery
@@ -11,8 +12,6 @@ from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
 from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
 
-GONE = 410
-
 
 def is_any_wanting(now: datetime) -> bool:
     """Whether there may be something to tell: asked every minute, mostly in vain."""
@@ -20,9 +19,9 @@ def is_any_wanting(now: datetime) -> bool:
 
 
 def wanting(now: datetime) -> dict[What, list[Feed]]:
-    """The feeds of which the admins are to be told, by what. Locks them: within the caller's transaction.
+    """What the admins are to be told → the feeds. Locks them within the caller's transaction.
 
-    One that is being recorded at this moment waits for the next time.
+    A feed that is being recorded at this moment waits for the next time.
     """
     rows = _candidates(now).order_by("pk").select_for_update(skip_locked=True, of=("self",))
     troubles = [(feed, trouble_of(feed)) for feed in rows]
@@ -71,12 +70,12 @@ def trouble_of(feed: Feed) -> Trouble:
         last_polled_at=feed.last_polled_at,
         next_poll_at=feed.next_poll_at,
         read_at=feed.fetched_through,
-        gone=getattr(feed, "last_answer", None) == GONE,
+        gone=getattr(feed, "last_answer", None) == HTTPStatus.GONE,
     )
 
 
 def _candidates(now: datetime) -> FeedQuerySet:
-    """Those that may be due, and few others: the rule decides."""
+    """The feeds that may be due, and few others: the rule decides."""
     failing = Q(status="active", failures__gt=0, failing_since__lte=now - (A_DAY - ALONG), alerted_at=None)
     stopped = Q(status="stopped", failures__gt=0, dropping=False)
     untold = Q(alerted_at=None) | Q(alerted_at__lt=F("last_polled_at"))
@@ -84,4 +83,4 @@ def _candidates(now: datetime) -> FeedQuerySet:
     # A feed is stopped by hand as well: only its server's last answer says that it is gone.
     last = Poll.objects.filter(feed=OuterRef("pk")).order_by("-at", "-pk").values("status")[:1]
     rows = Feed.objects.annotate(last_answer=Subquery(last))
-    return rows.filter(failing | (stopped & untold & Q(last_answer=GONE)) | recovered)
+    return rows.filter(failing | (stopped & untold & Q(last_answer=HTTPStatus.GONE)) | recovered)

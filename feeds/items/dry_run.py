@@ -19,7 +19,6 @@ from feeds.rules.forecast import Forecast, ForecastStep, forecast
 from feeds.rules.plan import plan_unchanged
 
 AT_MOST = 500
-FIRST = "first reading"
 READ = "read"
 UNCHANGED = "unchanged"
 FAILED = "failed"
@@ -73,102 +72,73 @@ def dry_run(
         reading = reading_of(ask.feeds[feed.pk], answer)
     except ReadingFailed as error:
         return DryRun(feed, answer.moment, FAILED, str(error), status, is_first)
+    outcome = UNCHANGED if reading.unchanged else READ
     if reading.unchanged:
-        plan = plan_unchanged(known(feed, lock=False), timing=feed.timing, moment=answer.moment)
-        shown = _kept(feed) or reading
-        planned = _Planned(feed, plan, known(feed, lock=False), shown, answer.moment)
+        rows = known(feed, lock=False)
+        plan = plan_unchanged(rows, timing=feed.timing, moment=answer.moment)
+        # The last document again, for the posts that it shows; unless it cannot be read any more.
+        document = FeedDocument.objects.filter(feed=feed).first()
+        if document is not None and (parsed := kept_feed(document)):
+            reading = Reading(b"", document.sha256, document.headers, document.headers.get("url", ""), parsed)
     else:
-        rows = look_up(feed, reading)
-        plan = plan_of(feed, reading, rows, answer.moment, lock=False)
-        planned = _Planned(feed, plan, known(feed, rows.open, lock=False), reading, answer.moment)
+        recorded = look_up(feed, reading)
+        plan = plan_of(feed, reading, recorded, answer.moment, lock=False)
+        rows = known(feed, recorded.open, lock=False)
     return replace(
-        planned.run(),
-        outcome=UNCHANGED if reading.unchanged else READ,
-        status=status,
-        is_first=is_first,
+        _forecast(feed, plan, rows, reading, answer.moment), outcome=outcome, status=status, is_first=is_first
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """A plan, the rows it was made from, and the document whose posts are shown."""
+def _forecast(
+    feed: Feed, plan: PollPlan, known: Sequence[KnownItem], reading: Reading, moment: datetime
+) -> DryRun:
+    """What the plan, made from the rows `known`, would do to the posts that the reading shows."""
+    order = reading.document.newest_first()
+    done = []
+    for chunk in chunks(order):
+        excluded = Item.objects.filter(feed=feed, guid_hash__in=chunk, state__in=DONE).order_by()
+        columns = excluded.values_list("pk", "guid_hash", "state", "reason", "first_seen", "stable_since")
+        done += [ForecastStep(*row) for row in columns]
+    watched = feed.status == Feed.Status.ACTIVE
+    found = forecast(plan, known, done, timing=feed.timing, moment=moment, watched=watched)
+    missing = [id_ for id_ in found if id_ not in reading.guids]
+    every = [*(id_ for id_ in order if id_ in found), *missing]
+    # Posts to which something happens go first, those that stay as they are below them.
+    every.sort(key=lambda id_: found[id_].is_quiet)
+    return DryRun(
+        feed,
+        moment,
+        READ,
+        warnings=reading.parsed.warnings if reading.parsed else (),
+        rows=tuple(_rows(reading, [found[id_] for id_ in every[:AT_MOST]])),
+        more=max(0, len(every) - AT_MOST),
+        events=tuple(Counter(found[id_].event for id_ in every).most_common()),
+    )
 
-    feed: Feed
-    plan: PollPlan
-    known: Sequence[KnownItem]
-    reading: Reading
-    moment: datetime
 
-    def run(self) -> DryRun:
-        order = self.reading.document.newest_first()
-        done = {row.id: row for row in self._done(order)}
-        found = forecast(
-            self.plan,
-            self.known,
-            done.values(),
-            timing=self.feed.timing,
-            moment=self.moment,
-            watched=self.feed.status == Feed.Status.ACTIVE,
+def _rows(reading: Reading, forecasts: Sequence[Forecast]) -> Iterator[DryRunRow]:
+    stored: dict[int, Item] = {}
+    for chunk in chunks([one.pk for one in forecasts if one.pk]):
+        stored |= Item.objects.only("guid", "title", "link", "published_at").order_by().in_bulk(chunk)
+    for one in forecasts:
+        item, entry = stored.get(one.pk or 0), reading.entries.get(one.id)
+        source = entry or item
+        published = entry.published if entry else item.published_at if item else None
+        yield DryRunRow(
+            pk=one.pk,
+            guid=reading.guids.get(one.id) or (item.guid if item else ""),
+            title=source.title if source else "",
+            link=source.link if source else "",
+            published=published,
+            event=one.event,
+            why=one.why,
+            fate=one.fate,
+            settles=one.settles,
         )
-        missing = [id_ for id_ in found if id_ not in self.reading.guids]
-        every = [*(id_ for id_ in order if id_ in found), *missing]
-        # What happens to something goes first; what stays as it is is told below it.
-        every.sort(key=lambda id_: found[id_].is_quiet)
-        parsed = self.reading.parsed
-        return DryRun(
-            self.feed,
-            self.moment,
-            READ,
-            warnings=parsed.warnings if parsed else (),
-            rows=tuple(self._rows(every[:AT_MOST], found)),
-            more=max(0, len(every) - AT_MOST),
-            events=tuple(Counter(found[id_].event for id_ in every).most_common()),
-        )
-
-    def _done(self, order: Sequence[str]) -> Iterator[ForecastStep]:
-        columns = ("pk", "guid_hash", "state", "reason", "first_seen", "stable_since")
-        for chunk in chunks(order):
-            rows = Item.objects.filter(feed=self.feed, guid_hash__in=chunk, state__in=DONE).order_by()
-            for row in rows.values_list(*columns):
-                yield ForecastStep(*row)
-
-    def _rows(self, ids: Sequence[str], found: dict[str, Forecast]) -> Iterator[DryRunRow]:
-        pks = [pk for id_ in ids if (pk := found[id_].pk)]
-        stored = {item.pk: item for chunk in chunks(pks) for item in _items(chunk)}
-        for id_ in ids:
-            one = found[id_]
-            item, entry = stored.get(one.pk or 0), self.reading.entries.get(id_)
-            source = entry or item
-            published = entry.published if entry else item.published_at if item else None
-            yield DryRunRow(
-                pk=one.pk,
-                guid=self.reading.guids.get(id_) or (item.guid if item else ""),
-                title=source.title if source else "",
-                link=source.link if source else "",
-                published=published,
-                event=one.event,
-                why=one.why,
-                fate=one.fate,
-                settles=one.settles,
-            )
-
-
-def _items(pks: Sequence[int]) -> list[Item]:
-    return list(Item.objects.filter(pk__in=pks).only("guid", "title", "link", "published_at").order_by())
-
-
-def _kept(feed: Feed) -> Reading | None:
-    """The last document again, for the posts that it shows; None when it cannot be read any more."""
-    document = FeedDocument.objects.filter(feed=feed).first()
-    if document is None:
-        return None
-    parsed = kept_feed(document)
-    url = document.headers.get("url", "")
-    return Reading(b"", document.sha256, document.headers, url, parsed=parsed) if parsed else None
 
 
 def sentence(run: DryRun) -> str:
-    """What the reading would be like as a whole."""
+    """What the reading would do as a whole."""
     if run.outcome == FAILED:
         return f"It could not be read. {run.error}"
     happening = [(event, count) for event, count in run.events if event != "unchanged"]
@@ -185,7 +155,7 @@ def sentence(run: DryRun) -> str:
 
 
 def remarks(run: DryRun) -> list[str]:
-    """What else is to be known."""
+    """What else an admin should know."""
     said = list(run.warnings)
     if run.feed.status != Feed.Status.ACTIVE:
         said.append(f"The feed is {run.feed.get_status_display()}: it is not read, and nothing settles.")

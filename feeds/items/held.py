@@ -1,8 +1,6 @@
-"""Held items: an admin's word on them, after a flood or a restore. They are sent after all, or they
-are not.
-"""
+"""Held items: after a flood or a restore, an admin decides whether they are sent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
@@ -36,7 +34,7 @@ def exclude_held(
 
 @transaction.atomic
 def note_decided(*, feed_id: int) -> None:
-    """A feed of which nothing is held any more is not held either."""
+    """Ends the hold of a feed that has no held items any more."""
     feed = Feed.objects.select_for_update().filter(pk=feed_id, held_since__isnull=False).first()
     if feed is not None:
         _note(feed)
@@ -54,21 +52,18 @@ def _held(feed_ids: Iterable[int] | None, item_ids: Iterable[int] | None) -> dic
 
 
 def _decide(items: dict[int, list[int]], changes: dict[str, object]) -> int:
-    return sum(_decide_for(feed_id, items[feed_id], changes) for feed_id in sorted(items))
-
-
-@transaction.atomic
-def _decide_for(feed_id: int, pks: list[int], changes: dict[str, object]) -> int:
-    # The feed first, as polls do: none plans with what we are changing.
-    feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
-    if feed is None:
-        return 0
     done = 0
-    for chunk in chunks(pks):
-        held: ItemQuerySet = Item.objects.held().filter(pk__in=chunk)
-        locked = list(held.order_by("pk").select_for_update().values_list("pk", flat=True))
-        done += Item.objects.held().filter(pk__in=locked).update(**changes)
-    _note(feed)
+    for feed_id in sorted(items):
+        with transaction.atomic():
+            # The feed first, as polls do: none plans with what we are changing.
+            feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
+            if feed is None:
+                continue
+            for chunk in chunks(items[feed_id]):
+                held: ItemQuerySet = Item.objects.held().filter(pk__in=chunk)
+                locked = list(held.order_by("pk").select_for_update().values_list("pk", flat=True))
+                done += Item.objects.held().filter(pk__in=locked).update(**changes)
+            _note(feed)
     return done
 
 
@@ -82,17 +77,14 @@ def hold_all(*, now: datetime) -> int:
 
     Returns how many posts are held. Feeds are taken some hundreds to a transaction.
     """
-    every = list(Feed.objects.order_by("pk").values_list("pk", flat=True))
-    return sum(_hold(pks, now) for pks in chunks(every))
-
-
-@transaction.atomic
-def _hold(pks: Sequence[int], now: datetime) -> int:
-    # The feeds first, as polls do: none plans with what we are changing.
-    list(Feed.objects.select_for_update().filter(pk__in=pks).order_by("pk").values_list("pk"))
-    Feed.objects.filter(pk__in=pks).update(hold_next=True)
-    waiting = Item.objects.filter(feed__in=pks, state=Item.State.UNASSIGNED, held_at=None)
-    held = waiting.update(held_at=now, reason=RESTORED, final_at=None)
-    with_held = Item.objects.held().filter(feed__in=pks).order_by().values("feed")
-    Feed.objects.filter(pk__in=with_held).update(held_since=Coalesce("held_since", Value(now)))
+    held = 0
+    for pks in chunks(list(Feed.objects.order_by("pk").values_list("pk", flat=True))):
+        with transaction.atomic():
+            # The feeds first, as polls do: none plans with what we are changing.
+            list(Feed.objects.select_for_update().filter(pk__in=pks).order_by("pk").values_list("pk"))
+            Feed.objects.filter(pk__in=pks).update(hold_next=True)
+            waiting = Item.objects.filter(feed__in=pks, state=Item.State.UNASSIGNED, held_at=None)
+            held += waiting.update(held_at=now, reason=RESTORED, final_at=None)
+            with_held = Item.objects.held().filter(feed__in=pks).order_by().values("feed")
+            Feed.objects.filter(pk__in=with_held).update(held_since=Coalesce("held_since", Value(now)))
     return held

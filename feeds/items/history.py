@@ -1,4 +1,4 @@
-"""What readings and posts a feed has had: for its page, in a number of questions that never grows."""
+"""Which readings and posts a feed has had: for its page, in a fixed number of questions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from common.passes import TimeBudget
 from feeds.models import Feed, Item, Poll
 
 WEEKS = 26
-LATEST = 100
+POLLS_PLOTTED = 100
 KEPT_PER_FEED = 500
-KEPT_FOR = timedelta(days=30)
+POLLS_KEPT_FOR = timedelta(days=30)
 # Rows in one transaction.
-BATCH = 1_000
+POLLS_DELETED_TOGETHER = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,11 @@ def readings(feed: Feed, *, limit: int = KEPT_PER_FEED) -> list[Poll]:
 
 def folded(polls: Sequence[Poll]) -> list[PollStretch]:
     """Readings in a row that brought nothing, or failed the same way, become one line."""
-    return [PollStretch(tuple(poll for _, poll in group)) for _, group in groupby(enumerate(polls), _key)]
+    groups = groupby(enumerate(polls), _kind_of_line)
+    return [PollStretch(tuple(poll for _, poll in group)) for _, group in groups]
 
 
-def _key(numbered: tuple[int, Poll]) -> tuple[object, ...]:
+def _kind_of_line(numbered: tuple[int, Poll]) -> tuple[object, ...]:
     number, poll = numbered
     if poll.outcome == Poll.Outcome.FAILED:
         return ("failed", poll.status, poll.note)
@@ -81,31 +82,30 @@ def posts_per_week(feed: Feed, *, now: datetime) -> list[tuple[date, int]]:
     return [(week, counts.get(week, 0)) for week in weeks]
 
 
-def prune_polls(*, now: datetime, batch: int = BATCH, budget: timedelta | None = None) -> int:
+def prune_polls(
+    *, now: datetime, batch: int = POLLS_DELETED_TOGETHER, budget: timedelta | None = None
+) -> int:
     """Deletes readings that are a month old, or not among a feed's newest 500. Returns how many.
 
     In transactions of `batch` rows at most: while one is open on SQLite, no feed can be recorded.
     """
     left = TimeBudget(budget)
     total = 0
-    for keys in _batches(now, batch):
-        total += _delete(keys)
+    for keys in _prunable(now, batch):
+        with transaction.atomic():
+            total += Poll.objects.filter(pk__in=keys).delete()[0]
         if left.is_spent:
             break
     return total
 
 
-def _batches(now: datetime, batch: int) -> Iterator[list[int]]:
-    old = Poll.objects.filter(at__lt=now - KEPT_FOR).order_by("at").values_list("pk", flat=True)
+def _prunable(now: datetime, batch: int) -> Iterator[list[int]]:
+    old = Poll.objects.filter(at__lt=now - POLLS_KEPT_FOR).order_by("at").values_list("pk", flat=True)
     while keys := list(old[:batch]):
         yield keys
-    yield from _surplus(batch)
-
-
-def _surplus(batch: int) -> Iterator[list[int]]:
-    """What feeds have beyond their newest, of many feeds together."""
+    # Then the readings of each feed beyond its newest; those of many feeds go together.
     crowded = Poll.objects.order_by().values("feed").annotate(n=Count("pk")).filter(n__gt=KEPT_PER_FEED)
-    keys: list[int] = []
+    keys = []
     for feed in list(crowded.values_list("feed", flat=True)):
         rows = Poll.objects.filter(feed=feed).order_by("-at", "-pk").values_list("pk", flat=True)
         keys += rows[KEPT_PER_FEED:]
@@ -114,8 +114,3 @@ def _surplus(batch: int) -> Iterator[list[int]]:
             keys = keys[batch:]
     if keys:
         yield keys
-
-
-@transaction.atomic
-def _delete(keys: list[int]) -> int:
-    return Poll.objects.filter(pk__in=keys).delete()[0]

@@ -1,4 +1,4 @@
-"""Taking an excluded item back, with the content that the last document has of it."""
+"""An excluded item is taken back, with the content that the last document has of it."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from feeds.polling.kept_document import kept_feed
 from feeds.polling.read import clean_entry
 
 # More than a poll reads in full: the item may have been excluded for standing beyond that.
-LIMIT = 5_000
+POSTS_SEARCHED = 5_000
 
 
 def include_item(*, item_id: int, now: datetime) -> str:
@@ -23,32 +23,28 @@ def include_item(*, item_id: int, now: datetime) -> str:
     entry = kept_entry(item, document) if document else None
     if document is None or entry is None:
         return f"“{item}” is no longer in the feed, so there is nothing to send."
-    cleaned = clean_entry(entry, document.headers.get("url", ""))
-    return _include(item, document, content_hash(entry), cleaned, now)
-
-
-@transaction.atomic
-def _include(item: Item, document: FeedDocument, hash_: str, cleaned: Entry, now: datetime) -> str:
-    # The feed first, as polls do: none may read the feed anew between our look and our writing.
-    Feed.objects.select_for_update().get(pk=item.feed_id)
-    if not FeedDocument.objects.filter(feed=item.feed_id, sha256=document.sha256).exists():
-        return f"The feed of “{item}” was read this very moment. Try it once more."
-    item = Item.objects.select_for_update().get(pk=item.pk)
-    if item.state != Item.State.EXCLUDED:
-        return f"“{item}” is not excluded."
-    item.state, item.reason = Item.State.UNASSIGNED, ""
-    item.first_seen = item.stable_since = item.last_checked = now
-    item.final_at = item.vanished_at = item.rolled_off_at = item.held_at = None
-    item.changes, item.link_hash = 0, link_hash(cleaned.link)
-    item.content_hash, item.entry = hash_, cleaned.to_json()
-    item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published
-    item.save()
+    cleaned, hash_ = clean_entry(entry, document.headers.get("url", "")), content_hash(entry)
+    with transaction.atomic():
+        # The feed first, as polls do: none may read the feed anew between our look and our writing.
+        Feed.objects.select_for_update().get(pk=item.feed_id)
+        if not FeedDocument.objects.filter(feed=item.feed_id, sha256=document.sha256).exists():
+            return f"The feed of “{item}” was read this very moment. Try it once more."
+        item = Item.objects.select_for_update().get(pk=item.pk)
+        if item.state != Item.State.EXCLUDED:
+            return f"“{item}” is not excluded."
+        item.state, item.reason = Item.State.UNASSIGNED, ""
+        item.first_seen = item.stable_since = item.last_checked = now
+        item.final_at = item.vanished_at = item.rolled_off_at = item.held_at = None
+        item.changes, item.link_hash = 0, link_hash(cleaned.link)
+        item.content_hash, item.entry = hash_, cleaned.to_json()
+        item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published
+        item.save()
     return f"“{item}” will be sent once it has settled."
 
 
 def kept_entry(item: Item, document: FeedDocument) -> Entry | None:
     """The entry of an item in its feed's last document, uncleaned; None when it is not there."""
-    parsed = kept_feed(document, limit=LIMIT)
+    parsed = kept_feed(document, limit=POSTS_SEARCHED)
     return next((entry for entry in parsed.entries if entry.guid == item.guid), None) if parsed else None
 
 

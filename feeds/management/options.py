@@ -99,16 +99,16 @@ def credentials(options: Mapping[str, Any]) -> dict[str, str] | None:
     if file is not None and user is None:
         raise CommandError("--password-file: give --user, too.")
     if user is not None:
-        return {"user": user, "password": read_secret(file) if file is not None else ask("Password")}
+        return {"user": user, "password": read_secret(file) if file is not None else ask_secret("Password")}
     if header is None:
         return None
     name, colon, value = header.partition(":")
     if not colon:
         raise CommandError("--header: write it as “Name: value”.")
-    return {"header": name, "value": ask(name) if value.strip() == "-" else value}
+    return {"header": name, "value": ask_secret(name) if value.strip() == "-" else value}
 
 
-def ask(label: str) -> str:
+def ask_secret(label: str) -> str:
     """A secret that stays out of the list of processes: typed unseen, or the line piped in."""
     return getpass(f"{label}: ") if sys.stdin.isatty() else sys.stdin.readline(LONGEST_SECRET).rstrip("\r\n")
 

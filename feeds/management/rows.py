@@ -1,4 +1,4 @@
-"""What commands say about a feed and an item: the names of docs and programs."""
+"""What commands say about a feed, an item and a poll, under the names that docs and programs use."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ from feeds.rules.pace import Pacing
 A_MONTH = 31 * 24 * 60
 
 
-def minutes(default: int, help_text: str) -> "models.PositiveIntegerField[int, int]":
+def minutes_field(default: int, help_text: str) -> "models.PositiveIntegerField[int, int]":
     return models.PositiveIntegerField(
         default=default, validators=[MaxValueValidator(A_MONTH)], help_text=help_text
     )
@@ -89,14 +89,14 @@ class Feed(models.Model):
     start_count = models.PositiveIntegerField(
         "how many", default=0, help_text="With “the last few”: how many posts, newest first."
     )
-    min_delay_minutes = minutes(30, "A post is never sent earlier than this after it was first seen.")
-    await_stabilization_minutes = minutes(15, "A post must have stayed unchanged this long.")
-    max_delay_minutes = minutes(180, "A post that keeps changing is sent after this all the same.")
-    recheck_every_minutes = minutes(
+    min_delay_minutes = minutes_field(30, "A post is never sent earlier than this after it was first seen.")
+    await_stabilization_minutes = minutes_field(15, "A post must have stayed unchanged this long.")
+    max_delay_minutes = minutes_field(180, "A post that keeps changing is sent after this all the same.")
+    recheck_every_minutes = minutes_field(
         10, "How often the feed is read. 0 reads it at most once a minute (for feeds that ping)."
     )
     pace = models.CharField("read", max_length=10, choices=Pace, default=Pace.FIXED)
-    ceiling_minutes = minutes(
+    ceiling_minutes = minutes_field(
         60, "The longest interval that its own rhythm, its server’s wishes or a hub may lead to."
     )
     # After a restore from a backup: what the next reading brings may have been sent already.
@@ -124,7 +124,7 @@ class Feed(models.Model):
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)
     next_poll_at = models.DateTimeField("next reading", default=timezone.now)
-    # Why then: a word of feeds.rules.pace.
+    # Why then: a word of feeds.rules.why.
     next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
     # Its requests are counted together with those of other feeds at this host.
     host = models.CharField(max_length=255, blank=True, default="", editable=False)
@@ -135,13 +135,13 @@ class Feed(models.Model):
     # A permanent redirect is believed after it has held for several readings.
     moved_to = models.TextField(blank=True, default="", editable=False)
     moved_polls = models.PositiveIntegerField(default=0, editable=False)
-    # Readings in a row at which all posts that still may change had changed: a clock or an ad in them.
+    # Readings in a row at which all posts that may still change had changed: by a clock or an ad in them.
     restless_polls = models.PositiveIntegerField(default=0, editable=False)
     # A flood waits for an admin's word since then.
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # So many readings in a row, the first one then, its server has answered that it is gone for good (410).
+    # How many readings in a row, and since when, its server has answered that it is gone for good (410).
     gone_polls = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     gone_since = models.DateTimeField(null=True, blank=True, editable=False)
     # The admins were told by mail that it has been failing, and are told when it recovers.

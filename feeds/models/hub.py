@@ -17,7 +17,7 @@ class HubSubscription(models.Model):
         DENIED = "denied", "denied by the hub"
         LEAVING = "leaving", "to be ended"
 
-    # Gone from its feed (set to null), it is still there to be unsubscribed.
+    # Null once it has been taken from its feed: the row stays until it is unsubscribed.
     feed = models.OneToOneField(Feed, on_delete=models.SET_NULL, null=True, related_name="hub_subscription")
     hub = models.TextField(max_length=4000)
     topic = models.TextField(max_length=4000)
@@ -31,13 +31,13 @@ class HubSubscription(models.Model):
     failures = models.PositiveIntegerField(default=0)
     last_error = models.TextField(blank=True, default="")
     last_push_at = models.DateTimeField(null=True, blank=True)
-    # Digests of the latest pushes: one that comes again, from the hub or from who overheard it, is not read.
+    # Digests of the latest pushes: one that comes again, from the hub or an eavesdropper, is not read.
     seen = models.JSONField(default=list, blank=True)
     # Pushes whose signature was wrong or missing.
     refused = models.PositiveIntegerField(default=0)
-    # Readings since the last push that found what the hub had not told.
+    # Readings since the last push that found posts the hub had not pushed.
     missed = models.PositiveIntegerField(default=0)
-    # A push that could not be stored: what it told is owed until a reading that began later.
+    # When a push came that could not be stored: it is owed until a reading that began later.
     owed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -6,7 +6,7 @@ from feeds.models.hub import HubSubscription
 
 
 class Push(models.Model):
-    """The newest of its subscription: what it took the place of is owed, and read from the feed itself."""
+    """The newest push of its subscription. One that it replaced is owed, and read from the feed itself."""
 
     subscription = models.OneToOneField(
         HubSubscription, on_delete=models.CASCADE, primary_key=True, related_name="push"
@@ -15,7 +15,7 @@ class Push(models.Model):
     content_type = models.CharField(max_length=200, blank=True, default="")
     # Before its body was read.
     arrived_at = models.DateTimeField()
-    # A worker began to read it; should that never end, it is not begun again.
+    # When a worker began to read it. If that never ends, the push is not read a second time.
     began_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a feed's last document leaves besides items: itself, its order, and what it says of the feed."""
+"""What is kept of a feed's last document besides items: itself, its order, and what it says of the feed."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -9,8 +9,8 @@ from feeds.parsing.posts import counted
 from feeds.polling.kept_document import HOLDERS
 from feeds.polling.known_items import packed
 from feeds.polling.read import CONDITIONS, Reading
-from feeds.rules.facts import PollPlan, newest
-from feeds.rules.rhythm import LATEST, RESTLESS, restless_after, rhythm_minutes
+from feeds.rules.facts import PollPlan, newest_ids
+from feeds.rules.rhythm import RESTLESS, RHYTHM_POSTS, restless_after, rhythm_minutes
 
 MAX_WARNINGS = 20
 RESTLESS_FEED = (
@@ -33,11 +33,11 @@ LEFT_OUT = (
     "{} {} left out, being older than the feed's adding: at the top “{}”. Where that is wrong, “Send after "
     "all” on the post's page sends it."
 )
-MAX_NAME = 100
+MAX_NAMED_TITLE = 100
 
 
 def keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
-    """The document for previews and for the next plan."""
+    """Keeps the document for previews and for the next plan."""
     assert reading.parsed is not None  # noqa: S101 - only for parsed documents
     document = {
         "body": reading.compressed,
@@ -54,7 +54,7 @@ def keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
 
 
 def keep_answer(feed: Feed, reading: Reading, moment: datetime) -> None:
-    """Of a document that is the same: its headers, and when it was sent, if it was."""
+    """Of a document that is the same as before, keeps its headers, and when it was sent, if it was."""
     changes = {"sent_at": moment} if reading.was_sent else {}
     FeedDocument.objects.filter(feed=feed).update(
         fetched_at=moment, headers={**reading.headers, "url": reading.url}, **changes
@@ -62,15 +62,15 @@ def keep_answer(feed: Feed, reading: Reading, moment: datetime) -> None:
 
 
 def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
-    """After a push: what it brought stands in front of what the last whole document held."""
+    """After a push, puts the posts that it brought in front of those of the last whole document."""
     brought = {insert.id for insert in plan.insert}.union(plan.restart.values())
     changed = brought.union(plan.rewrite.values(), plan.deferred)
     document = FeedDocument.objects.filter(feed=feed).only("order", "headers", "channel").first()
     if document is None or not (changed or reading.before):
         return
     front = packed(id_ for id_ in reading.document.newest_first() if id_ in brought)
-    # Read in full next time. That it has not changed since the last whole document would not mean that
-    # it holds what was pushed: it may have been withdrawn.
+    # The feed is read in full next time: without conditions. An answer that nothing has changed since the
+    # last whole document would not say that the feed holds what was pushed: that may have been withdrawn.
     headers = {name: value for name, value in document.headers.items() if name not in CONDITIONS}
     FeedDocument.objects.filter(feed=feed).update(
         order=front + bytes(document.order),
@@ -92,15 +92,22 @@ def describe(
     feed.site_url = reading.parsed.link or feed.site_url
     feed.language = reading.parsed.language[:35] or feed.language
     feed.restless_polls = restless_after(feed.restless_polls, plan.restless)
-    published = _published(feed, reading)
-    feed.rhythm_minutes = rhythm_minutes(published, moment)
+    # When the newest posts were published; for those that do not say, when they were first seen.
+    published = {id_: entry.published for id_, entry in reading.document.entries.items()}
+    chosen = newest_ids(list(published), published, RHYTHM_POSTS)
+    dates = [date for id_ in chosen if (date := published[id_]) is not None]
+    undated = [id_ for id_ in chosen if published[id_] is None]
+    if undated:
+        seen = Item.objects.filter(feed=feed, guid_hash__in=undated).order_by()
+        dates += seen.values_list("first_seen", flat=True)
+    feed.rhythm_minutes = rhythm_minutes(dates, moment)
     before = [feed.newest_at] if feed.newest_at else []
-    feed.newest_at = max([*before, *(date for date in published if date <= moment)], default=None)
-    warnings = (*_oddities(feed, plan), *_left_out(reading, left_out), *reading.parsed.warnings)
+    feed.newest_at = max([*before, *(date for date in dates if date <= moment)], default=None)
+    warnings = (*_warnings(feed, reading, plan, left_out), *reading.parsed.warnings)
     feed.warning = "\n".join(warnings[:MAX_WARNINGS])
 
 
-def _oddities(feed: Feed, plan: PollPlan) -> Iterator[str]:
+def _warnings(feed: Feed, reading: Reading, plan: PollPlan, left_out: Collection[str]) -> Iterator[str]:
     if feed.restless_polls >= RESTLESS:
         yield RESTLESS_FEED.format(feed.max_delay_minutes)
     if plan.flicker:
@@ -109,21 +116,9 @@ def _oddities(feed: Feed, plan: PollPlan) -> Iterator[str]:
         yield HABITUAL
     elif plan.stranger or (plan.all_unknown and not plan.reposts):
         yield ALL_UNKNOWN
-
-
-def _left_out(reading: Reading, ids: Collection[str]) -> Iterator[str]:
-    if ids:
-        last = next(id_ for id_ in reading.document.newest_first() if id_ in ids)
-        entry = reading.entries.get(last)
-        name = (entry.title or entry.link) if entry else reading.guids[last]
-        yield LEFT_OUT.format(counted(len(ids)), "is" if len(ids) == 1 else "are", shortened(name, MAX_NAME))
-
-
-def _published(feed: Feed, reading: Reading) -> list[datetime]:
-    """When the newest posts were published; for those that do not say, when they were first seen."""
-    published = {id_: entry.published for id_, entry in reading.document.entries.items()}
-    chosen = newest(list(published), published, LATEST)
-    undated = [id_ for id_ in chosen if published[id_] is None]
-    seen = Item.objects.filter(feed=feed, guid_hash__in=undated).order_by() if undated else None
-    dates = [date for id_ in chosen if (date := published[id_]) is not None]
-    return dates + (list(seen.values_list("first_seen", flat=True)) if seen is not None else [])
+    if left_out:
+        latest = next(id_ for id_ in reading.document.newest_first() if id_ in left_out)
+        entry = reading.entries.get(latest)
+        name = (entry.title or entry.link) if entry else reading.guids[latest]
+        are = "is" if len(left_out) == 1 else "are"
+        yield LEFT_OUT.format(counted(len(left_out)), are, shortened(name, MAX_NAMED_TITLE))

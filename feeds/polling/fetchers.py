@@ -1,4 +1,4 @@
-"""Threads that fetch and parse. They touch no database: what they bring is recorded by who started them."""
+"""Threads that fetch and parse. They touch no database: the polling pass records what they bring."""
 
 import logging
 import queue
@@ -7,42 +7,43 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import TracebackType
-from typing import Self
 
 from common.net.client import SafeClient
 from feeds.polling.read import Ask, FetchResult, fetch, unforeseen
 
 log = logging.getLogger(__name__)
 
+REQUESTS_AHEAD = 2
+
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedAsk:
     """An ask of a host, and what came of it."""
 
     ask: Ask
     host: str
     answer: FetchResult
 
-    @property
-    def bytes(self) -> int:
-        return len(self.answer.fetched.body) if self.answer.fetched else 0
-
 
 class Fetchers:
-    """At most `threads` requests at a time. Use as a context manager: leaving waits for what is running."""
+    """At most `threads` requests at a time. `close` waits for those that are running."""
 
     def __init__(self, threads: int, http: SafeClient, clock: Callable[[], datetime]) -> None:
         self._http, self._clock = http, clock
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="fetch")
-        self._done: queue.SimpleQueue[Fetched] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[FetchedAsk] = queue.SimpleQueue()
         self.threads, self.running = threads, 0
+
+    @property
+    def is_full(self) -> bool:
+        # A few more than there are threads, so that none waits for us.
+        return self.running >= self.threads + REQUESTS_AHEAD
 
     def start(self, ask: Ask, host: str) -> None:
         self.running += 1
         self._executor.submit(self._run, ask, host)
 
-    def finished(self, seconds: float) -> Iterator[Fetched]:
+    def finished(self, seconds: float) -> Iterator[FetchedAsk]:
         """What is done, waiting at most so long for the first."""
         wait = seconds
         while self.running:
@@ -59,14 +60,9 @@ class Fetchers:
         except Exception as error:
             log.exception("fetching failed", extra={"url": ask.url})
             answer = FetchResult(self._clock(), 0.0, failure=unforeseen(error))
-        self._done.put(Fetched(ask, host, answer))
+        self._done.put(FetchedAsk(ask, host, answer))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
@@ -86,15 +82,10 @@ class HostQueue:
     running: int = 0
     rests_until: datetime | None = None
 
-    def may_start(self, now: float) -> bool:
-        """`now` and `next_start` are on the monotonic clock."""
-        return bool(self.asks) and self.running < self.width and now >= self.next_start
-
-    def start(self, now: float) -> Ask:
+    def next_ask(self, now: float) -> Ask | None:
+        """The next ask if it may start now; `now` and `next_start` are on the monotonic clock."""
+        if not self.asks or self.running >= self.width or now < self.next_start:
+            return None
         self.running += 1
         self.next_start = now + self.gap
         return self.asks.popleft()
-
-    @property
-    def is_done(self) -> bool:
-        return not (self.asks or self.running or self.later)

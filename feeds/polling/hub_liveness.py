@@ -1,4 +1,7 @@
-"""Whether hubs tell what is new: what the pace of polls asks, what polls find out. (Imports no polling.)"""
+"""Whether hubs tell what is new: the pace of polls asks it, and polls find it out.
+
+It imports no other module of polling.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,13 +12,11 @@ from feeds.models import HubSubscription
 from feeds.rules.websub import SILENT_AFTER, TAKES_PUSHES, hub_is_live
 
 
-def is_live(*, feed_id: int, now: datetime) -> bool:
-    """Whether the feed's hub may be trusted to tell what is new, so that it may be read less often."""
-    return bool(live_among(feed_ids=[feed_id], now=now))
-
-
 def live_among(*, feed_ids: Iterable[int], now: datetime) -> set[int]:
-    """Those of the feeds whose hub may be trusted so. One query."""
+    """The feeds whose hub may be trusted to tell what is new, so that they may be read less often.
+
+    One query.
+    """
     rows = HubSubscription.objects.filter(feed__in=list(feed_ids), state__in=TAKES_PUSHES)
     return {
         row.feed_id
@@ -25,9 +26,10 @@ def live_among(*, feed_ids: Iterable[int], now: datetime) -> set[int]:
 
 
 def noticed_by_poll(*, feed_id: int, moment: datetime) -> None:
-    """A poll at `moment` found posts that the hub had not pushed. At the second time it counts as silent.
+    """A poll at `moment` found posts that the hub had not pushed.
 
-    Until its next push, that is; and it is asked anew, as it may have forgotten us.
+    The second time, the hub counts as silent until its next push. It is asked anew, as it may have forgotten
+    us.
     """
     live = HubSubscription.objects.filter(feed_id=feed_id, state__in=TAKES_PUSHES, expires_at__gt=moment)
     last = SILENT_AFTER - 1

@@ -8,7 +8,8 @@ from feeds.parsing.document import LIMIT, parse
 from feeds.parsing.entry import ParsedFeed, ParseError
 from feeds.parsing.namesakes import told_apart
 
-# Beside what the channel says of itself: who holds its shared guids (see feeds.parsing.namesakes).
+# The key, beside what the channel says of itself, under which the holders of its shared guids are kept
+# (see feeds.parsing.namesakes).
 HOLDERS = "holders"
 
 
@@ -26,5 +27,5 @@ def kept_feed(document: FeedDocument, *, limit: int = LIMIT) -> ParsedFeed | Non
 
 
 def holders_of(document: FeedDocument) -> Mapping[str, str]:
-    """Who holds the feed's shared guids, as far as it was found out."""
+    """Which posts hold the feed's shared guids, as far as that was found out."""
     return dict(document.channel.get(HOLDERS) or {})

@@ -18,9 +18,9 @@ from feeds.rules.reposts import REPOST, Former
 T = TypeVar("T")
 
 # SQLite takes at most 999 parameters for a statement.
-CHUNK = 900
+ROWS_A_STATEMENT = 900
 DIGEST_BYTES = 16
-# Of the last document, those that have left it are looked at one by one up to here.
+# So many posts of the last document that are not in this one are looked up one by one.
 LEFT_AT_MOST = 1_000
 RANGES = 100
 DONE = frozenset({Item.State.CLEARED, Item.State.EXCLUDED})
@@ -33,9 +33,9 @@ MOMENTS = ("vanished_at", "rolled_off_at", "final_at", "held_at")
 class Recorded:
     """Which of a document's ids have items: `done` will never change again, `open` (keys) may.
 
-    `reposts` are those of `done` that were excluded as such; `formers` the items that a new id or a repost
-    may be another of (`open` has the waiting and withdrawn ones of them too); `order` the last document's.
-    `older` are those of `done` that were left out as older than the feed's adding.
+    `reposts` are the ids in `done` that were excluded as reposts, `older` those that were left out as older
+    than the feed's adding. `formers` are the items whose post may have come back under a new id; those of
+    them that wait or were withdrawn are in `open` too. `order` is the last document's.
     """
 
     done: frozenset[str]
@@ -47,10 +47,10 @@ class Recorded:
 
 
 def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Recorded:
-    """Asked before the transaction, as it may be long: only polls make items, and the lease keeps others off.
+    """Asked before the transaction, as it may take long. Only polls make items; the lease keeps others off.
 
-    The states of open items are read again under their locks. `before` are ids that get items, excluded,
-    with this document.
+    The states of open items are read again under their locks. `before` are ids that get excluded items with
+    this document.
     """
     done: set[str] = set(before)
     reposts: set[str] = set()
@@ -73,7 +73,9 @@ def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Re
     candidates = [id_ for id_ in document.entries if id_ not in known_ids]
     if candidates and feed.first_polled_at is not None:
         links = sorted({link for id_, link in document.links.items() if id_ not in known_ids})
-        for former, state in (*_at_links(feed, links), *_left(feed, document, candidates, order)):
+        at_links = (Item.objects.filter(feed=feed, link_hash__in=chunk) for chunk in chunks(links))
+        found = [former for rows in at_links for former in _formers(rows.exclude(link_hash=""))]
+        for former, state in (*found, *_left(feed, document, candidates, order)):
             formers[former.pk] = former
             if state == Item.State.UNASSIGNED:
                 open_[former.pk] = former.id
@@ -82,16 +84,10 @@ def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Re
     )
 
 
-def _at_links(feed: Feed, links: Sequence[str]) -> Iterator[tuple[Former, str]]:
-    """The items at these links."""
-    for chunk in chunks(links):
-        yield from _formers(Item.objects.filter(feed=feed, link_hash__in=chunk).exclude(link_hash=""))
-
-
 def _left(
     feed: Feed, document: Document, candidates: Iterable[str], order: Iterable[str]
 ) -> Iterator[tuple[Former, str]]:
-    """The items of the last document that this one has no more, and the reposts that have their titles."""
+    """The items of the last document that this one no longer has, and the reposts that have their titles."""
     width = DIGEST_BYTES * 2
     there = {id_[:width] for id_ in document.order}
     left = [short for short in order if short not in there][:LEFT_AT_MOST]
@@ -125,34 +121,17 @@ def _is_repost(state: str, reason: str) -> bool:
 def known(feed: Feed, pks: Iterable[int] = (), *, lock: bool) -> list[KnownItem]:
     """These items and all that wait in the feed, in the order of their keys; with `lock`, locked."""
     waiting = Item.objects.unassigned().filter(feed=feed).order_by().values_list("pk", flat=True)
-    return [row for chunk in chunks(sorted({*pks, *waiting})) for _, row in _rows(chunk, lock=lock)]
-
-
-def known_waiting(feed_ids: Iterable[int], *, lock: bool = True) -> dict[int, list[KnownItem]]:
-    """What waits in each of these feeds (a feed in which nothing waits is left out).
-
-    With `lock`, locked in the order of the items' keys: lock the feeds' rows first, in the order of theirs.
-    """
-    found: dict[int, list[KnownItem]] = {}
-    pks: list[int] = []
-    for feeds in chunks(sorted(set(feed_ids))):
-        pks += Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("pk", flat=True)
-    for chunk in chunks(sorted(pks)):
-        for feed_id, row in _rows(chunk, lock=lock):
-            if row.waits:
-                found.setdefault(feed_id, []).append(row)
+    found = []
+    for chunk in chunks(sorted({*pks, *waiting})):
+        rows = Item.objects.filter(pk__in=chunk).order_by("pk")
+        if lock:
+            rows = rows.select_for_update()
+        for changes, returns, *values in rows.values_list(*COUNTS, *COLUMNS, *MOMENTS):
+            pk, id_, state, hash_, first_seen, stable_since, *moments = values
+            vanished, rolled_off, final, held = (moment is not None for moment in moments)
+            facts = (state, hash_, first_seen, stable_since, vanished, rolled_off, final, held, changes)
+            found.append(KnownItem(pk, id_, *facts, returns))
     return found
-
-
-def _rows(pks: Sequence[int], *, lock: bool) -> Iterator[tuple[int, KnownItem]]:
-    rows = Item.objects.filter(pk__in=pks).order_by("pk")
-    if lock:
-        rows = rows.select_for_update()
-    for feed_id, changes, returns, *values in rows.values_list("feed_id", *COUNTS, *COLUMNS, *MOMENTS):
-        pk, id_, state, hash_, first_seen, stable_since, *moments = values
-        vanished, rolled_off, final, held = (moment is not None for moment in moments)
-        facts = (state, hash_, first_seen, stable_since, vanished, rolled_off, final, held, changes, returns)
-        yield feed_id, KnownItem(pk, id_, *facts)
 
 
 def packed(order: Iterable[str]) -> bytes:
@@ -173,6 +152,6 @@ def shorts(feed: Feed) -> tuple[str, ...]:
     return tuple(digits[at : at + width] for at in range(0, len(digits), width))
 
 
-def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+def chunks(rows: Sequence[T], size: int = ROWS_A_STATEMENT) -> Iterator[Sequence[T]]:
     """The rows in pieces that fit into one statement."""
-    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+    return (rows[start : start + size] for start in range(0, len(rows), size))

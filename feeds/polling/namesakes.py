@@ -13,36 +13,47 @@ from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
 
-# So many shared guids are remembered for a feed.
+# How many shared guids are remembered for a feed.
 HOLDERS_AT_MOST = 1_000
 
 
 def tell_apart(feed: Feed, reading: Reading) -> None:
     """Gives the reading's posts the names that they have in this feed, and says who holds shared guids.
 
-    The holder of a guid is the first post that had it in the last document: an item may stand for that one.
-    Others that had it there were not seen as posts of their own then (releases before this one had the first
-    count), so they are `before`, and not new now.
+    The holder of a guid is the first post that had it in the last document: an item may stand for that post.
+    Other posts that had the guid there are `before`, and not new now: they were not seen as posts of their
+    own then, as releases before this one let the first one count.
     """
     parsed = reading.parsed
     if parsed is None or reading.holders is not None:
         return
-    holders = dict(_remembered(feed) if reading.kept_holders is None else reading.kept_holders)
+    kept_holders = reading.kept_holders
+    if kept_holders is None:
+        document = FeedDocument.objects.filter(feed=feed).only("channel").first()
+        kept_holders = holders_of(document) if document else {}
+    holders = dict(kept_holders)
     fresh = {guid: names for guid, names in shared(parsed).items() if mark(guid) not in holders}
     if fresh:
         document = FeedDocument.objects.filter(feed=feed).first()
         # What cannot be read any more held, for all we know, what there is now.
         kept = (kept_feed(document) or parsed) if document else None
-        of_kept = _names(kept, fresh) if kept else {}
+        # The guids that the last document had, each with the names of its posts in its order.
+        of_kept: dict[str, list[Name]] = {}
+        for name in kept.names if kept else ():
+            if name.guid in fresh:
+                of_kept.setdefault(name.guid, []).append(name)
         reading.before = _before(feed, kept, of_kept) if kept else {}
-        found = _found(feed, parsed, {**fresh, **of_kept}, without=fresh.keys() - of_kept.keys())
-        holders |= found
+        holders |= _found(feed, parsed, {**fresh, **of_kept}, without=fresh.keys() - of_kept.keys())
     reading.parsed = told_apart(parsed, holders)
-    reading.holders = _bounded(holders, parsed)
+    if len(holders) > HOLDERS_AT_MOST:
+        # Guids that the document has go first.
+        here = {mark(name.guid) for name in parsed.names}
+        holders = dict(sorted(holders.items(), key=lambda one: one[0] not in here)[:HOLDERS_AT_MOST])
+    reading.holders = holders
 
 
 def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:
-    """Rows for what was there before under another post's guid: it never comes new again."""
+    """Makes rows for posts that were there before under another post's guid: they never come new again."""
     Item.objects.bulk_create(
         Item(
             feed=feed,
@@ -60,28 +71,6 @@ def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:
         )
         for id_, (guid, entry) in reading.before.items()
     )
-
-
-def _remembered(feed: Feed) -> Mapping[str, str]:
-    document = FeedDocument.objects.filter(feed=feed).only("channel").first()
-    return holders_of(document) if document else {}
-
-
-def _bounded(holders: Mapping[str, str], parsed: ParsedFeed) -> Mapping[str, str]:
-    """Those of guids that the document has go first, where there are too many."""
-    if len(holders) <= HOLDERS_AT_MOST:
-        return holders
-    here = {mark(name.guid) for name in parsed.names}
-    return dict(sorted(holders.items(), key=lambda one: one[0] not in here)[:HOLDERS_AT_MOST])
-
-
-def _names(parsed: ParsedFeed, guids: Collection[str]) -> dict[str, list[Name]]:
-    """These guids, as far as the document has them, each with the names of its posts in its order."""
-    found: dict[str, list[Name]] = {}
-    for name in parsed.names:
-        if name.guid in guids:
-            found.setdefault(name.guid, []).append(name)
-    return found
 
 
 def _before(

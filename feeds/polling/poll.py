@@ -1,4 +1,4 @@
-"""Polling: claim due feeds, fetch and parse them in threads, and record what they brought."""
+"""Polling: due feeds are claimed, fetched and parsed in threads, and what they brought is recorded."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -7,7 +7,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from common.clock import utcnow
-from common.net.client import SafeClient, client
+from common.net.client import SafeClient
+from common.net.client import client as shared_client
 from common.passes import TimeBudget
 from feeds.models import Feed
 from feeds.models.feed import FeedQuerySet
@@ -15,8 +16,6 @@ from feeds.polling.claims import asks, claim_feed, release_feeds
 from feeds.polling.poll_pass import PollingPass
 from feeds.polling.read import ReadingFailed, fetch, pushed
 from feeds.polling.record import Answered, PollResult, record_all, record_push
-
-__all__ = ["PollResult", "poll_due", "poll_feed", "push_feed", "request_poll"]
 
 
 def poll_due(
@@ -26,16 +25,27 @@ def poll_due(
     by_command: bool = False,
     budget: timedelta | None = None,
 ) -> list[PollResult]:
-    """Polls what is due, longest due first and each feed once, or what the budget allows.
+    """Polls the feeds that are due, the longest due first, each once, and as many as the budget allows.
 
     A command also takes feeds whose recheck is 0; `ignore_due` takes all that are watched.
     """
 
     def candidates(now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
-        return _candidates(now, ignore_due, by_command, also)
+        feeds = Feed.objects.watched().unleased(now)
+        if ignore_due:
+            return feeds
+        due = Q(next_poll_at__lte=now)
+        if by_command:
+            due |= Q(recheck_every_minutes=0, failures=0)
+        return feeds.filter(due | Q(pk__in=also) if also else due)
 
-    left = TimeBudget(budget)
-    return PollingPass(candidates, clock=clock, http=client(), budget=left, heed_rests=not ignore_due).run()
+    return PollingPass(
+        candidates,
+        clock=clock,
+        http=shared_client(),
+        budget=TimeBudget(budget),
+        heed_rests=not ignore_due,
+    ).run()
 
 
 def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) -> PollResult | None:
@@ -44,14 +54,14 @@ def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) 
     if feed is None:
         return None
     (ask,) = asks([feed])
-    answer = fetch(ask, client or _default_client(), lambda: now)
+    answer = fetch(ask, client or shared_client(), lambda: now)
     return record_all([Answered(feed, ask.feeds[feed.pk], answer)])[0]
 
 
 def push_feed(
     *, feed_id: int, body: bytes, headers: Mapping[str, str], moment: datetime, now: datetime
 ) -> PollResult | None:
-    """Takes a document that a hub pushed at `moment`. None when another worker is at the feed just now."""
+    """Stores a document that a hub pushed at `moment`. None when another worker is at the feed just now."""
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None
@@ -64,10 +74,6 @@ def push_feed(
             release_feeds(token=feed.lease_token, feeds=[feed_id])
 
 
-def _default_client() -> SafeClient:
-    return client()
-
-
 def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
     """Makes the feeds due at once, unless they are backing off from failures. Returns how many."""
     later = Feed.objects.later(now).filter(pk__in=list(feed_ids))
@@ -78,13 +84,3 @@ def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
         # In the order of their keys: two workers that hurry the same feeds do not wait for each other.
         pks = list(later.order_by("pk").select_for_update().values_list("pk", flat=True))
         return later.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="hurry")
-
-
-def _candidates(now: datetime, ignore_due: bool, by_command: bool, also: Collection[int]) -> FeedQuerySet:
-    feeds = Feed.objects.watched().unleased(now)
-    if ignore_due:
-        return feeds
-    due = Q(next_poll_at__lte=now)
-    if by_command:
-        due |= Q(recheck_every_minutes=0, failures=0)
-    return feeds.filter(due | Q(pk__in=also) if also else due)

@@ -1,10 +1,11 @@
-"""One pass of polling: hosts are claimed, their feeds fetched in threads, and recorded in this one."""
+"""One pass of polling: hosts are claimed, their feeds fetched in threads and recorded in this thread."""
 
 import logging
 import time
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol
@@ -17,8 +18,7 @@ from feeds.addresses import host_of_url
 from feeds.models import Feed
 from feeds.models.feed import FeedQuerySet
 from feeds.polling.claims import (
-    LEASE,
-    ClaimedHost,
+    FEED_LEASE,
     asks,
     claim_feeds,
     claim_hosts,
@@ -26,30 +26,28 @@ from feeds.polling.claims import (
     release_hosts,
     renew,
 )
-from feeds.polling.fetchers import Fetched, Fetchers, HostQueue
+from feeds.polling.fetchers import FetchedAsk, Fetchers, HostQueue
 from feeds.polling.known_items import chunks
 from feeds.polling.record import Answered, PollResult, record_all
 from feeds.rules.pace import host_rests_until
 
 log = logging.getLogger(__name__)
 
-RENEW_EVERY = LEASE.total_seconds() / 4
+RENEW_EVERY = FEED_LEASE.total_seconds() / 4
 # Of one host at a time, so that a pass that is killed leaves little under lease.
 FEEDS_OF_A_HOST = 32
 HOSTS_AT_A_TIME = 32
 MOST_IN_A_PASS = 20_000
-LONGEST_WAIT = 0.5
-AHEAD = 2
-# Under a feed's key: its host and its address.
-Places = Mapping[int, tuple[str, str]]
-TOGETHER = 64
-UNRECORDED_FOR = 0.2
+LONGEST_PAUSE_SECONDS = 0.5
+# Many answers recorded together cost little more than one; but nothing that was read is kept for long.
+RECORDED_TOGETHER = 64
+UNRECORDED_SECONDS = 0.2
 UNRECORDED_BYTES = 10_000_000
 
 
 class Candidates(Protocol):
     def __call__(self, now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
-        """Feeds that may be read now; those of `also` even if they are not due."""
+        """Feeds that may be read now; the feeds `also` named even if they are not due."""
 
 
 class PollingPass:
@@ -73,14 +71,14 @@ class PollingPass:
         self._sharers: set[int] = set()
         self._order: dict[int, int] = {}
         self._results: list[PollResult] = []
-        self._done: list[Fetched] = []
+        self._done: list[FetchedAsk] = []
         self._done_since = self._renewed_at = time.monotonic()
 
     def run(self) -> list[PollResult]:
         """What each poll brought, in the order in which the feeds were due."""
         self._waiting = self._due()
         if self._waiting:
-            with Fetchers(settings.POLL_THREADS, self._http, self._clock) as fetchers:
+            with closing(Fetchers(settings.POLL_THREADS, self._http, self._clock)) as fetchers:
                 try:
                     self._work(fetchers)
                 finally:
@@ -89,19 +87,14 @@ class PollingPass:
         return sorted(self._results, key=lambda result: self._order[result.feed_id])
 
     def _due(self) -> dict[str, deque[int]]:
-        """The keys of the candidates under their hosts; hosts and feeds longest due first."""
-        hosts: dict[str, deque[int]] = defaultdict(deque)
+        """The keys of the candidates under their hosts; hosts and feeds longest due first.
+
+        Each feed is followed by those that are not due and share its address: one request is for all.
+        """
         now = self._clock()
         limit = MOST_IN_A_PASS if self._budget.is_limited else None
         rows = self._candidates(now).order_by("next_poll_at", "pk").values_list("pk", "host", "url")[:limit]
         places = {pk: (host or host_of_url(url), url) for pk, host, url in rows.iterator()}
-        for pk, (host, _) in self._with_sharers(places, now):
-            self._order[pk] = len(self._order)
-            hosts[host].append(pk)
-        return dict(hosts)
-
-    def _with_sharers(self, places: Places, now: datetime) -> Iterator[tuple[int, tuple[str, str]]]:
-        """Each feed followed by those that are not due and share its address: one request is for all."""
         sharers: dict[tuple[str, str], list[int]] = defaultdict(list)
         for chunk in chunks(list(set(places.values()))):
             hosts, urls = {host for host, _ in chunk}, [url for _, url in chunk]
@@ -110,36 +103,47 @@ class PollingPass:
                 if pk not in places:
                     sharers[host, url].append(pk)
         self._sharers = {pk for pks in sharers.values() for pk in pks}
-        for pk, place in places.items():
-            yield pk, place
-            yield from ((sharer, place) for sharer in sharers.pop(place, ()))
+        waiting: dict[str, deque[int]] = defaultdict(deque)
+        for due, place in places.items():
+            for pk in (due, *sharers.pop(place, ())):
+                self._order[pk] = len(self._order)
+                waiting[place[0]].append(pk)
+        return dict(waiting)
 
     def _work(self, fetchers: Fetchers) -> None:
         while True:
-            if not self._is_over():
+            may_start = not self._budget.is_spent
+            if may_start:
                 self._refill()
                 self._claim(fetchers)
-                self._start(fetchers)
-            self._renew()
+            # A request for each host in turn, while there are threads.
+            while may_start:
+                may_start = False
+                for host in self._hosts.values():
+                    if not fetchers.is_full and (ask := host.next_ask(time.monotonic())):
+                        fetchers.start(ask, host.name)
+                        may_start = True
+            if time.monotonic() - self._renewed_at > RENEW_EVERY:
+                self._renewed_at = time.monotonic()
+                renew(token=self._token, hosts=self._hosts, feeds=self._feeds, now=self._clock())
             for done in fetchers.finished(self._pause(fetchers)):
                 self._take_in(done)
-            if self._is_time_to_record(fetchers):
-                self._record()
-            self._leave([name for name, host in self._hosts.items() if host.is_done])
+            self._record(all_done=not fetchers.running)
+            self._leave(
+                [name for name, host in self._hosts.items() if not (host.asks or host.running or host.later)]
+            )
             if not fetchers.running and not self._done:
-                if self._is_over() or not (self._waiting or self._hosts):
+                if self._budget.is_spent or not (self._waiting or self._hosts):
                     return
                 time.sleep(self._pause(fetchers))
-
-    def _is_over(self) -> bool:
-        return self._budget.is_spent
 
     def _claim(self, fetchers: Fetchers) -> None:
         """Takes more hosts while the threads might soon run out of work."""
         ready = sum(min(len(host.asks), host.width) for host in self._hosts.values())
         if ready >= fetchers.threads or not self._waiting:
             return
-        wanted = {name: self._next_feeds(name) for name in islice(self._waiting, HOSTS_AT_A_TIME)}
+        names = list(islice(self._waiting, HOSTS_AT_A_TIME))
+        wanted = {name: list(islice(self._waiting[name], FEEDS_OF_A_HOST)) for name in names}
         now = self._clock()
         claimed = claim_hosts(
             wanted,
@@ -149,7 +153,15 @@ class PollingPass:
             heed_rests=self._heed_rests,
         )
         for host in claimed:
-            self._take(host, now)
+            wait = max((host.free_at - now).total_seconds(), 0) if host.free_at else 0
+            self._feeds.update({feed.pk: feed for feed in host.feeds})
+            self._hosts[host.name] = HostQueue(
+                host.name,
+                width=settings.POLL_HOST_REQUESTS,
+                gap=settings.POLL_HOST_GAP,
+                next_start=time.monotonic() + wait,
+                asks=deque(asks(host.feeds)),
+            )
         for name, keys in wanted.items():
             rest = list(self._waiting.pop(name))[len(keys) :]
             # A host that another worker has, or that rests, is left to a later pass.
@@ -171,79 +183,27 @@ class PollingPass:
             own = [feed for feed in feeds if keys[feed.pk] == host.name]
             host.asks.extend(asks(sorted(own, key=lambda feed: self._order[feed.pk])))
 
-    def _next_feeds(self, name: str) -> list[int]:
-        return list(islice(self._waiting[name], FEEDS_OF_A_HOST))
-
-    def _take(self, host: ClaimedHost, now: datetime) -> None:
-        wait = max((host.free_at - now).total_seconds(), 0) if host.free_at else 0
-        queue = HostQueue(
-            host.name,
-            width=settings.POLL_HOST_REQUESTS,
-            gap=settings.POLL_HOST_GAP,
-            next_start=time.monotonic() + wait,
-            asks=deque(asks(host.feeds)),
-        )
-        self._feeds.update({feed.pk: feed for feed in host.feeds})
-        self._hosts[host.name] = queue
-
-    def _start(self, fetchers: Fetchers) -> None:
-        """A request for each host in turn, while there are threads."""
-        started = True
-        while started:
-            started = False
-            for host in self._hosts.values():
-                now = time.monotonic()
-                if not self._is_full(fetchers) and host.may_start(now):
-                    fetchers.start(host.start(now), host.name)
-                    started = True
-
-    def _is_full(self, fetchers: Fetchers) -> bool:
-        # A few more than there are threads, so that none waits for us.
-        return fetchers.running >= fetchers.threads + AHEAD
-
     def _pause(self, fetchers: Fetchers) -> float:
         """Seconds until there may be something to start."""
-        if self._is_full(fetchers):
-            return LONGEST_WAIT
-        waiting = [
-            host.next_start for host in self._hosts.values() if host.asks and host.running < host.width
-        ]
-        soonest = min(waiting, default=None)
-        return LONGEST_WAIT if soonest is None else min(max(soonest - time.monotonic(), 0.001), LONGEST_WAIT)
+        if fetchers.is_full:
+            return LONGEST_PAUSE_SECONDS
+        startable = (host for host in self._hosts.values() if host.asks and host.running < host.width)
+        soonest = min((host.next_start for host in startable), default=None)
+        if soonest is None:
+            return LONGEST_PAUSE_SECONDS
+        return min(max(soonest - time.monotonic(), 0.001), LONGEST_PAUSE_SECONDS)
 
-    def _take_in(self, done: Fetched) -> None:
+    def _take_in(self, done: FetchedAsk) -> None:
+        """Keeps the answer to be recorded. A host that says we ask too often is left alone in this pass."""
         self._done_since = self._done_since if self._done else time.monotonic()
         self._done.append(done)
-        self._hosts[done.host].running -= 1
-        self._rest(done)
-
-    def _is_time_to_record(self, fetchers: Fetchers) -> bool:
-        """Many together cost little more than one; but nothing that was read is kept for long."""
-        if not self._done:
-            return False
-        return (
-            len(self._done) >= TOGETHER
-            or sum(done.bytes for done in self._done) > UNRECORDED_BYTES
-            or not fetchers.running
-            or time.monotonic() - self._done_since > UNRECORDED_FOR
-        )
-
-    def _record(self) -> None:
-        answered = []
-        for done in self._done:
-            for pk, kept in done.ask.feeds.items():
-                answered.append(Answered(self._feeds.pop(pk), kept, done.answer))
-        self._done = []
-        self._results += record_all(answered)
-
-    def _rest(self, done: Fetched) -> None:
-        """A host that says we ask too often is asked for nothing else in this pass."""
+        host = self._hosts[done.host]
+        host.running -= 1
         failure = done.answer.failure
         if failure is None:
             return
         until = host_rests_until(failure.status, failure.retry_after, done.answer.moment)
         if until is not None:
-            host = self._hosts[done.host]
             left = [pk for ask in host.asks for pk in ask.feeds]
             release_feeds(token=self._token, feeds=left)
             for pk in left:
@@ -251,6 +211,24 @@ class PollingPass:
             host.asks.clear()
             host.later.clear()
             host.rests_until = until
+
+    def _record(self, *, all_done: bool) -> None:
+        """Records what has been read once it is enough; `all_done`: nothing more is under way."""
+        bodies = (done.answer.fetched.body for done in self._done if done.answer.fetched)
+        if not self._done or not (
+            all_done
+            or len(self._done) >= RECORDED_TOGETHER
+            or sum(map(len, bodies)) > UNRECORDED_BYTES
+            or time.monotonic() - self._done_since > UNRECORDED_SECONDS
+        ):
+            return
+        answered = [
+            Answered(self._feeds.pop(pk), kept, done.answer)
+            for done in self._done
+            for pk, kept in done.ask.feeds.items()
+        ]
+        self._done = []
+        self._results += record_all(answered)
 
     def _leave(self, names: Sequence[str]) -> None:
         """Gives hosts back to whoever needs them next."""
@@ -263,8 +241,3 @@ class PollingPass:
         for host in hosts:
             if host.rests_until:
                 release_hosts(token=self._token, hosts=[host.name], free_at=host.rests_until)
-
-    def _renew(self) -> None:
-        if time.monotonic() - self._renewed_at > RENEW_EVERY:
-            self._renewed_at = time.monotonic()
-            renew(token=self._token, hosts=self._hosts, feeds=self._feeds, now=self._clock())

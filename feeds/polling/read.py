@@ -1,7 +1,7 @@
 """From a feed's address to its document: network and parsing, no transaction and no database.
 
-An `Ask` says what to fetch for which feeds; `fetch` answers it, in whatever thread; `reading_of` says what
-the answer means for one of the feeds.
+An `Ask` says what to fetch for which feeds. `fetch` answers it, in any thread. `reading_of` says what the
+answer means for one of the feeds.
 """
 
 import hashlib
@@ -9,8 +9,9 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
+from http import HTTPStatus
 
 from common.html.clean import clean
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
@@ -20,20 +21,18 @@ from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash
 from feeds.parsing.likeness import likeness
 from feeds.rules.outage import wants_all
-from feeds.rules.pace import behind
 from feeds.rules.plan import Document, Seen
 
-ACCEPT = (
+ACCEPTED_FEEDS = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.8,"
     " */*;q=0.5"
 )
-MAX_HEADER = 200
+MAX_KEPT_HEADER = 200
 MAX_LINK = 2_000
 
 # RFC 9110, 13.1: what the server said of its answer → how to ask whether it still holds.
 CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 NOT_MODIFIED = 304
-GONE = 410
 
 
 class ReadingFailed(Exception):
@@ -82,9 +81,9 @@ class Ask:
     refused: str = ""
 
     def conditions(self, now: datetime) -> dict[str, str]:
-        """The headers that ask for the document only if it is another than the one that all of them keep.
+        """The headers that ask for the document only if it differs from the one that all of the feeds keep.
 
-        None now and then: a cache that says "not modified" for ever is not believed for ever.
+        Now and then there are none: a cache that says "not modified" for ever is not believed for ever.
         """
         every = list(self.feeds.values())
         first = every[0] if every else None
@@ -120,10 +119,10 @@ class Reading:
     """A fetched body. `unchanged`: a 304, or the same bytes as last time, so nothing was parsed.
 
     `headers` are those that the next reading needs: the content type and the validators. A `partial`
-    document was pushed by a hub and may hold only what is new. `holders` and `before` are
-    there once its posts are told apart (see `feeds.polling.namesakes`): who has the feed's shared guids, and
-    the guids and entries, by their ids, that did not count in the last document. `kept_holders` is what was
-    remembered, where it is known without asking.
+    document was pushed by a hub and may hold only what is new. `holders` and `before` are set once its posts
+    are told apart (see `feeds.polling.namesakes`). `holders` says which post has each of the feed's shared
+    guids. `before` are the guids and entries, by their ids, that did not count in the last document.
+    `kept_holders` are the holders that were remembered, where they are known without asking the database.
     """
 
     body: bytes
@@ -176,10 +175,6 @@ class Reading:
     def compressed(self) -> bytes:
         return zlib.compress(self.body, 5)
 
-    def behind(self, moment: datetime) -> timedelta:
-        """How far the server's clock is behind ours, of which `moment` is the instant of the request."""
-        return behind(self.fetched.headers, moment) if self.fetched else timedelta(0)
-
     def cleaned(self, id_: str) -> Entry:
         """The entry with html that is safe and absolute; made once, when it is new or changed."""
         if id_ not in self._cleaned:
@@ -200,11 +195,12 @@ def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchRes
         if ask.refused:
             raise ReadingFailed(ask.refused)
         conditions = ask.conditions(moment)
-        fetched = http.get(ask.url, headers={"Accept": ACCEPT, **ask.credentials, **conditions})
+        fetched = http.get(ask.url, headers={"Accept": ACCEPTED_FEEDS, **ask.credentials, **conditions})
         seconds = time.monotonic() - started
-        refuse(fetched, conditional=bool(conditions))
-        if fetched.status == NOT_MODIFIED:
+        if fetched.status == NOT_MODIFIED and conditions:
             return FetchResult(moment, seconds, fetched)
+        if not 200 <= fetched.status < 300:
+            raise ReadingFailed(why_unread(fetched.status), fetched=fetched)
         sha256 = hashlib.sha256(fetched.body).hexdigest()
         known = all(kept is not None and kept.sha256 == sha256 for kept in ask.feeds.values())
         document = None if known else parsed(fetched)
@@ -214,13 +210,6 @@ def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchRes
     except ReadingFailed as error:
         failure = error
     return FetchResult(moment, time.monotonic() - started, fetched, failure=failure)
-
-
-def refuse(fetched: Fetched, *, conditional: bool) -> None:
-    """Raises ReadingFailed unless the answer is a document, or the 304 that we asked for."""
-    if 200 <= fetched.status < 300 or (fetched.status == NOT_MODIFIED and conditional):
-        return
-    raise ReadingFailed(refusal(fetched.status), fetched=fetched)
 
 
 def parsed(fetched: Fetched) -> ParsedFeed:
@@ -242,7 +231,7 @@ def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
 
 
 def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
-    """What an answer without failure means for a feed of which `kept` is kept. Raises its failure."""
+    """What the answer means for a feed whose last document was `kept`. Raises the answer's failure."""
     if answer.failure is not None:
         raise answer.failure
     fetched = answer.fetched
@@ -259,14 +248,17 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
             fetched,
             answer.seconds,
         )
-    headers = {"content-type": content_type(fetched), "link": link(fetched), **validators(fetched.headers)}
+    # The Link header (RFC 8288) is kept for WebSub.
+    link = one_line(fetched.headers.get("link", ""))[:MAX_LINK]
+    url = without_controls(fetched.url)
+    headers = {"content-type": content_type(fetched), "link": link, **validators(fetched.headers), "url": url}
     same = kept is not None and kept.sha256 == answer.sha256
     document = None if same else answer.parsed
     return Reading(
         body=fetched.body,
         sha256=answer.sha256,
-        headers={**headers, "url": without_controls(fetched.url)},
-        url=without_controls(fetched.url),
+        headers=headers,
+        url=url,
         parsed=document,
         channel=document.channel if document else kept.channel if kept else Channel(),
         fetched=fetched,
@@ -278,21 +270,16 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
     """The validators of an answer, opaque as they are. One that would not fit is none."""
     found = {name: headers.get(name, "") for name in CONDITIONS}
-    return {name: text for name, text in found.items() if text and text == one_line(text)[:MAX_HEADER]}
+    return {name: text for name, text in found.items() if text and text == one_line(text)[:MAX_KEPT_HEADER]}
 
 
 def content_type(fetched: Fetched) -> str:
-    return one_line(fetched.headers.get("content-type", ""))[:MAX_HEADER]
+    return one_line(fetched.headers.get("content-type", ""))[:MAX_KEPT_HEADER]
 
 
-def link(fetched: Fetched) -> str:
-    """The Link header (RFC 8288), for WebSub."""
-    return one_line(fetched.headers.get("link", ""))[:MAX_LINK]
-
-
-def refusal(status: int) -> str:
-    """What a status that is no success means for an admin."""
-    if status == GONE:
+def why_unread(status: int) -> str:
+    """What to tell an admin of a status that is no success."""
+    if status == HTTPStatus.GONE:
         return "The server says that this feed is gone for good (HTTP 410)."
     if status == 404:
         return "There is nothing at this address any more (HTTP 404). Check it in a browser."

@@ -1,4 +1,4 @@
-"""What an answer meant, written down: the items, the feed and its next reading, a line of its timeline."""
+"""What an answer means is written down: the items, the feed and its next reading, a line of its timeline."""
 
 import logging
 import random
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from uuid import UUID
 
 from django.db import transaction
@@ -19,11 +20,11 @@ from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
 from feeds.models import Feed, Item, Poll
 from feeds.polling.describe import keep_answer
-from feeds.polling.hub_liveness import is_live, live_among, noticed_by_poll
-from feeds.polling.read import GONE, FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
+from feeds.polling.hub_liveness import live_among, noticed_by_poll
+from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
 from feeds.polling.scouts import is_scout, wake
 from feeds.polling.store import PollCounts, prepare, settle_last, store
-from feeds.rules.address_moves import counted, is_believed, permanent_target
+from feeds.rules.address_moves import count_move, is_believed, permanent_target
 from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed, wants_all
 from feeds.rules.pace import (
     KEEP_AWAY,
@@ -37,7 +38,7 @@ from feeds.rules.pace import (
 )
 
 LONGEST_BACKOFF = timedelta(hours=24)
-MAX_ERROR = 1000
+MAX_POLL_ERROR = 1000
 TAKEN_OVER = "The feed was changed, dropped or taken over by another worker meanwhile; nothing was stored."
 GONE_NOW = "It is no longer read."
 GONE_YET = "It is asked again, and no longer read once that has held for a day."
@@ -61,22 +62,6 @@ READ_FIELDS = (
     "lease_token",
     "lease_until",
 )
-
-
-def signs_of(feed: Feed, reading: Reading, now: datetime, *, settling: bool, hub_is_live: bool) -> Signs:
-    """`settling`: posts of the feed wait to become final."""
-    channel = reading.channel
-    rhythm = feed.rhythm_minutes
-    return Signs(
-        settling=settling,
-        age=now - feed.added_at,
-        rhythm=timedelta(minutes=rhythm) if rhythm is not None else None,
-        fresh_for=fresh_for(reading.fetched.headers, now) if reading.fetched else timedelta(0),
-        ttl=timedelta(minutes=channel.ttl or 0),
-        skip_hours=frozenset(channel.skip_hours),
-        skip_days=frozenset(channel.skip_days),
-        hub_is_live=hub_is_live,
-    )
 
 
 log = logging.getLogger(__name__)
@@ -114,19 +99,20 @@ class Answered:
         is_there = self.answer.fetched is not None and not is_away(failure.status, unreached=False)
         return is_there and failure.status not in KEEP_AWAY
 
-    @property
-    def is_quiet(self) -> bool:
-        """A 304 or the same bytes again: nothing to plan but the settling of what waits."""
-        return self.answer.failure is None and self.answer.parsed is None
-
 
 def record_all(every: Sequence[Answered]) -> list[PollResult]:
     """Writes them down: quiet ones together, others each in a transaction of its own.
 
-    Where a feed could be read again, what else waits for its host is read at once.
+    An answer is quiet when it is a 304 or the same bytes again: there is nothing to plan but the settling of
+    the items that wait. Where a feed could be read again, the others that wait for its host are read at once.
     """
-    quiet = [one for one in every if one.is_quiet]
-    results = {result.feed_id: result for result in _together(quiet)}
+    quiet = [one for one in every if one.answer.failure is None and one.answer.parsed is None]
+    results: dict[int, PollResult] = {}
+    if len(quiet) > 1:
+        try:
+            results = {result.feed_id: result for result in _record_quiet(quiet)}
+        except Exception:
+            log.exception("recording quiet polls together failed; each is recorded alone")
     results |= {one.feed.pk: record(one) for one in every if one.feed.pk not in results}
     for outcome, number in Counter("read" if one.ok else "failed" for one in results.values()).items():
         count("polls", outcome, number)
@@ -149,7 +135,7 @@ def record(one: Answered) -> PollResult:
                 return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
             counts = store(locked, reading, moment, rows)
             waits = Item.objects.settling().filter(feed=locked).exists()
-            live = is_live(feed_id=feed.pk, now=moment)
+            live = bool(live_among(feed_ids=[feed.pk], now=moment))
             poll = _read(locked, reading, counts, settling=waits, hub_is_live=live, moment=moment)
             if live and counts.new:
                 noticed_by_poll(feed_id=feed.pk, moment=moment)
@@ -163,23 +149,12 @@ def record(one: Answered) -> PollResult:
         return record_failure(feed, unforeseen(error), one.answer)
 
 
-def _together(every: Sequence[Answered]) -> list[PollResult]:
-    """Quiet answers in one transaction; [] when that fails, for then each is recorded alone."""
-    if len(every) < 2:
-        return []
-    try:
-        with transaction.atomic():
-            return _record_quiet(every)
-    except Exception:
-        log.exception("recording quiet polls together failed; each is recorded alone")
-        return []
-
-
+@transaction.atomic
 def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
     tokens = {one.feed.lease_token for one in every}
     rows = Feed.objects.filter(pk__in=[one.feed.pk for one in every], lease_token__in=tokens).order_by("pk")
     feeds = {feed.pk: feed for feed in rows.select_for_update()}
-    waiting = set(
+    with_items = set(
         Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
     )
     live = live_among(feed_ids=feeds, now=every[0].answer.moment)
@@ -189,26 +164,22 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
         if feed is None:
             results.append(PollResult(one.feed.pk, ok=False, error=TAKEN_OVER))
             continue
-        counts, poll = _quiet(feed, one, waits=feed.pk in waiting, hub_is_live=feed.pk in live)
-        polls.append(poll)
+        reading, moment = reading_of(one.kept, one.answer), one.answer.moment
+        counts, waits = PollCounts(), False
+        # Nothing is asked about the items of a feed in which none waits.
+        if feed.pk in with_items:
+            counts = store(feed, reading, moment)
+            waits = Item.objects.settling().filter(feed=feed).exists()
+        elif one.kept is not None and (
+            reading.headers != one.kept.headers or (reading.was_sent and wants_all(one.kept.sent_at, moment))
+        ):
+            keep_answer(feed, reading, moment)
+        is_live = feed.pk in live
+        polls.append(_read(feed, reading, counts, settling=waits, hub_is_live=is_live, moment=moment))
         results.append(_result(feed.pk, counts))
     update_rows(list(feeds.values()), READ_FIELDS)
     Poll.objects.bulk_create(polls)
     return results
-
-
-def _quiet(feed: Feed, one: Answered, *, waits: bool, hub_is_live: bool) -> tuple[PollCounts, Poll]:
-    """The feed's row is left unsaved. Without waiting items nothing is asked about them."""
-    reading, moment = reading_of(one.kept, one.answer), one.answer.moment
-    counts = PollCounts()
-    if waits:
-        counts = store(feed, reading, moment)
-        waits = Item.objects.settling().filter(feed=feed).exists()
-    elif one.kept is not None and (
-        reading.headers != one.kept.headers or (reading.was_sent and wants_all(one.kept.sent_at, moment))
-    ):
-        keep_answer(feed, reading, moment)
-    return counts, _read(feed, reading, counts, settling=waits, hub_is_live=hub_is_live, moment=moment)
 
 
 def _locked(feed_id: int, token: UUID) -> Feed | None:
@@ -218,8 +189,22 @@ def _locked(feed_id: int, token: UUID) -> Feed | None:
 def _read(
     feed: Feed, reading: Reading, counts: PollCounts, *, settling: bool, hub_is_live: bool, moment: datetime
 ) -> Poll:
-    """Brings the feed's row up to date after a reading, unsaved, and returns the line of its timeline."""
-    note = _follow(feed, reading)
+    """Brings the feed's row up to date after a reading, unsaved, and returns the line of its timeline.
+
+    `settling`: posts of the feed wait to become final.
+    """
+    fetched, channel, note = reading.fetched, reading.channel, ""
+    # A permanent redirect is believed once it has held for several readings.
+    target = permanent_target(feed.url, fetched.redirects if fetched else ())
+    feed.moved_to, feed.moved_polls = count_move(target, before=feed.moved_to, polls=feed.moved_polls)
+    # The credentials for one host must not reach another, where a later reading would send them.
+    may_follow = is_address(target) and (not feed.credentials or keeps_secrets(feed.url, target))
+    if is_believed(feed.moved_polls) and may_follow:
+        # A user and a password in it are not kept in the clear.
+        target = split_address(target)[0]
+        note = MOVED.format(target, feed.moved_polls)
+        feed.url, feed.host = target, host_of_url(target)
+        feed.moved_to, feed.moved_polls = "", 0
     feed.first_polled_at = feed.first_polled_at or moment
     feed.last_polled_at = feed.fetched_through = moment
     # All that is in the document is known now: what comes later is new.
@@ -228,8 +213,20 @@ def _read(
         log.info("a feed can be read again: %s", feed.host, extra={"feed": feed.pk})
     feed.failures, feed.failing_since, feed.last_error = 0, None, ""
     feed.gone_polls, feed.gone_since = 0, None
-    signs = signs_of(feed, reading, moment, settling=settling, hub_is_live=hub_is_live)
-    _schedule(feed, next_poll(feed.pacing, signs, moment, chance=_chance()))
+    signs = Signs(
+        settling=settling,
+        age=moment - feed.added_at,
+        rhythm=timedelta(minutes=feed.rhythm_minutes) if feed.rhythm_minutes is not None else None,
+        fresh_for=fresh_for(fetched.headers, moment) if fetched else timedelta(0),
+        ttl=timedelta(minutes=channel.ttl or 0),
+        skip_hours=frozenset(channel.skip_hours),
+        skip_days=frozenset(channel.skip_days),
+        hub_is_live=hub_is_live,
+    )
+    chance = random.random()  # noqa: S311 - only spreads readings
+    planned = next_poll(feed.pacing, signs, moment, chance=chance)
+    feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
+    feed.lease_token = feed.lease_until = None
     return _line(feed, reading, counts, moment, note)
 
 
@@ -257,9 +254,9 @@ def _line(feed: Feed, reading: Reading, counts: PollCounts, moment: datetime, no
 
 
 def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
-    """What a hub pushed goes the way of a reading, but tells nothing of what it does not hold.
+    """Records what a hub pushed as a reading is recorded; but a push says nothing of what it does not hold.
 
-    Neither when the feed was last read in full nor what it failed with changes by it.
+    It changes neither when the feed was last read in full, nor the failures of the feed.
     """
     assert feed.lease_token is not None  # noqa: S101 - claimed
     rows = prepare(feed, reading, moment)
@@ -270,44 +267,30 @@ def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
         counts = store(locked, reading, moment, rows)
         soon = Next(moment if counts.deferred else moment + locked.pacing.floor, "push")
         if soon.at < locked.next_poll_at and not locked.failures:
-            _schedule(locked, soon)
+            locked.next_poll_at, locked.next_poll_why = soon.at, soon.why
         locked.lease_token = locked.lease_until = None
         locked.save()
         _line(locked, reading, counts, moment).save(force_insert=True)
     return _result(locked.pk, counts)
 
 
-def _follow(feed: Feed, reading: Reading) -> str:
-    """Believes a permanent redirect once it has held for several readings. Returns a note of it."""
-    redirects = reading.fetched.redirects if reading.fetched else ()
-    target = permanent_target(feed.url, redirects)
-    feed.moved_to, feed.moved_polls = counted(target, before=feed.moved_to, polls=feed.moved_polls)
-    # What we were given for one host is not for another, which a later reading would send it to.
-    if not is_believed(feed.moved_polls) or (feed.credentials and not keeps_secrets(feed.url, target)):
-        return ""
-    if not is_address(target):
-        return ""
-    # What it may hold of a user and a password is not for us to keep in the clear.
-    target = split_address(target)[0]
-    note = MOVED.format(target, feed.moved_polls)
-    feed.url, feed.host = target, host_of_url(target)
-    feed.moved_to, feed.moved_polls = "", 0
-    return note
-
-
 @transaction.atomic
 def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -> PollResult:
-    """Counts the failure and says when it is tried again. Nothing of the items changes, unless it is gone."""
+    """Counts the failure and says when the feed is tried again. Its items only change if it is gone."""
     assert claimed.lease_token is not None  # noqa: S101 - claimed
     feed = _locked(claimed.pk, claimed.lease_token)
     if feed is None:
         return PollResult(claimed.pk, ok=False, error=TAKEN_OVER)
     now = answer.moment
-    _count_gone(feed, failure, now)
+    # Whether it is gone: no answer at all says nothing for or against it, any other answer does.
+    if failure.status == HTTPStatus.GONE:
+        feed.gone_polls, feed.gone_since = feed.gone_polls + 1, feed.gone_since or now
+    elif not is_away(failure.status, unreached=failure.unreached):
+        feed.gone_polls, feed.gone_since = 0, None
     over = is_gone(feed.gone_polls, feed.gone_since, now)
     words = str(failure) + (f" {GONE_NOW if over else GONE_YET}" if feed.gone_polls else "")
     # What a server or library says may hold what PostgreSQL refuses, and this must not fail.
-    error = shortened(one_line(words), MAX_ERROR)
+    error = shortened(one_line(words), MAX_POLL_ERROR)
     if not feed.failures:
         log.warning("a feed cannot be read: %s: %s", feed.host, error, extra={"feed": feed.pk})
     feed.failures += 1
@@ -315,7 +298,8 @@ def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -
     planned = _after_failure(feed, failure, now)
     feed.last_polled_at, feed.last_error = now, error
     feed.moved_to, feed.moved_polls = "", 0
-    _schedule(feed, planned)
+    feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
+    feed.lease_token = feed.lease_until = None
     final = 0
     if over:
         feed.status = Feed.Status.STOPPED
@@ -336,32 +320,20 @@ def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -
     return PollResult(feed.pk, ok=False, error=error, final=final)
 
 
-def _count_gone(feed: Feed, failure: ReadingFailed, now: datetime) -> None:
-    """That nobody answers says nothing for or against it; any other answer does."""
-    if failure.status == GONE:
-        feed.gone_polls, feed.gone_since = feed.gone_polls + 1, feed.gone_since or now
-    elif not is_away(failure.status, unreached=failure.unreached):
-        feed.gone_polls, feed.gone_since = 0, None
-
-
 def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
+    is_gone = failure.status == HTTPStatus.GONE
     first = first_pause(failure.status, feed.pacing.floor)
-    longest = GONE_ASKED_EVERY if failure.status == GONE else LONGEST_BACKOFF
+    longest = GONE_ASKED_EVERY if is_gone else LONGEST_BACKOFF
     pause = delay(feed.failures, first=first, limit=max(first, longest))
     kept_to = feed.last_polled_at if feed.next_poll_why == "retry_after" else None
     wish = retry_at(failure.retry_after, now)
     if wish and wish > now + pause:
         return Next(min(wish, now + max(pause, longest_wish(now - (kept_to or now)))), "retry_after")
     if not is_away(failure.status, unreached=failure.unreached):
-        return Next(now + pause, "gone" if failure.status == GONE else "backoff")
+        return Next(now + pause, "gone" if is_gone else "backoff")
     if pause > PROBED_EVERY and is_probed(feed.failing_since or now, now) and is_scout(feed, now):
         return Next(now + PROBED_EVERY, "probe")
     return Next(now + pause, "unreachable")
-
-
-def _schedule(feed: Feed, planned: Next) -> None:
-    feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
-    feed.lease_token = feed.lease_until = None
 
 
 def _result(feed_id: int, counts: PollCounts) -> PollResult:
@@ -375,7 +347,3 @@ def _result(feed_id: int, counts: PollCounts) -> PollResult:
         excluded=counts.excluded,
         final=counts.final,
     )
-
-
-def _chance() -> float:
-    return random.random()  # noqa: S311 - only spreads readings

@@ -8,7 +8,7 @@ from django.db import transaction
 from feeds.models import Feed
 from feeds.rules.outage import PROBED_EVERY
 
-# Why a feed waits whose host did not answer.
+# The reasons for which a feed waits while its host does not answer.
 WAITING_FOR_HOST = ("unreachable", "probe")
 
 
@@ -24,7 +24,7 @@ def wake(*, hosts: Collection[str], now: datetime) -> int:
     waiting = Feed.objects.watched().filter(
         host__in=hosts, failures__gt=0, next_poll_why__in=WAITING_FOR_HOST, next_poll_at__gt=now
     )
-    # In the order of their keys, and none that is being recorded: nobody waits for anybody.
+    # In the order of their keys, and without feeds that are being recorded: nobody waits for anybody.
     locked = waiting.order_by("pk").select_for_update(skip_locked=True)
     pks = list(locked.values_list("pk", flat=True))
     return waiting.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="host_back") if pks else 0

@@ -1,4 +1,4 @@
-"""Applying a reading to the items of a feed, under the lock of its row and of theirs."""
+"""A reading is applied to the items of a feed, under the lock of its row and of theirs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,13 @@ from feeds.polling.describe import describe, keep_answer, keep_document, keep_or
 from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts
 from feeds.polling.namesakes import leave_before, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
-from feeds.rules.facts import Adding, Insert, PollPlan
+from feeds.rules.facts import Adding, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
+from feeds.rules.pace import behind
 from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
 
-BATCH = 500
+ITEMS_INSERTED_TOGETHER = 500
 # What an excluded item loses.
 DROPPED = {
     "state": Item.State.EXCLUDED,
@@ -75,7 +76,7 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     """Plans and applies, within the caller's transaction, which has locked the feed's row.
 
     `rows` is what `prepare` returned; without it the question is asked here. Changes fields of `feed`,
-    unsaved. A push to a feed that was never read is passed over: what it holds tells nothing of the rest.
+    unsaved. A push to a feed that was never read is ignored: it says nothing of the rest of the feed.
     """
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
@@ -123,7 +124,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         adding=adding,
         moment=moment,
         read_at=feed.fetched_through,
-        behind=reading.behind(moment),
+        behind=behind(reading.fetched.headers, moment) if reading.fetched else timedelta(0),
         join=feed.join_reposts,
         hold_floods=feed.hold_floods,
         hold_new=feed.hold_next,
@@ -132,7 +133,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
 
 
 def settle_last(feed: Feed, moment: datetime) -> int:
-    """Of a feed that is gone: what had stayed the same for long enough is sent, as nothing withdrew it."""
+    """Settles posts of a feed that is gone that had been the same for long enough: none was withdrawn."""
     stable = F("last_checked") - timedelta(minutes=feed.await_stabilization_minutes)
     rows = Item.objects.settling().filter(feed=feed, stable_since__lte=stable)
     return rows.update(final_at=moment)
@@ -142,13 +143,13 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
     """Writes the plan: one statement for each kind of change, one row at a time only for new content."""
     _rekey(feed, plan, reading, moment)
     _insert(feed, plan, reading, moment)
-    # A push tells of what changes only: it says nothing of how often.
+    # A push comes only when something changes: it says nothing of how often that is.
     streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
-        Item.objects.filter(pk=pk).update(**_content(reading, id_), **streak, last_checked=moment)
+        Item.objects.filter(pk=pk).update(**_columns(reading, id_), **streak, last_checked=moment)
     for pk, id_ in plan.restart.items():
         Item.objects.filter(pk=pk).update(
-            **_content(reading, id_),
+            **_columns(reading, id_),
             **({} if pk in plan.flicker else {"first_seen": moment}),
             returns=F("returns") + 1,
             stable_since=moment,
@@ -158,15 +159,21 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
             rolled_off_at=None,
             changes=0,
         )
-    _update(plan.unsettle, stable_since=moment)
-    _update(plan.calm, changes=0)
-    _update(plan.confirm, last_checked=moment)
-    _update(plan.roll_back, rolled_off_at=None)
-    _update(plan.roll_off, rolled_off_at=moment)
-    _update(plan.finalise, final_at=moment)
-    _update(plan.vanish, vanished_at=moment, final_at=None)
-    _update(plan.drop, **DROPPED, reason=LEFT_WHILE_HELD)
-    _forget(plan.forget)
+    same_for_many: tuple[tuple[Sequence[int], dict[str, Any]], ...] = (
+        (plan.unsettle, {"stable_since": moment}),
+        (plan.calm, {"changes": 0}),
+        (plan.confirm, {"last_checked": moment}),
+        (plan.roll_back, {"rolled_off_at": None}),
+        (plan.roll_off, {"rolled_off_at": moment}),
+        (plan.finalise, {"final_at": moment}),
+        (plan.vanish, {"vanished_at": moment, "final_at": None}),
+        (plan.drop, {**DROPPED, "reason": LEFT_WHILE_HELD}),
+    )
+    for pks, values in same_for_many:
+        for chunk in chunks(pks):
+            Item.objects.filter(pk__in=chunk).update(**values)
+    for chunk in chunks(plan.forget):
+        Item.objects.filter(pk__in=chunk, state=Item.State.EXCLUDED, reason=REPOST).delete()
     excluded = sum(bool(insert.excluded) for insert in plan.insert)
     return PollCounts(
         new=len(plan.insert) - excluded + len(plan.restart),
@@ -184,89 +191,75 @@ def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> No
     if not plan.rekey:
         return
     before = list(Item.objects.filter(pk__in=plan.rekey).order_by("pk").defer("entry"))
-    # An id that it had before: its row gives way.
+    # If the item had the id before, the row that stayed behind under it gives way.
     for chunk in chunks(list(plan.rekey.values())):
         Item.objects.filter(feed=feed, guid_hash__in=chunk, state="excluded", reason=REPOST).delete()
     for pk, id_ in plan.rekey.items():
         Item.objects.filter(pk=pk).update(
-            guid=reading.guids[id_], guid_hash=id_, **_content(reading, id_), last_checked=moment
+            guid=reading.guids[id_], guid_hash=id_, **_columns(reading, id_), last_checked=moment
         )
-    Item.objects.bulk_create(_left_behind(item, moment) for item in before)
-
-
-def _left_behind(item: Item, moment: datetime) -> Item:
-    return Item(
-        feed_id=item.feed_id,
-        guid=item.guid,
-        guid_hash=item.guid_hash,
-        title=item.title,
-        link=item.link,
-        link_hash=item.link_hash,
-        published_at=item.published_at,
-        state=Item.State.EXCLUDED,
-        reason=REPOST,
-        first_seen=item.first_seen,
-        stable_since=item.stable_since,
-        last_checked=moment,
+    Item.objects.bulk_create(
+        Item(
+            feed_id=item.feed_id,
+            guid=item.guid,
+            guid_hash=item.guid_hash,
+            title=item.title,
+            link=item.link,
+            link_hash=item.link_hash,
+            published_at=item.published_at,
+            state=Item.State.EXCLUDED,
+            reason=REPOST,
+            first_seen=item.first_seen,
+            stable_since=item.stable_since,
+            last_checked=moment,
+        )
+        for item in before
     )
 
 
 def _insert(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> None:
-    for start in range(0, len(plan.insert), BATCH):
-        rows = [_item(feed, insert, reading, moment) for insert in plan.insert[start : start + BATCH]]
-        for row in rows:
-            if row.held_at:
-                row.reason = plan.held_for
+    for start in range(0, len(plan.insert), ITEMS_INSERTED_TOGETHER):
+        rows = []
+        for insert in plan.insert[start : start + ITEMS_INSERTED_TOGETHER]:
+            columns = _columns(reading, insert.id, excluded=insert.excluded)
+            if insert.held:
+                columns["reason"] = plan.held_for
+            rows.append(
+                Item(
+                    feed=feed,
+                    guid=reading.guids[insert.id],
+                    guid_hash=insert.id,
+                    first_seen=moment,
+                    stable_since=moment,
+                    last_checked=moment,
+                    final_at=moment if insert.final else None,
+                    held_at=moment if insert.held else None,
+                    **columns,
+                )
+            )
         Item.objects.bulk_create(rows)
 
 
-def _item(feed: Feed, insert: Insert, reading: Reading, moment: datetime) -> Item:
-    return Item(
-        feed=feed,
-        guid=reading.guids[insert.id],
-        guid_hash=insert.id,
-        first_seen=moment,
-        stable_since=moment,
-        last_checked=moment,
-        final_at=moment if insert.final else None,
-        held_at=moment if insert.held else None,
-        **(_identity(reading, insert) if insert.excluded else _content(reading, insert.id)),
-    )
+def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any]:
+    """What a row has of its post. One that is excluded, for this reason, keeps no content.
 
-
-def _identity(reading: Reading, insert: Insert) -> dict[str, Any]:
-    """What an excluded item keeps: enough to recognise it, no content."""
-    entry = reading.entries.get(insert.id)
-    return {
-        "state": Item.State.EXCLUDED,
-        "reason": insert.excluded,
-        **(_heading(reading, insert.id, entry) if entry else {}),
-    }
-
-
-def _content(reading: Reading, id_: str) -> dict[str, Any]:
-    entry = reading.cleaned(id_)
-    return {
-        **_heading(reading, id_, entry),
-        "content_hash": reading.document.entries[id_].content_hash,
-        "entry": entry.to_json(),
-    }
-
-
-def _heading(reading: Reading, id_: str, entry: Entry) -> dict[str, Any]:
-    return {
-        "title": entry.title,
-        "link": entry.link,
-        "link_hash": reading.document.entries[id_].link,
-        "published_at": entry.published,
-    }
-
-
-def _update(pks: Sequence[int], **values: Any) -> None:
-    for chunk in chunks(pks):
-        Item.objects.filter(pk__in=chunk).update(**values)
-
-
-def _forget(pks: Sequence[int]) -> None:
-    for chunk in chunks(pks):
-        Item.objects.filter(pk__in=chunk, state=Item.State.EXCLUDED, reason=REPOST).delete()
+    It keeps enough to be recognised.
+    """
+    entry: Entry | None
+    if excluded:
+        entry = reading.entries.get(id_)
+        columns: dict[str, Any] = {"state": Item.State.EXCLUDED, "reason": excluded}
+    else:
+        entry = reading.cleaned(id_)
+        columns = {
+            "content_hash": reading.document.entries[id_].content_hash,
+            "entry": entry.to_json(),
+        }
+    if entry is not None:
+        columns |= {
+            "title": entry.title,
+            "link": entry.link,
+            "link_hash": reading.document.entries[id_].link,
+            "published_at": entry.published,
+        }
+    return columns

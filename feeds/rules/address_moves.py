@@ -1,4 +1,4 @@
-"""Permanent redirects: believed once they have held for several readings, as servers err for an hour, too."""
+"""Permanent redirects: believed once they have held for several readings, as a server may err for an hour."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -23,8 +23,8 @@ def permanent_target(url: str, redirects: Sequence[tuple[int, str]]) -> str:
     return "" if target == url else target
 
 
-def counted(target: str, *, before: str, polls: int) -> tuple[str, int]:
-    """The target to remember and at how many readings in a row it was seen, this one included."""
+def count_move(target: str, *, before: str, polls: int) -> tuple[str, int]:
+    """The target to remember, and at how many readings in a row it was seen, with this one."""
     if not target:
         return "", 0
     return target, polls + 1 if target == before else 1

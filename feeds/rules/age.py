@@ -7,17 +7,17 @@ posts, some are those of a draft that was begun last week, and some are a slow c
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-# Feeds were hardly known before; what is older is a clock that was never set.
+# There were hardly any feeds before; an older date is from a clock that was never set.
 NONE_BEFORE = datetime(2001, 1, 1, tzinfo=UTC)
-# So long before the adding a post may be dated that only now stands at the new end: a draft, or its month.
-# What is older than that and comes first has been put there again.
+# A post that is new at the new end may be dated so long before the adding: it was a draft, or its date names
+# a month. An older post that comes first has been put there again.
 LONGEST_DRAFT = timedelta(days=92)
-# How much earlier a date without time or zone may mean: the first zone's day begins so long before UTC's.
+# A date without time or zone may mean so much earlier: the first zone's day begins so long before UTC's.
 EARLIEST_ZONE = timedelta(hours=14)
 
 
 def believed(published: Mapping[str, datetime | None]) -> dict[str, datetime | None]:
-    """The dates that say something: not those before 2001, nor one that all of several posts share."""
+    """The dates that say something: none from before 2001, and none that all of several posts share."""
     constant = len(published) > 1 and len(set(published.values())) == 1
     return {
         id_: None if constant or date is None or date < NONE_BEFORE else date
@@ -31,10 +31,10 @@ def at_the_new_end(
     known: Collection[str],
     moment: datetime,
 ) -> set[str]:
-    """Those of the ids, newest first, that stand before the newest that is known, or are as new as it.
+    """The ids in `ranked`, newest first, that stand before the newest known one, or are as new as it.
 
-    The newest is the one with the latest date (a pinned post is none, nor is an event to come), or the
-    first one where there are no dates. Where none is known there is no such end.
+    The newest known one has the latest date that is not in the future: so neither a pinned post nor an event
+    to come is it. Without dates it is the first one. If none is known there is no such end.
     """
     places = [place for place, id_ in enumerate(ranked) if id_ in known]
     if not places:

@@ -7,12 +7,12 @@ from typing import Literal
 What = Literal["failing", "gone", "recovered"]
 
 A_DAY = timedelta(days=1)
-# Feeds that fail together do not begin to within one minute: who is nearly due is told along.
+# Feeds that fail together do not all begin within one minute: one that is nearly due is told of, too.
 ALONG = timedelta(hours=2)
-# Mails of one sort are not sent more often; what comes meanwhile goes together in the next.
+# Mails of one sort are not sent more often; what happens meanwhile goes into the next one.
 GAP = timedelta(hours=3)
-# So many feeds, if all that are watched fail, are not at fault themselves.
-FEW = 3
+# If all feeds that are watched fail, and there are at least so many, the fault is not theirs.
+FEW_FEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ def due(feed: Trouble, now: datetime, *, after: timedelta = A_DAY) -> What | Non
     A reading that is overdue comes first: the service may have stood still, not the feed.
     """
     if feed.status == "stopped":
-        return "gone" if feed.gone and not _knows_since(feed, feed.last_polled_at) else None
+        told_since = feed.last_polled_at
+        knows = feed.alerted_at is not None and (told_since is None or feed.alerted_at >= told_since)
+        return "gone" if feed.gone and not knows else None
     if feed.status != "active":
         return None
     if feed.failures and feed.failing_since is not None:
@@ -47,12 +49,8 @@ def due(feed: Trouble, now: datetime, *, after: timedelta = A_DAY) -> What | Non
 
 
 def is_nearly_due(feed: Trouble, now: datetime) -> bool:
-    """Whether it is told along with another one that has been failing for a day."""
+    """Whether the admins are told of it together with another feed that has been failing for a day."""
     return due(feed, now, after=A_DAY - ALONG) == "failing"
-
-
-def _knows_since(feed: Trouble, moment: datetime | None) -> bool:
-    return feed.alerted_at is not None and (moment is None or feed.alerted_at >= moment)
 
 
 def may_tell(last_told: datetime | None, now: datetime) -> bool:
@@ -62,4 +60,4 @@ def may_tell(last_told: datetime | None, now: datetime) -> bool:
 
 def is_our_own_network(failing: int, watched: int) -> bool:
     """Whether all feeds fail, and there are enough of them to look nearer home."""
-    return watched >= FEW and failing >= watched
+    return watched >= FEW_FEEDS and failing >= watched

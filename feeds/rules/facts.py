@@ -17,7 +17,7 @@ def newest_first(order: Sequence[str], published: Mapping[str, datetime | None])
     return list(reversed(order)) if ascending > descending else list(order)
 
 
-def newest(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
+def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
     """The `count` newest ids: by date where all have one, else by position."""
     ranked = newest_first(order, published)
     dates = {id_: date for id_ in order if (date := published.get(id_)) is not None}
@@ -103,9 +103,9 @@ class Insert:
 class PollPlan:
     """Lists of primary keys (`insert`: of new rows; `rewrite` and `restart`: pk → id, with new content).
 
-    `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `flicker` are those of
-    `restart` that come and go: their clock runs on. `calm` are those that had changed at the last reading and
-    have not at this one; `drop` are held items to exclude; `forget` are rows of reposts to delete.
+    `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `flicker` are the items
+    in `restart` that come and go: their clock runs on. `calm` are items that had changed at the last reading
+    and have not at this one; `drop` are held items to exclude; `forget` are rows of reposts to delete.
     """
 
     insert: list[Insert] = field(default_factory=list)
@@ -122,7 +122,7 @@ class PollPlan:
     vanish: list[int] = field(default_factory=list)
     drop: list[int] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
-    # Facts besides the changes. Items that may still change, and were seen as they had been:
+    # Facts besides the changes. How many items may still change and were seen as they had been:
     steady: int = field(default=0, compare=False)
     # New ids in a pushed document that the next reading has to judge.
     deferred: tuple[str, ...] = field(default=(), compare=False)
@@ -131,9 +131,9 @@ class PollPlan:
     habitual: int = field(default=0, compare=False)
     # The document has posts, and none of them has an id that was known.
     all_unknown: bool = field(default=False, compare=False)
-    # Nor does anything else show that they are the feed's: it moved, or another site answers.
+    # And nothing else shows that the posts are the feed's: it moved, or another site answers.
     stranger: bool = field(default=False, compare=False)
-    # Something waits for an admin's word afterwards; why what is new does, where it is no flood.
+    # Something waits for an admin's word afterwards. `held_for` is why the new posts do, if not for a flood.
     holds: bool = field(default=False, compare=False)
     held_for: str = field(default="", compare=False)
 

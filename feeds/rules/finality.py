@@ -13,15 +13,15 @@ from feeds.rules.reposts import Former
 MINUTE = timedelta(minutes=1)
 # A feed that was moved to another system, or one that makes up new ids, shows all it has as new.
 MORE_THAN = 10
-# So old a document a cache may still answer with.
+# A cache may still answer with a document that is so old.
 CACHED_FOR = timedelta(hours=1)
-# Held posts that have left their feed meanwhile: the oldest of them go when there are more.
+# How many held posts may have left their feed meanwhile: if there are more, the oldest are dropped.
 HELD_AT_MOST = 1_000
 FLOOD = "came in a flood that was not to be sent"
 LEFT_WHILE_HELD = "left the feed while it was held"
-# Why an item is held, while it is: nothing for a flood.
+# The reason of an item while it is held; it has none when it came in a flood.
 RESTORED = "held because a backup was restored"
-# Why such an item is excluded.
+# The reason of such an item when it is excluded.
 NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
 
 
@@ -61,11 +61,12 @@ def is_flood(new: int, shown: int) -> bool:
 def follows_on(
     document: Document, formers: Iterable[Former], *, shown_before: int, read_at: datetime | None
 ) -> bool:
-    """Whether a document of which nothing was known plainly holds what came after the one before.
+    """Whether a document without a known post plainly continues the one before.
 
-    That is so in a feed that publishes more between two readings than it shows, or shows its latest post
-    only. `formers` are the posts of the document before, `read_at` is when that was read last. A site that
-    moved has the titles it had; what another site shows came out long before, or is less or undated.
+    A feed does so if it publishes more between two readings than it shows, or shows only its latest post.
+    `formers` are the posts of the document before, and `read_at` is when that was read last. A site that
+    moved would show titles that were there before. Another site would show posts from long before, fewer
+    posts, or posts without dates.
     """
     formers = list(formers)
     titles = {former.like.title for former in formers if former.like.title}

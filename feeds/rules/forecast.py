@@ -1,4 +1,4 @@
-"""What a plan would do to each item, and where the item would stand then: a plan in words, not applied."""
+"""What a plan would do to each item, and how the item would stand then: a plan in words, not applied."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,63 +78,33 @@ def forecast(
 
     `moment` is the instant before the request that brought the document.
     """
-    found = {one.id: _of_done(one, timing, moment) for one in done}
+    found = {}
+    for one in done:
+        status = ItemStatus(one.state, one.reason, one.first_seen, one.stable_since, final=False)
+        found[one.id] = _forecast(one.id, one.pk, "unchanged", status, timing, moment)
     for insert in plan.insert:
         found[insert.id] = of_insert(insert, timing=timing, moment=moment, watched=watched)
     for row in known:
+        event, status = _after(plan, row, moment, watched=watched)
         id_ = plan.rekey.get(row.pk, row.id)
-        found[id_] = _of_row(plan, row, id_, timing, moment, watched)
+        found[id_] = _forecast(id_, row.pk, event, status, timing, moment)
     return found
 
 
 def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool = True) -> Forecast:
     """The forecast of a new item."""
     state = EXCLUDED if insert.excluded else "unassigned"
-    standing = ItemStatus(
+    status = ItemStatus(
         state, insert.excluded, moment, moment, insert.final, watched=watched, held=insert.held
     )
     event = "held" if insert.held else "settled at once" if insert.final else "new"
     if insert.excluded:
         event = "repost" if insert.excluded == REPOST else "not taken"
-    return _forecast(insert.id, None, event, standing, timing, moment)
+    return _forecast(insert.id, None, event, status, timing, moment)
 
 
-def _of_done(one: ForecastStep, timing: Timing, moment: datetime) -> Forecast:
-    standing = ItemStatus(one.state, one.reason, one.first_seen, one.stable_since, final=False)
-    return _forecast(one.id, one.pk, "unchanged", standing, timing, moment)
-
-
-def _of_row(
-    plan: PollPlan, row: KnownItem, id_: str, timing: Timing, moment: datetime, watched: bool
-) -> Forecast:
-    event = _event(plan, row)
-    gone, anew = row.pk in plan.vanish, row.pk in plan.restart
-    standing = ItemStatus(
-        state=EXCLUDED if event == "dropped" else row.state,
-        reason=LEFT_WHILE_HELD if event == "dropped" else "",
-        first_seen=moment if anew and row.pk not in plan.flicker else row.first_seen,
-        stable_since=moment if anew or row.pk in plan.unsettle else row.stable_since,
-        final=(row.final or row.pk in plan.finalise) and not gone,
-        vanished=(row.vanished and not anew) or gone,
-        rolled_off=_has_rolled_off(plan, row, anew=anew),
-        watched=watched,
-        held=row.held,
-        changes=_changes(plan, row),
-    )
-    return _forecast(id_, row.pk, event, standing, timing, moment)
-
-
-def _has_rolled_off(plan: PollPlan, row: KnownItem, *, anew: bool) -> bool:
-    return row.pk in plan.roll_off or (row.rolled_off and row.pk not in plan.roll_back and not anew)
-
-
-def _changes(plan: PollPlan, row: KnownItem) -> int:
-    if row.pk in plan.restart or row.pk in plan.calm:
-        return 0
-    return row.changes + (row.pk in plan.rewrite)
-
-
-def _event(plan: PollPlan, row: KnownItem) -> str:
+def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -> tuple[str, ItemStatus]:
+    """What the plan does to the item, as a word of EVENTS, and how it stands then."""
     settles = row.pk in plan.finalise
     tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
         ("dropped", plan.drop),
@@ -145,13 +115,27 @@ def _event(plan: PollPlan, row: KnownItem) -> str:
         ("renamed", plan.rekey),
         ("rolled off", plan.roll_off),
     )
-    return next((event for event, pks in tests if row.pk in pks), "unchanged")
+    event = next((event for event, pks in tests if row.pk in pks), "unchanged")
+    gone, anew = row.pk in plan.vanish, row.pk in plan.restart
+    calm = anew or row.pk in plan.calm
+    return event, ItemStatus(
+        state=EXCLUDED if event == "dropped" else row.state,
+        reason=LEFT_WHILE_HELD if event == "dropped" else "",
+        first_seen=moment if anew and row.pk not in plan.flicker else row.first_seen,
+        stable_since=moment if anew or row.pk in plan.unsettle else row.stable_since,
+        final=(row.final or settles) and not gone,
+        vanished=(row.vanished and not anew) or gone,
+        rolled_off=row.pk in plan.roll_off or (row.rolled_off and row.pk not in plan.roll_back and not anew),
+        watched=watched,
+        held=row.held,
+        changes=0 if calm else row.changes + (row.pk in plan.rewrite),
+    )
 
 
 def _forecast(
-    id_: str, pk: int | None, event: str, standing: ItemStatus, timing: Timing, moment: datetime
+    id_: str, pk: int | None, event: str, status: ItemStatus, timing: Timing, moment: datetime
 ) -> Forecast:
-    over = standing.vanished or standing.final or standing.held
-    waits = standing.state == "unassigned" and not over
-    settles = settles_at(standing, timing) if waits else None
-    return Forecast(id_, pk, event, explain(standing, timing, moment), settles)
+    over = status.vanished or status.final or status.held
+    waits = status.state == "unassigned" and not over
+    settles = settles_at(status, timing) if waits else None
+    return Forecast(id_, pk, event, explain(status, timing, moment), settles)

@@ -64,24 +64,6 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
         return "Held for you: it came with many others at once. Send it, or say that it is not to be sent."
     if item.final:
         return "Settled: it goes into its collections within moments."
-    return _waiting(item, timing, now)
-
-
-def settles_at(item: ItemStatus, timing: Timing) -> datetime:
-    """The first moment at which a reading finds it final, if it stays as it is. (Whole minutes, and more.)"""
-    settled = max(
-        item.first_seen + (timing.min_delay + 1) * MINUTE,
-        item.stable_since + (timing.await_stabilization + 1) * MINUTE,
-    )
-    latest = item.first_seen + (timing.max_delay + 1) * MINUTE
-    return latest if item.restless else min(settled, latest)
-
-
-def _but(words: str, reason: str) -> str:
-    return f"{words} {reason}" if reason else words
-
-
-def _waiting(item: ItemStatus, timing: Timing, now: datetime) -> str:
     wait = settles_at(item, timing) - now
     unless = "whatever it says then" if item.restless else "if it stays as it is"
     if not item.watched:
@@ -97,6 +79,20 @@ def _waiting(item: ItemStatus, timing: Timing, now: datetime) -> str:
             "minutes."
         )
     return _but(words, "It has left the feed at its old end; what was kept is sent." * item.rolled_off)
+
+
+def settles_at(item: ItemStatus, timing: Timing) -> datetime:
+    """The first moment at which a reading finds it final, if it stays as it is; in whole minutes."""
+    settled = max(
+        item.first_seen + (timing.min_delay + 1) * MINUTE,
+        item.stable_since + (timing.await_stabilization + 1) * MINUTE,
+    )
+    latest = item.first_seen + (timing.max_delay + 1) * MINUTE
+    return latest if item.restless else min(settled, latest)
+
+
+def _but(words: str, reason: str) -> str:
+    return f"{words} {reason}" if reason else words
 
 
 def _length(wait: timedelta) -> str:

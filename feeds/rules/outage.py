@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 # RFC 9110, 15.5.11: 410 says for good what a wrong setting or a move may say for an hour.
 GONE_READINGS = 5
 GONE_FOR = timedelta(days=1)
-# So that five of them take no week.
+# Asked so often, five readings do not take a week.
 GONE_ASKED_EVERY = timedelta(hours=6)
 
 # A cache that answers 304 for ever would hide every new post.
@@ -13,9 +13,9 @@ ASKED_IN_FULL_EVERY = timedelta(days=8)
 
 # A host that does not answer is tried so often by one of its feeds, while the others wait for a day.
 PROBED_EVERY = timedelta(hours=1)
-# Who was away for longer is not expected from hour to hour.
+# A host that was away for longer is not expected back from hour to hour.
 PROBED_FOR = timedelta(days=14)
-# The server's own errors are about one address, perhaps; these are about what stands behind it.
+# A server's other errors may be about one address only; from 502 on, what stands behind the server fails.
 NO_SERVER = 502
 
 

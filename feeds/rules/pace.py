@@ -11,24 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 WARM_UP = timedelta(days=1)
-# So often within the usual distance of two posts, an adaptive feed is read.
+# An adaptive feed is read so often within the usual distance of two posts.
 READINGS_PER_POST = 4
 JITTER = 0.1
-LONGEST = timedelta(days=365)
-# A Date further off is no slow clock's, but an old answer's.
+LONGEST_FRESHNESS = timedelta(days=365)
+# A Date that is further off is not a slow clock's: the answer is old.
 WRONGEST_CLOCK = timedelta(days=3)
 _DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*\"?([^\",]*)\"?)?", re.IGNORECASE)
-# Who answers so does not want to be asked again soon; others may be back within minutes.
+# Whoever answers so does not want to be asked again soon; others may be back within minutes.
 KEEP_AWAY = frozenset({403, 429})
 KEPT_AWAY_FOR = timedelta(hours=1)
-# Nobody gets to silence a feed for good, and nobody for days by one wrong answer.
-LONGEST_WAIT = timedelta(days=7)
+# Nobody can silence a feed for good, and one wrong answer cannot silence it for days.
+LONGEST_RETRY_AFTER = timedelta(days=7)
 BELIEVED_AT_ONCE = timedelta(days=1)
-TOO_MANY = 429
 HOST_RESTS = timedelta(minutes=1)
 HOST_RESTS_AT_MOST = timedelta(hours=1)
 
@@ -78,7 +78,13 @@ def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.
         return Next(now + pacing.floor, "settling")
     if not pacing.interval:
         return Next(now + pacing.floor, "interval")
-    length, why = _own_pace(pacing, signs)
+    if not pacing.adaptive:
+        length, why = pacing.floor, "interval"
+    elif signs.age < WARM_UP:
+        length, why = pacing.floor, "warm_up"
+    else:
+        rhythm = signs.rhythm / READINGS_PER_POST if signs.rhythm is not None else pacing.longest
+        length, why = min(max(rhythm, pacing.floor), pacing.longest), "rhythm"
     if signs.hub_is_live and pacing.longest > length:
         length, why = pacing.longest, "hub"
     if why != "interval":
@@ -86,37 +92,30 @@ def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.
     for wish, name in ((signs.fresh_for, "cache"), (signs.ttl, "ttl")):
         if min(wish, pacing.longest) > length:
             length, why = min(wish, pacing.longest), name
-    return _not_skipped(Next(now + length, why), signs, latest=now + pacing.longest)
-
-
-def _own_pace(pacing: Pacing, signs: Signs) -> tuple[timedelta, str]:
-    if not pacing.adaptive:
-        return pacing.floor, "interval"
-    if signs.age < WARM_UP:
-        return pacing.floor, "warm_up"
-    rhythm = signs.rhythm / READINGS_PER_POST if signs.rhythm is not None else pacing.longest
-    return min(max(rhythm, pacing.floor), pacing.longest), "rhythm"
-
-
-def _not_skipped(planned: Next, signs: Signs, *, latest: datetime) -> Next:
-    """RSS 2.0, skipHours and skipDays: aggregators should not read then. The ceiling holds all the same."""
-    at = planned.at
+    # RSS 2.0, skipHours and skipDays: aggregators should not read then. The ceiling holds all the same.
+    planned, latest = now + length, now + pacing.longest
+    at = planned
     for _ in range(8 * 24):
         if at >= latest or not (at.hour in signs.skip_hours or at.weekday() in signs.skip_days):
             break
         at = at.replace(minute=0, second=0, microsecond=0) + HOUR
-    return planned if at == planned.at else Next(min(at, latest), "skip")
+    return Next(planned, why) if at == planned else Next(min(at, latest), "skip")
 
 
 def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """How much longer the answer is fresh; zero where it does not say, or says not at all.
+    """How much longer the answer is fresh; zero where it does not say, or forbids it.
 
     Header names in lower case. max-age goes before Expires (RFC 9111, 5.3), and Age is taken off.
     """
     said = directives(headers.get("cache-control", ""))
     if "no-cache" in said or "no-store" in said:
         return timedelta(0)
-    lifetime = _seconds(said["max-age"]) if "max-age" in said else _expires_in(headers, now)
+    if "max-age" in said:
+        lifetime = _seconds(said["max-age"])
+    else:
+        expires, sent = http_date(headers.get("expires", "")), http_date(headers.get("date", ""))
+        # Measured on the server's own clock where it shows it: clocks differ.
+        lifetime = min(expires - (sent or now), LONGEST_FRESHNESS) if expires else timedelta(0)
     age = _seconds(headers.get("age", ""))
     return max(lifetime - age, timedelta(0))
 
@@ -129,7 +128,7 @@ def directives(header: str) -> dict[str, str]:
     return found
 
 
-def moment_of(header: str) -> datetime | None:
+def http_date(header: str) -> datetime | None:
     """An HTTP date in UTC; None when it is none."""
     try:
         named = parsedate_to_datetime(header.strip()[:100])
@@ -146,22 +145,16 @@ def behind(headers: Mapping[str, str], now: datetime) -> timedelta:
 
     A cache's answer was made so many seconds ago as Age says (RFC 9111, 5.1).
     """
-    sent = moment_of(headers.get("date", ""))
+    sent = http_date(headers.get("date", ""))
     found = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
     return found if abs(found) <= WRONGEST_CLOCK else timedelta(0)
-
-
-def _expires_in(headers: Mapping[str, str], now: datetime) -> timedelta:
-    # Measured on the server's own clock where it shows it: clocks differ.
-    expires, sent = moment_of(headers.get("expires", "")), moment_of(headers.get("date", ""))
-    return min(expires - (sent or now), LONGEST) if expires else timedelta(0)
 
 
 def _seconds(text: str) -> timedelta:
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()):
         return timedelta(0)
-    return min(timedelta(seconds=int(digits[:9])), LONGEST)
+    return min(timedelta(seconds=int(digits[:9])), LONGEST_FRESHNESS)
 
 
 def retry_at(header: str, now: datetime) -> datetime | None:
@@ -171,24 +164,24 @@ def retry_at(header: str, now: datetime) -> datetime | None:
     """
     text = header.strip()
     if text.isascii() and text.isdigit():
-        return now + min(timedelta(seconds=int(text[:9])), LONGEST_WAIT)
-    named = moment_of(text)
-    return min(max(named, now), now + LONGEST_WAIT) if named else None
+        return now + min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)
+    named = http_date(text)
+    return min(max(named, now), now + LONGEST_RETRY_AFTER) if named else None
 
 
 def longest_wish(waited: timedelta) -> timedelta:
     """How far a Retry-After is followed: a day, and twice as far as was `waited` when it is repeated."""
-    return min(max(BELIEVED_AT_ONCE, 2 * waited), LONGEST_WAIT)
+    return min(max(BELIEVED_AT_ONCE, 2 * waited), LONGEST_RETRY_AFTER)
 
 
 def first_pause(status: int | None, interval: timedelta) -> timedelta:
-    """The pause after the first failure: the feed's interval, but hours of it for who keeps us away."""
+    """The pause after the first failure: the interval; at least an hour if the server keeps us away."""
     return max(interval, KEPT_AWAY_FOR) if status in KEEP_AWAY else interval
 
 
 def host_rests_until(status: int | None, retry_after: str, now: datetime) -> datetime | None:
     """When a host that says we ask too often (RFC 6585) may be asked for any of its feeds again."""
-    if status != TOO_MANY:
+    if status != HTTPStatus.TOO_MANY_REQUESTS:
         return None
     wish = retry_at(retry_after, now) or now + HOST_RESTS
     return min(max(wish, now + HOST_RESTS), now + HOST_RESTS_AT_MOST)

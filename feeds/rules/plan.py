@@ -1,11 +1,11 @@
 """What a document means for the items we know: pure, replayable, made under the lock that applies it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from feeds.rules.age import at_the_new_end, is_newer, is_older
-from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest
+from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest_ids
 from feeds.rules.finality import HELD_AT_MOST, RESTORED, Timing, follows_on, is_final, is_flood
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
@@ -15,9 +15,9 @@ OLDER = "older than the feed's adding"
 THERE_BEFORE = "was in the feed when it was added"
 NAMESAKE = "shared its id with another post, which counted"
 BEYOND = "beyond the newest entries that are read in full"
-# One or two posts are easily all new; that of many none is known means something.
+# One or two posts are easily all new; but if none of many is known, that means something.
 ENOUGH_TO_TELL = 3
-# A post that came and went so often has its clock run on: two caches answer in turn, perhaps.
+# The clock of a post that came and went so often runs on: perhaps two caches answer in turn.
 FLICKERS = 2
 
 
@@ -42,37 +42,39 @@ def plan_document(
 ) -> PollPlan:
     """The plan for a document that was requested at `moment`.
 
-    `known` are the items that may change, `done` the ids of those that were sent or excluded, `reposts`
-    those of `done` that were excluded for being one. `formers` are the items that a new id may be another id
-    of, in `known` too where they may change; `join`: reposts are recognised among them. `previous` is the
-    last document's order, newest first, and `read_at` when the feed was last read; `behind` is how far its
-    server's clock is behind ours. `adding` is given at the first document only; `added_at` is then when the
-    feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: nothing is
-    missing for not being in it. `hold_new`: a backup was restored, and what looks new may have been sent
-    already.
+    `known` are the items that may change, `done` the ids of items that were sent or excluded, `reposts` the
+    ids in `done` that were excluded as reposts. `formers` are the items whose post may have come back under a
+    new id; they are in `known` too if they may change. `join`: reposts are recognised among them. `previous`
+    is the last document's order, newest first, and `read_at` is when the feed was last read. `behind` is how
+    far its server's clock is behind ours. `adding` is given at the first document only; `added_at` is then
+    when the feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: a
+    post that is not in it is not missing. `hold_new`: a backup was restored, and what looks new may have been
+    sent already.
     """
     plan = PollPlan()
     rows = {row.id: row for row in known}
     told = {id_ for id_, row in rows.items() if read_at is None or row.first_seen <= read_at}.union(done)
     moved = not partial and bool(document.order) and told.isdisjoint(document.order)
-    twins = {}
-    if join and not adding:
-        twins = _twins(document, rows, done, reposts, formers, previous, moved=moved)
-    if partial:
-        plan.deferred = tuple(twins)
-    else:
-        twins |= _back(document, rows, twins, reposts, formers)
-        _join(plan, rows, document, twins, formers)
-    wanted = _wanted(document, adding, since=added_at, moment=moment, behind=behind)
-    old = _old(document, told.union(twins), added_at=added_at, behind=behind, moment=moment)
+    twins = _recognise(
+        plan,
+        rows,
+        document,
+        done,
+        reposts,
+        formers,
+        previous,
+        join=join and not adding,
+        moved=moved,
+        partial=partial,
+    )
+    unwanted = _unwanted(document, adding, told.union(twins), added_at=added_at, behind=behind, moment=moment)
     for id_ in reversed(document.newest_first()):
         row = rows.get(id_)
         if row is not None:
             _see(plan, row, document.entries.get(id_), timing, moment, partial=partial)
         elif id_ not in done and id_ not in plan.deferred:
-            plan.insert.append(
-                Insert(id_, excluded=REPOST) if id_ in twins else _insert(id_, document, wanted, old, timing)
-            )
+            why_not = REPOST if id_ in twins else unwanted.get(id_, "")
+            plan.insert.append(Insert(id_, excluded=why_not, final=timing.at_first_sight and not why_not))
     plan.all_unknown = moved and min(len(document.order), len(previous)) >= ENOUGH_TO_TELL
     plan.stranger = (
         moved
@@ -81,11 +83,13 @@ def plan_document(
         and adding is None
         and not follows_on(document, formers, shown_before=len(previous), read_at=read_at)
     )
-    if hold_new:
-        _hold_new(plan)
-        plan.held_for = RESTORED
-    elif hold_floods and adding is None and (plan.stranger or _is_flood(plan, len(document.order))):
-        _hold_new(plan)
+    new = sum(insert.excluded != REPOST for insert in plan.insert)
+    floods = hold_floods and adding is None and (plan.stranger or is_flood(new, len(document.order)))
+    if hold_new or floods:
+        plan.insert = [
+            insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
+        ]
+        plan.held_for = RESTORED if hold_new else ""
     if partial:
         plan.calm.clear()
     else:
@@ -106,58 +110,44 @@ def plan_unchanged(known: Iterable[KnownItem], *, timing: Timing, moment: dateti
     return plan
 
 
-def _twins(
+def _recognise(
+    plan: PollPlan,
+    rows: dict[str, KnownItem],
     document: Document,
-    rows: Collection[str],
     done: Collection[str],
     reposts: Collection[str],
     formers: Collection[Former],
     previous: Sequence[str],
     *,
+    join: bool,
     moved: bool,
+    partial: bool,
 ) -> dict[str, Former]:
-    """New ids, and reposts that are back, each with the item that it is the same post as."""
-    if not formers:
-        return {}
-    candidates = [id_ for id_ in document.order if id_ not in rows and (id_ not in done or id_ in reposts)]
-    dates = document.published
-    return reposted(
-        candidates,
-        formers,
-        entries={id_: replace(entry, published=dates[id_]) for id_, entry in document.entries.items()},
-        there=set(document.order),
-        previous=set(previous),
-        moved=moved,
-    )
+    """New ids, and reposts that are back, each with the item whose post it has.
 
-
-def _back(
-    document: Document,
-    rows: Mapping[str, KnownItem],
-    twins: Mapping[str, Former],
-    reposts: Collection[str],
-    formers: Collection[Former],
-) -> dict[str, Former]:
-    """Ids that were left behind and are back, or take one's place, each with the item that had that one.
-
-    It is given where the item may still change.
+    An item that may still change takes over the new id.
     """
+    twins: dict[str, Former] = {}
+    there = set(document.order)
+    if join and formers:
+        dates = document.published
+        twins = reposted(
+            [id_ for id_ in document.order if id_ not in rows and (id_ not in done or id_ in reposts)],
+            formers,
+            entries={id_: replace(entry, published=dates[id_]) for id_, entry in document.entries.items()},
+            there=there,
+            previous=set(previous),
+            moved=moved,
+        )
+    if partial:
+        plan.deferred = tuple(twins)
+        return twins
+    # Ids that were left behind and are back, or take the place of one that was.
     left = {*reposts, *(id_ for id_, former in twins.items() if former.repost)}
-    candidates = [id_ for id_ in document.order if id_ in left and id_ not in rows]
-    if not candidates:
-        return {}
-    waiting = {id_ for id_, row in rows.items() if row.state == "unassigned"}
-    return returning(candidates, formers, links=document.links, there=set(document.order), waiting=waiting)
-
-
-def _join(
-    plan: PollPlan,
-    rows: dict[str, KnownItem],
-    document: Document,
-    twins: dict[str, Former],
-    formers: Collection[Former],
-) -> None:
-    """What may still change takes over the new id, for nothing may be lost; what is done stays done."""
+    if back := [id_ for id_ in document.order if id_ in left and id_ not in rows]:
+        waiting = {id_ for id_, row in rows.items() if row.state == "unassigned"}
+        twins |= returning(back, formers, links=document.links, there=there, waiting=waiting)
+    # What may still change takes over the new id, for nothing may be lost; what is done stays done.
     for id_, former in twins.items():
         row = rows.get(former.id)
         if row is not None and row.state == "unassigned":
@@ -165,61 +155,43 @@ def _join(
             rows[id_] = replace(rows.pop(former.id), id=id_)
     plan.reposts = len(twins)
     plan.habitual = habitual(formers, list(twins.values()))
-    plan.forget = outdated(formers, list(twins.values()), keep=set(document.order))
+    plan.forget = outdated(formers, list(twins.values()), keep=there)
+    return twins
 
 
-def _wanted(
-    document: Document, adding: Adding | None, *, since: datetime, moment: datetime, behind: timedelta
-) -> set[str] | None:
-    """At the adding: the ids to send, with those that came `since` it was asked for. None later."""
-    if adding is None:
-        return None
-    if adding.start == "all":
-        return set(document.entries)
+def _unwanted(
+    document: Document,
+    adding: Adding | None,
+    told: Collection[str],
+    *,
+    added_at: datetime,
+    behind: timedelta,
+    moment: datetime,
+) -> dict[str, str]:
+    """The ids that are not to be sent if they are new, each with the reason.
+
+    `told` are the ids that are known. At the adding, what came since `added_at` is sent, whatever was chosen.
+    """
     dates = document.published
+    if adding is None:
+        new = at_the_new_end(document.newest_first(), dates, told, moment)
+        old = {
+            id_
+            for id_, entry in document.entries.items()
+            if is_older(dates[id_], entry.slack, added_at=added_at, behind=behind, at_new_end=id_ in new)
+        }
+        beyond = (id_ for id_ in document.order if id_ not in document.entries)
+        return {**dict.fromkeys(beyond, BEYOND), **dict.fromkeys(old, OLDER)}
     wanted = {
         id_
         for id_, entry in document.entries.items()
-        if is_newer(dates[id_], entry.slack, since=since, until=moment, behind=behind)
+        if adding.start == "all"
+        or is_newer(dates[id_], entry.slack, since=added_at, until=moment, behind=behind)
     }
     if adding.start == "last":
-        wanted |= newest([id_ for id_ in document.order if id_ in document.entries], dates, adding.count)
-    return wanted
-
-
-def _old(
-    document: Document, told: Collection[str], *, added_at: datetime, behind: timedelta, moment: datetime
-) -> set[str]:
-    """Those of the entries that came out before the adding."""
-    dates = document.published
-    new = at_the_new_end(document.newest_first(), dates, told, moment)
-    return {
-        id_
-        for id_, entry in document.entries.items()
-        if is_older(dates[id_], entry.slack, added_at=added_at, behind=behind, at_new_end=id_ in new)
-    }
-
-
-def _insert(
-    id_: str, document: Document, wanted: set[str] | None, old: Collection[str], timing: Timing
-) -> Insert:
-    if wanted is not None and id_ not in wanted:
-        return Insert(id_, excluded=THERE_BEFORE)
-    if id_ not in document.entries:
-        return Insert(id_, excluded=BEYOND)
-    if wanted is None and id_ in old:
-        return Insert(id_, excluded=OLDER)
-    return Insert(id_, final=timing.at_first_sight)
-
-
-def _is_flood(plan: PollPlan, shown: int) -> bool:
-    return is_flood(sum(insert.excluded != REPOST for insert in plan.insert), shown)
-
-
-def _hold_new(plan: PollPlan) -> None:
-    plan.insert = [
-        insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
-    ]
+        in_full = [id_ for id_ in document.order if id_ in document.entries]
+        wanted |= newest_ids(in_full, dates, adding.count)
+    return {id_: THERE_BEFORE for id_ in document.order if id_ not in wanted}
 
 
 def _see(
@@ -229,8 +201,20 @@ def _see(
         return
     if row.vanished:
         # A push may only be late.
-        if entry is not None and not partial:
-            _restart(plan, row, timing, moment)
+        if entry is None or partial:
+            return
+        # Withdrawn and back: new again. But one that comes and goes is sent after the longest delay.
+        plan.restart[row.pk] = row.id
+        if row.held:
+            return
+        flickers = row.returns + 1 >= FLICKERS
+        if flickers:
+            plan.flicker.append(row.pk)
+        since = row.first_seen if flickers else moment
+        if timing.at_first_sight or is_final(
+            timing, first_seen=since, stable_since=moment, moment=moment, changed=True
+        ):
+            plan.finalise.append(row.pk)
         return
     changed = entry is not None and entry.content_hash != row.content_hash
     if changed:
@@ -249,21 +233,6 @@ def _see(
         # Nobody knows how old the hub's copy is: what is known settles at readings only.
         return
     _confirm(plan, row, timing, moment, changed=changed)
-
-
-def _restart(plan: PollPlan, row: KnownItem, timing: Timing, moment: datetime) -> None:
-    """Withdrawn and back: new again. But one that comes and goes is sent after the longest delay."""
-    plan.restart[row.pk] = row.id
-    if row.held:
-        return
-    flickers = row.returns + 1 >= FLICKERS
-    if flickers:
-        plan.flicker.append(row.pk)
-    since = row.first_seen if flickers else moment
-    if timing.at_first_sight or is_final(
-        timing, first_seen=since, stable_since=moment, moment=moment, changed=True
-    ):
-        plan.finalise.append(row.pk)
 
 
 def _confirm(plan: PollPlan, row: KnownItem, timing: Timing, moment: datetime, *, changed: bool) -> None:
@@ -285,41 +254,32 @@ def _look_for_missing(
     moment: datetime,
     read_at: datetime | None,
 ) -> None:
-    """Withdrawn if an entry that stood after it (older) is still there; else it rolled off the old end.
+    """An item is withdrawn if an older entry, which stood after it, is there; else it rolled off the old end.
 
-    `read_at` is given where entries are back that the previous document had not: what had stood in that one
-    reading only, or in a document that has nothing in common with this one, was another's.
+    `read_at` is given where entries are back that the previous document had not. An item was another feed's,
+    and counts as withdrawn, if it stood in that one reading only, or in a document that has nothing in common
+    with this one.
     """
     place = {id_: number for number, id_ in enumerate(previous)}
     oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
     missing = [row for row in rows if row.waits and row.id not in there]
-    too_many = _too_many(plan, missing) if there else set()
+    # The oldest held items go if too many have left the feed: a feed that makes up ids would bring ever more.
+    held = sorted(row.pk for row in missing if row.held)
+    coming = sum(insert.held for insert in plan.insert)
+    too_many = set(held[: max(0, len(held) + coming - HELD_AT_MOST)]) if there else set()
     for row in missing:
         if row.pk in too_many:
             plan.drop.append(row.pk)
-        elif place.get(row.id, oldest_there) < oldest_there or _was_anothers(
-            row, place, oldest_there, read_at
-        ):
+            continue
+        was_anothers = (
+            read_at is not None and row.id in place and (row.first_seen >= read_at or oldest_there < 0)
+        )
+        if was_anothers or place.get(row.id, oldest_there) < oldest_there:
             plan.vanish.append(row.pk)
         else:
             if there and not row.rolled_off:
                 plan.roll_off.append(row.pk)
             _confirm(plan, row, timing, moment, changed=False)
-
-
-def _was_anothers(
-    row: KnownItem, place: Collection[str], oldest_there: int, read_at: datetime | None
-) -> bool:
-    if read_at is None or row.id not in place:
-        return False
-    return row.first_seen >= read_at or oldest_there < 0
-
-
-def _too_many(plan: PollPlan, missing: Iterable[KnownItem]) -> set[int]:
-    """The oldest of the held items that left the feed: one that makes up ids would bring ever more."""
-    held = sorted(row.pk for row in missing if row.held)
-    coming = sum(insert.held for insert in plan.insert)
-    return set(held[: max(0, len(held) + coming - HELD_AT_MOST)])
 
 
 def _holds(plan: PollPlan, rows: Iterable[KnownItem]) -> bool:

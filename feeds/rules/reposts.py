@@ -1,7 +1,7 @@
-"""Reposts: the same post under a new id. Its link gives it away, or its title and date."""
+"""Reposts: the same post under a new id. It is recognised by its link, or by its title and date."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -11,13 +11,13 @@ from feeds.parsing.likeness import UNLIKE, Likeness
 REPOST = "a repost"
 # A feed that makes up ids at every reading would otherwise leave a row for each post each time.
 KEPT_FOR_A_LINK = 10
-# Reposts of one post, from which on it is a habit.
+# From so many reposts of one post on, it is a habit.
 HABIT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An item, of any state, that a new entry may be. `repost`: it was excluded for being one."""
+    """An item in any state whose post a new entry may be. `repost`: it was excluded as one."""
 
     pk: int
     id: str
@@ -38,29 +38,18 @@ class PostFacts(Protocol):
     def like(self) -> Likeness: ...
 
 
-Key = Callable[[PostFacts], Hashable]
-
-
-def _by_link(post: PostFacts) -> Hashable:
-    return post.link or None
-
-
 def _by_title_and_date(post: PostFacts) -> Hashable:
     return (post.like.title, post.published) if post.like.title and post.published else None
 
 
-def _by_loose_link(post: PostFacts) -> Hashable:
-    return post.like.loose or None
-
-
-def _by_title_and_place(post: PostFacts) -> Hashable:
-    return (post.like.title, post.like.place) if post.like.title and post.like.place else None
-
-
-# Each must be true of one entry and of one former alone; the surer goes first.
-KEYS: Sequence[Key] = (_by_link, _by_title_and_date)
-# Two posts are seldom so much alike; that all ids change at once means something.
-KEYS_OF_A_MOVE: Sequence[Key] = (_by_loose_link, _by_title_and_place)
+def _keys(post: PostFacts, *, moved: bool) -> tuple[Hashable, ...]:
+    """What a post is recognised by, the surest first; None where it has nothing of the kind."""
+    keys = (post.link or None, _by_title_and_date(post))
+    if not moved:
+        return keys
+    # Two posts are seldom so much alike, and that all ids change at once means something.
+    title, place = post.like.title, post.like.place
+    return (*keys, post.like.loose or None, (title, place) if title and place else None)
 
 
 def reposted(
@@ -72,33 +61,32 @@ def reposted(
     previous: Collection[str],
     moved: bool = False,
 ) -> dict[str, Former]:
-    """Candidate → the item that it was in the previous document, and that has left with this one.
+    """Candidate → the item that was this post in the previous document, and is not in this one any more.
 
-    `entries` are the document's by their ids, `there` all its ids. What is true of several posts of either
-    document tells nothing. `moved`: no id of the previous document is left.
+    `entries` are the document's by their ids, `there` all its ids. A likeness that several posts of either
+    document share says nothing. `moved`: no id of the previous document is left.
     """
-    stood = [former for former in formers if former.id in previous]
+    of_entries = {id_: _keys(entry, moved=moved) for id_, entry in entries.items()}
+    stood = [(former, _keys(former, moved=moved)) for former in formers if former.id in previous]
     found: dict[str, Former] = {}
-    for key in (*KEYS, *(KEYS_OF_A_MOVE if moved else ())):
-        here = Counter(map(key, entries.values()))
+    # A key must be true of one entry and of one former alone.
+    for number in range(4 if moved else 2):
+        here = Counter(keys[number] for keys in of_entries.values())
         before: dict[Hashable, list[Former]] = defaultdict(list)
-        for former in stood:
-            before[key(former)].append(former)
+        for former, keys in stood:
+            before[keys[number]].append(former)
         taken = {former.id for former in found.values()}
         for id_ in candidates:
-            said = key(entries[id_]) if id_ in entries and id_ not in found else None
+            said = of_entries[id_][number] if id_ in entries and id_ not in found else None
             if said is None or here[said] > 1 or len(before[said]) != 1:
                 continue
             (former,) = before[said]
-            if former.id not in there and former.id not in taken and _may_be(entries[id_], former):
+            # Two that stand on one page at different places (#monday, #tuesday) are two posts.
+            places = {entries[id_].like.fragment, former.like.fragment} - {""}
+            are_two = len(places) > 1 and entries[id_].link == former.link
+            if former.id not in there and former.id not in taken and not are_two:
                 found[id_] = former
     return found
-
-
-def _may_be(post: PostFacts, former: PostFacts) -> bool:
-    """Not where both stand on one page at different places (#monday, #tuesday)."""
-    here, before = post.like.fragment, former.like.fragment
-    return not (here and before) or here == before or post.link != former.link
 
 
 def returning(
@@ -109,10 +97,10 @@ def returning(
     there: Collection[str],
     waiting: Collection[str],
 ) -> dict[str, Former]:
-    """Candidate → the item that it was an earlier id of, and that is `waiting` or withdrawn, and not `there`.
+    """Candidate → the item that once had this id, if it waits to settle and its present id is not `there`.
 
-    The candidates are ids that were left behind. (Nothing would ever come of a post that takes one again.)
-    A link at which there were several posts tells nothing.
+    The candidates are ids that were left behind. A post that takes one again would otherwise never be sent.
+    `waiting` are the ids of items that may still change. A link that several posts have says nothing.
     """
     on = Counter(links.values())
     at: dict[str, list[Former]] = defaultdict(list)
@@ -129,12 +117,12 @@ def returning(
 
 
 def _same_post(former: Former) -> Hashable:
-    """What reposts of one post have in common: ids may come with ever new links, too."""
+    """What reposts of one post have in common: title and date, else the link, as links may be new, too."""
     return _by_title_and_date(former) or former.link
 
 
 def outdated(formers: Iterable[Former], twins: Collection[Former], keep: Collection[str]) -> list[int]:
-    """Keys of those reposts of the `twins` that are too many: all but the newest, and those to `keep`."""
+    """Keys of reposts of the `twins` that are too many: not the newest ones, nor those to `keep` (ids)."""
     posts = set(map(_same_post, twins))
     of: dict[Hashable, list[int]] = defaultdict(list)
     for former in sorted(formers, key=lambda former: former.pk, reverse=True):
@@ -144,6 +132,6 @@ def outdated(formers: Iterable[Former], twins: Collection[Former], keep: Collect
 
 
 def habitual(formers: Iterable[Former], twins: Collection[Former]) -> int:
-    """Of how many of these posts there were several reposts already."""
+    """How many of these posts had several reposts already."""
     reposts = Counter(_same_post(former) for former in formers if former.repost)
     return sum(reposts[post] >= HABIT for post in set(map(_same_post, twins)))

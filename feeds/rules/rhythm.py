@@ -7,12 +7,12 @@ from statistics import median
 
 from feeds.rules.finality import MINUTE
 
-LATEST = 20
+RHYTHM_POSTS = 20
 # Two posts have one gap between them, which is no rhythm.
 AT_LEAST = 3
 # Some feeds date posts to the year 1.
-LONGEST = 366 * 24 * 60
-# So many readings in a row at which every post had changed are no accident.
+LONGEST_RHYTHM = 366 * 24 * 60
+# If every post had changed at so many readings in a row, that is no accident.
 RESTLESS = 3
 
 
@@ -21,11 +21,11 @@ def rhythm_minutes(published: Iterable[datetime], now: datetime) -> int | None:
 
     None with fewer than three. What came at one moment counts once; what is dated to the future, not at all.
     """
-    moments = sorted({moment for moment in published if moment <= now})[-LATEST:]
+    moments = sorted({moment for moment in published if moment <= now})[-RHYTHM_POSTS:]
     if len(moments) < AT_LEAST:
         return None
     gaps = [(later - earlier) // MINUTE for earlier, later in pairwise(moments)]
-    return min(max(int(median(gaps)), 1), LONGEST)
+    return min(max(int(median(gaps)), 1), LONGEST_RHYTHM)
 
 
 def restless_after(polls: int, restless: bool | None) -> int:

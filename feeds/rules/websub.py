@@ -11,20 +11,20 @@ from common.backoff import delay
 from common.text import one_line
 
 # "10 days is a good default" (WebSub, 8.2).
-LEASE = timedelta(days=10)
+USUAL_LEASE = timedelta(days=10)
 SHORTEST_LEASE, LONGEST_LEASE = timedelta(minutes=1), timedelta(days=90)
 # Renewed when three to four fifths of the lease have passed, so that renewals do not march in step.
 RENEWED_AFTER, SPREAD = 0.75, 0.1
 VERIFIED_WITHIN = timedelta(hours=1)
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=5), timedelta(hours=24)
 DENIED_FOR = timedelta(days=7)
-# A document that names another hub or topic at each reading does not make us run about.
-KEPT_FOR = timedelta(hours=1)
+# So long an offer is kept: a document may name another hub or topic at each reading.
+OFFER_KEPT_FOR = timedelta(hours=1)
 LEAVING_TRIES = 3
 SILENT_AFTER = 2
 MAX_ADDRESS = 2_000
 METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
-# In which states of a subscription the hub may say what (WebSub, 5.2, 5.3; it may reconfirm an active one).
+# What a hub may say in which states of a subscription (WebSub, 5.2, 5.3; it may reconfirm an active one).
 EXPECTED = {
     "subscribe": frozenset({"pending", "active"}),
     "unsubscribe": frozenset({"leaving"}),
@@ -83,14 +83,14 @@ def ask_again_at(now: datetime, tries: int, *, taken: bool, chance: float | None
 
 def may_change(made_at: datetime, now: datetime) -> bool:
     """Whether a subscription is old enough to be given up for another offer of the same feed."""
-    return now - made_at >= KEPT_FOR
+    return now - made_at >= OFFER_KEPT_FOR
 
 
 def lease_of(seconds: str) -> timedelta:
     """The lease that a hub grants, bounded; ten days when it does not say."""
     text = seconds.strip()
     if not (text.isascii() and text.isdigit()):
-        return LEASE
+        return USUAL_LEASE
     return min(max(timedelta(seconds=int(text[:9])), SHORTEST_LEASE), LONGEST_LEASE)
 
 

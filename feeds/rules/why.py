@@ -1,4 +1,4 @@
-"""Why a feed is read when it is: the words for what `rules.interval` and the polling decide."""
+"""Why a feed is read when it is: the words for what `rules.pace` and the polling decide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,15 +17,15 @@ from feeds.hubs.callbacks import confirm, find, takes_pushes
 from feeds.hubs.maintain import hear
 
 MAX_CHALLENGE = 2_000
-MAX_HEADER = 200
-CHUNK = 64 * 1024
+MAX_PUSH_HEADER = 200
+BYTES_AT_A_TIME = 64 * 1024
 
 
 @takes_body(None)
 @csrf_exempt
 @require_http_methods(["GET", "POST"])
 def websub(request: HttpRequest, token: str) -> HttpResponse:
-    """What a hub asks or brings. (GET changes something here, because the specification says so.)"""
+    """What a hub asks or brings. GET changes something here, as the specification says."""
     response = _verify(request, token) if request.method == "GET" else _push(request, token)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -64,9 +64,9 @@ def _push(request: HttpRequest, token: str) -> HttpResponse:
         return _text(f"At most {MAX_BYTES:,} bytes are taken.", 413)
     hear(
         subscription=subscription,
-        signature=request.headers.get("X-Hub-Signature", "")[:MAX_HEADER],
+        signature=request.headers.get("X-Hub-Signature", "")[:MAX_PUSH_HEADER],
         body=body,
-        content_type=one_line(request.headers.get("Content-Type", ""))[:MAX_HEADER],
+        content_type=one_line(request.headers.get("Content-Type", ""))[:MAX_PUSH_HEADER],
         moment=moment,
     )
     # That it has arrived is all that a hub needs to know.
@@ -80,7 +80,7 @@ def read_body(request: HttpRequest) -> bytes | None:
         # Sent in chunks: Django, which goes by Content-Length, would see nothing.
         stream = request.META["wsgi.input"]
     body = bytearray()
-    while chunk := stream.read(CHUNK):
+    while chunk := stream.read(BYTES_AT_A_TIME):
         body += chunk
         if len(body) > MAX_BYTES:
             return None

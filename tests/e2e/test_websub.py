@@ -12,7 +12,8 @@ from feeds.adding.add import add_feed
 from feeds.hubs.maintain import keep_hubs
 from feeds.hubs.pushes import read_pushes
 from feeds.models import Feed, HubSubscription, Item
-from feeds.polling.poll import PollResult, poll_feed
+from feeds.polling.poll import poll_feed
+from feeds.polling.record import PollResult
 from tests.feeds.watched import post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer

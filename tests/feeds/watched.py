@@ -5,7 +5,8 @@ from typing import Any
 
 from feeds.adding.add import add_feed
 from feeds.models import Feed, Item
-from feeds.polling.poll import PollResult, poll_feed
+from feeds.polling.poll import poll_feed
+from feeds.polling.record import PollResult
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import counted
-from feeds.adding.opml import CHUNK, OpmlPlan, OpmlReport, import_chunk, look, plan_import
+from feeds.adding.opml import FEEDS_A_STEP, OpmlPlan, OpmlReport, count_import, import_chunk, plan_import
 from feeds.management.options import OPTION_NAMES
 from feeds.parsing.opml import MAX_BYTES, OpmlError, parse_opml
 
@@ -29,7 +29,7 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         now = utcnow()
         plan = plan_import(parse_opml(read(options["file"])), tags=options["tag"], now=now)
-        report = look(plan) if options["dry_run"] else self.take_over(plan)
+        report = count_import(plan) if options["dry_run"] else self.take_over(plan)
         facts = {
             "added": report.added,
             "known": report.known,
@@ -43,9 +43,9 @@ class Command(FeedletterCommand):
     def take_over(self, plan: OpmlPlan) -> OpmlReport:
         report = OpmlReport()
         with self.progress("adding feeds", total=len(plan.outlines)) as progress:
-            for begin in range(0, len(plan.outlines), CHUNK):
+            for begin in range(0, len(plan.outlines), FEEDS_A_STEP):
                 report += import_chunk(plan, begin=begin, now=utcnow())
-                progress.advance(CHUNK)
+                progress.advance(FEEDS_A_STEP)
         return report
 
 

@@ -8,7 +8,8 @@ from django.core.management.base import CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.text import counted
 from feeds.hubs.pushes import read_pushes
-from feeds.polling.poll import PollResult, poll_due
+from feeds.polling.poll import poll_due
+from feeds.polling.record import PollResult
 
 
 class Command(FeedletterCommand):

@@ -12,8 +12,8 @@ from django.db import transaction
 
 from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction
-from feeds.adding.candidates import COMMENTS, EMPTY, NO_DATES
-from feeds.adding.discover import NO_FEED, OUT_OF_TIME, Discovery, DiscoveryBudget, addresses, discover
+from feeds.adding.candidates import COMMENTS, NO_DATES, NO_POSTS
+from feeds.adding.discover import NO_FEED_FOUND, OUT_OF_TIME, Discovery, DiscoveryBudget, addresses, discover
 from feeds.models import Feed
 from tests.factories import FeedFactory
 from tests.feeds.watched import post
@@ -110,7 +110,7 @@ def test_old_empty_and_undated_feeds_are_warned_about_and_go_behind(server: Feed
     warnings = {one.title: one.warnings for one in found(home).candidates}
     assert list(warnings) == ["Undated", "Old", "Empty"]
     assert warnings["Undated"] == (NO_DATES,)
-    assert warnings["Empty"] == (EMPTY,)
+    assert warnings["Empty"] == (NO_POSTS,)
     assert "March 2025" in warnings["Old"][0]
 
 
@@ -231,7 +231,7 @@ def test_the_usual_places_are_tried_last_and_only_until_one_has_a_feed(server: F
 
 def test_a_page_without_feeds_says_so_and_what_to_do(server: FeedServer) -> None:
     discovery = found(page(server, "Nothing here"))
-    assert discovery.problem == NO_FEED
+    assert discovery.problem == NO_FEED_FOUND
     assert not discovery.may_be_a_feed
     assert not discovery.needs_password
 

@@ -8,7 +8,15 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from feeds.adding.add import add_feed
-from feeds.adding.opml import CHUNK, OpmlPlan, OpmlReport, export_opml, import_chunk, look, plan_import
+from feeds.adding.opml import (
+    FEEDS_A_STEP,
+    OpmlPlan,
+    OpmlReport,
+    count_import,
+    export_opml,
+    import_chunk,
+    plan_import,
+)
 from feeds.models import Feed, Item, Tag
 from feeds.parsing.opml import parse_opml
 from tests.factories import NOW, FeedFactory
@@ -30,7 +38,7 @@ def planned(*rows: str, **options: object) -> OpmlPlan:
 
 def take_over(plan: OpmlPlan) -> OpmlReport:
     report = OpmlReport()
-    for begin in range(0, len(plan.outlines), CHUNK):
+    for begin in range(0, len(plan.outlines), FEEDS_A_STEP):
         report += import_chunk(plan, begin=begin, now=NOW)
     return report
 
@@ -59,7 +67,7 @@ def test_feeds_are_added_from_now_on_with_title_site_host_and_tags() -> None:
 
 def test_nothing_is_changed_by_looking() -> None:
     plan = planned(row("https://a.test/", category="x"), row("https://b.test/"))
-    assert look(plan) == OpmlReport(added=2)
+    assert count_import(plan) == OpmlReport(added=2)
     assert not Feed.objects.exists()
     assert not Tag.objects.exists()
 
@@ -77,10 +85,10 @@ def test_nothing_is_changed_by_looking() -> None:
 def test_a_feed_that_is_there_is_left_alone_but_gets_the_tags(url: str) -> None:
     add_feed(url="https://a.test/feed", now=NOW, tags=["Old"], title="Ours")
     plan = planned(row(url, "Theirs", "old,new"))
-    assert look(plan) == take_over(plan) == OpmlReport(known=1, tagged=1)
+    assert count_import(plan) == take_over(plan) == OpmlReport(known=1, tagged=1)
     assert Feed.objects.get().title == "Ours"
     assert tags("https://a.test/feed") == ["Old", "new"]
-    assert look(plan) == OpmlReport(known=1)
+    assert count_import(plan) == OpmlReport(known=1)
 
 
 def test_another_query_is_another_feed() -> None:
@@ -97,10 +105,10 @@ def test_what_is_twice_in_the_file_is_added_once_with_the_tags_of_both() -> None
 
 
 def test_doing_it_again_changes_nothing() -> None:
-    plan = planned(*(row(f"https://{n}.test/", category="x") for n in range(CHUNK + 10)))
-    assert take_over(plan) == OpmlReport(added=CHUNK + 10)
-    assert take_over(plan) == OpmlReport(known=CHUNK + 10)
-    assert Feed.objects.count() == CHUNK + 10
+    plan = planned(*(row(f"https://{n}.test/", category="x") for n in range(FEEDS_A_STEP + 10)))
+    assert take_over(plan) == OpmlReport(added=FEEDS_A_STEP + 10)
+    assert take_over(plan) == OpmlReport(known=FEEDS_A_STEP + 10)
+    assert Feed.objects.count() == FEEDS_A_STEP + 10
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,7 @@ def test_user_name_and_password_go_into_the_credentials_and_nowhere_else() -> No
     assert feed.credentials.open() == {"user": "ada", "password": "geheim"}
     assert "geheim" not in f"{feed.title} {plan.refused}"
     assert "geheim" not in "".join(export_opml(Feed.objects.all()))
-    assert look(plan) == OpmlReport(known=1)
+    assert count_import(plan) == OpmlReport(known=1)
 
 
 def test_a_feed_about_to_be_deleted_is_not_there() -> None:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from common.transactions import NetworkInTransaction
 from feeds.adding.edit import alter_feed
-from feeds.adding.preview import SHOWN, WEB_PAGE, NoPreview, Preview, preview
+from feeds.adding.preview import PAGE_WITHOUT_FEED, POSTS_PREVIEWED, NoPreview, Preview, preview
 from feeds.items.dry_run import FAILED, READ, UNCHANGED, DryRun, DryRunRow, dry_run
 from feeds.models import Feed, FeedDocument, Item
 from feeds.rules.facts import Adding
@@ -123,14 +123,14 @@ def test_html_is_made_safe_absolute_and_short(blog: Blog) -> None:
 
 
 def test_an_excerpt_of_long_html_is_made_in_a_moment(blog: Blog) -> None:
-    blog.show(*(post(str(n), content="<b>" * 5_000 + "&amp" * 5_000) for n in range(SHOWN)))
-    assert len(shown(blog).posts) == SHOWN
+    blog.show(*(post(str(n), content="<b>" * 5_000 + "&amp" * 5_000) for n in range(POSTS_PREVIEWED)))
+    assert len(shown(blog).posts) == POSTS_PREVIEWED
 
 
 def test_twenty_posts_are_shown_and_the_others_counted(blog: Blog) -> None:
     blog.show(*map(str, range(50)))
     document = shown(blog, "all")
-    assert (len(document.posts), document.more, document.sent) == (SHOWN, 30, 50)
+    assert (len(document.posts), document.more, document.sent) == (POSTS_PREVIEWED, 30, 50)
 
 
 def test_odd_things_in_the_feed_are_told(blog: Blog) -> None:
@@ -142,7 +142,7 @@ def test_a_web_page_has_no_preview(blog: Blog) -> None:
     blog.serve("<html><body>Hello</body></html>", headers=HTML)
     with pytest.raises(NoPreview, match="web page"):
         shown(blog)
-    assert "web page" in WEB_PAGE
+    assert "web page" in PAGE_WITHOUT_FEED
 
 
 def test_what_the_server_refuses_is_told_with_its_status(blog: Blog) -> None:

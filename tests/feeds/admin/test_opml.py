@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from feeds.adding.add import add_feed
-from feeds.adding.opml import CHUNK
+from feeds.adding.opml import FEEDS_A_STEP
 from feeds.models import Feed
 from feeds.parsing.opml import parse_opml
 from tests.factories import NOW
@@ -64,29 +64,29 @@ def test_a_look_says_what_would_be_done_and_does_nothing(admin_client: Client) -
 
 
 def test_each_step_adds_a_part_until_all_are_there(admin_client: Client) -> None:
-    upload(admin_client, opml(CHUNK + 5))
-    assert f"0 of {CHUNK + 5}" in text(admin_client.get(RUN))
+    upload(admin_client, opml(FEEDS_A_STEP + 5))
+    assert f"0 of {FEEDS_A_STEP + 5}" in text(admin_client.get(RUN))
     page = text(admin_client.post(RUN, follow=True))
-    assert f"{CHUNK} of {CHUNK + 5}" in page
+    assert f"{FEEDS_A_STEP} of {FEEDS_A_STEP + 5}" in page
     assert "Continue" in page
-    assert Feed.objects.count() == CHUNK
+    assert Feed.objects.count() == FEEDS_A_STEP
     page = text(admin_client.post(RUN, follow=True))
-    assert Feed.objects.count() == CHUNK + 5
-    assert f"<dd>{CHUNK + 5}</dd>" in page
+    assert Feed.objects.count() == FEEDS_A_STEP + 5
+    assert f"<dd>{FEEDS_A_STEP + 5}</dd>" in page
     assert "Continue" not in page
 
 
 def test_the_script_is_told_how_far_it_is(admin_client: Client) -> None:
-    upload(admin_client, opml(CHUNK + 5))
+    upload(admin_client, opml(FEEDS_A_STEP + 5))
     asked = {"Accept": "application/json"}
     assert admin_client.post(RUN, headers=asked).json() == {
-        "done": CHUNK,
-        "total": CHUNK + 5,
+        "done": FEEDS_A_STEP,
+        "total": FEEDS_A_STEP + 5,
         "is_over": False,
     }
     assert admin_client.post(RUN, headers=asked).json()["is_over"]
     assert admin_client.post(RUN, headers=asked).json()["is_over"], "once more does no harm"
-    assert Feed.objects.count() == CHUNK + 5
+    assert Feed.objects.count() == FEEDS_A_STEP + 5
 
 
 def test_the_end_is_told_again_and_a_look_back_leads_to_it(admin_client: Client) -> None:

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from common.net.client import Fetched
 from common.secrets import opened
 from common.transactions import NetworkInTransaction
 from feeds.adding.edit import alter_feed
+from feeds.hubs import requests
 from feeds.hubs.callbacks import confirm
 from feeds.hubs.maintain import ask_again, keep_hubs
-from feeds.hubs.requests import Outcome, _claim, _record, ask
+from feeds.hubs.requests import Outcome, send_due_request
 from feeds.hubs.subscriptions import is_reachable, wanted
 from feeds.models import Feed, HubSubscription
-from feeds.polling.hub_liveness import is_live, live_among, noticed_by_poll
+from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from tests.factories import NOW, FeedDocumentFactory, FeedFactory
 from tests.servers.hub import Hub
 
@@ -169,8 +171,8 @@ class TestAsking:
         keep()
         HubSubscription.objects.update(next_at=NOW)
         one, two = row_of(feed), row_of(feed)
-        assert ask(one, NOW) is not None
-        assert ask(two, NOW) is None
+        assert send_due_request(one, NOW) is not None
+        assert send_due_request(two, NOW) is None
         assert len(hub.asked) == 2
 
     @pytest.mark.django_db(transaction=True)
@@ -218,7 +220,7 @@ class TestVerifying:
         again = row_of(feed)
         assert hub.asked[0] == hub.asked[1]
         assert (again.state, again.expires_at) == ("pending", row.expires_at)
-        assert is_live(feed_id=feed.pk, now=row.next_at)
+        assert live_among(feed_ids=[feed.pk], now=row.next_at)
         assert verify(again, row.next_at)
         assert row_of(feed).expires_at == row.next_at + 10 * DAY
 
@@ -228,8 +230,8 @@ class TestVerifying:
         row = row_of(feed)
         keep(row.next_at)
         assert row.expires_at is not None
-        assert is_live(feed_id=feed.pk, now=row.expires_at - HOUR)
-        assert not is_live(feed_id=feed.pk, now=row.expires_at)
+        assert live_among(feed_ids=[feed.pk], now=row.expires_at - HOUR)
+        assert not live_among(feed_ids=[feed.pk], now=row.expires_at)
 
     def test_a_denial_is_told_and_tried_again_after_a_week(self, hub: Hub) -> None:
         feed = subscribed(hub)
@@ -238,17 +240,23 @@ class TestVerifying:
         assert (row.state, row.expires_at) == ("denied", None)
         assert row.last_error.startswith("not on our list xxx")
         assert len(row.last_error) <= 300
-        assert not is_live(feed_id=feed.pk, now=NOW)
+        assert not live_among(feed_ids=[feed.pk], now=NOW)
         assert [keep(NOW + 6 * DAY), keep(NOW + 7 * DAY)] == [0, 1]
 
-    def test_a_verification_that_comes_before_the_answer_counts(self, hub: Hub) -> None:
+    def test_a_verification_that_comes_before_the_answer_counts(
+        self, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Some hubs verify while we still wait for their answer, which is recorded after it."""
         feed = feed_of(hub)
         HubSubscription.objects.create(feed=feed, hub=hub.url, topic=TOPIC, token="t" * 43, next_at=NOW)
-        row = row_of(feed)
-        assert _claim(row, NOW)
-        assert verify(row_of(feed))
-        _record(row, Outcome("The hub answered HTTP 500."), NOW)
+
+        class VerifyingHub:
+            def post(self, url: str, **_: Any) -> Fetched:
+                assert verify(row_of(feed))
+                return Fetched(500, url, {}, b"")
+
+        monkeypatch.setattr(requests, "client", VerifyingHub)
+        assert send_due_request(row_of(feed), NOW) == Outcome("The hub answered HTTP 500.")
         verified = row_of(feed)
         assert (verified.state, verified.last_error, verified.failures) == ("active", "", 0)
         assert verified.next_at > NOW + 7 * DAY
@@ -398,13 +406,13 @@ class TestSilence:
     def test_a_hub_that_missed_two_posts_counts_as_silent_and_is_asked_anew(self, hub: Hub) -> None:
         feed = subscribed(hub)
         noticed_by_poll(feed_id=feed.pk, moment=NOW + HOUR)
-        assert is_live(feed_id=feed.pk, now=NOW + HOUR)
+        assert live_among(feed_ids=[feed.pk], now=NOW + HOUR)
         assert keep(NOW + HOUR) == 0
         noticed_by_poll(feed_id=feed.pk, moment=NOW + 2 * HOUR)
-        assert not is_live(feed_id=feed.pk, now=NOW + 2 * HOUR)
+        assert not live_among(feed_ids=[feed.pk], now=NOW + 2 * HOUR)
         assert keep(NOW + 2 * HOUR) == 1
         assert verify(row_of(feed), NOW + 2 * HOUR)
-        assert not is_live(feed_id=feed.pk, now=NOW + 2 * HOUR), "silent until it pushes"
+        assert not live_among(feed_ids=[feed.pk], now=NOW + 2 * HOUR), "silent until it pushes"
         noticed_by_poll(feed_id=feed.pk, moment=NOW + 3 * HOUR)
         assert keep(NOW + 3 * HOUR) == 0
 

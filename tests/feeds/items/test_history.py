@@ -148,14 +148,14 @@ def test_no_transaction_holds_more_than_a_batch(monkeypatch: pytest.MonkeyPatch)
             PollFactory.build(feed=feed, at=NOW - n * (DAY if n > 7 else MINUTE) * 10) for n in range(15)
         )
     sizes: list[int] = []
-    delete = history._delete
 
-    def noted(keys: list[int]) -> int:
-        sizes.append(len(keys))
-        return delete(keys)
+    def noted(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("DELETE"):
+            sizes.append(len(params))
+        return execute(sql, params, many, context)
 
-    monkeypatch.setattr(history, "_delete", noted)
-    assert prune_polls(now=NOW, batch=4) == 28
+    with connection.execute_wrapper(noted):
+        assert prune_polls(now=NOW, batch=4) == 28
     assert sum(sizes) == 28
     assert max(sizes) == 4
     assert Poll.objects.count() == 2
@@ -168,19 +168,19 @@ def test_pruning_stops_when_its_time_is_up() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nothing_is_locked_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_locked_between_two_batches() -> None:
     """A feed can be recorded between them, on SQLite too."""
     for n in range(4):
         PollFactory(at=NOW - 40 * DAY - n * MINUTE)
     open_blocks = []
-    batches = history._batches
 
-    def watched(now: datetime, batch: int) -> Any:
-        for keys in batches(now, batch):
+    def watched(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("SELECT"):
             open_blocks.append(connection.in_atomic_block)
-            yield keys
+        return execute(sql, params, many, context)
 
-    monkeypatch.setattr(history, "_batches", watched)
-    prune_polls(now=NOW, batch=2)
-    assert open_blocks == [False, False]
+    with connection.execute_wrapper(watched):
+        assert prune_polls(now=NOW, batch=2) == 4
+    assert len(open_blocks) >= 2
+    assert not any(open_blocks)
     assert not transaction.get_connection().in_atomic_block

@@ -10,8 +10,9 @@ import pytest
 from django.db import connections
 
 from feeds.models import Feed, Host
-from feeds.polling.poll import PollResult, poll_due
+from feeds.polling.poll import poll_due
 from feeds.polling.read import UNEXPECTED, Ask, FetchResult, fetch
+from feeds.polling.record import PollResult
 from tests.factories import FeedFactory
 from tests.feeds.watched import at
 from tests.servers.documents import rss

@@ -10,8 +10,8 @@ from django.db import connection
 
 from feeds.adding.edit import alter_feed
 from feeds.models import Feed, Item
-from feeds.polling.poll import PollResult, poll_due, poll_feed
-from feeds.polling.record import TAKEN_OVER
+from feeds.polling.poll import poll_due, poll_feed
+from feeds.polling.record import TAKEN_OVER, PollResult
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside

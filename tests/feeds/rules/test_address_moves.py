@@ -2,7 +2,7 @@
 
 import pytest
 
-from feeds.rules.address_moves import BELIEVED_AFTER, counted, is_believed, permanent_target
+from feeds.rules.address_moves import BELIEVED_AFTER, count_move, is_believed, permanent_target
 
 OLD, NEW, OTHER = "https://old.example/feed", "https://new.example/feed", "https://other.example/feed"
 
@@ -32,8 +32,8 @@ def test_only_permanent_redirects_from_the_beginning_count(
 def test_a_redirect_that_holds_is_believed_and_one_that_changes_begins_anew() -> None:
     before, polls = "", 0
     for _ in range(BELIEVED_AFTER - 1):
-        before, polls = counted(NEW, before=before, polls=polls)
+        before, polls = count_move(NEW, before=before, polls=polls)
     assert not is_believed(polls)
-    assert counted(OTHER, before=before, polls=polls) == (OTHER, 1)
-    assert counted("", before=before, polls=polls) == ("", 0)
-    assert is_believed(counted(NEW, before=before, polls=polls)[1])
+    assert count_move(OTHER, before=before, polls=polls) == (OTHER, 1)
+    assert count_move("", before=before, polls=polls) == ("", 0)
+    assert is_believed(count_move(NEW, before=before, polls=polls)[1])

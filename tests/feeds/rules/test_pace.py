@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.rules.pace import LONGEST_WAIT, first_pause, host_rests_until, retry_at
+from feeds.rules.pace import LONGEST_RETRY_AFTER, first_pause, host_rests_until, retry_at
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -18,8 +18,11 @@ def test_seconds_and_dates_are_both_understood() -> None:
 
 def test_a_date_that_is_past_means_now_and_a_far_one_a_week() -> None:
     assert retry_at(format_datetime(NOW - HOUR, usegmt=True), NOW) == NOW
-    assert retry_at("99999999", NOW) == NOW + LONGEST_WAIT
-    assert retry_at(format_datetime(NOW + 99 * LONGEST_WAIT, usegmt=True), NOW) == NOW + LONGEST_WAIT
+    assert retry_at("99999999", NOW) == NOW + LONGEST_RETRY_AFTER
+    assert (
+        retry_at(format_datetime(NOW + 99 * LONGEST_RETRY_AFTER, usegmt=True), NOW)
+        == NOW + LONGEST_RETRY_AFTER
+    )
 
 
 @pytest.mark.parametrize("nonsense", ["", "soon", "-5", "1.5", "Fri, 99 Foo 2026"])
@@ -30,7 +33,7 @@ def test_anything_else_is_not_a_wish(nonsense: str) -> None:
 @given(st.text(max_size=60))
 def test_no_header_raises_or_leaves_its_bounds(header: str) -> None:
     found = retry_at(header, NOW)
-    assert found is None or NOW <= found <= NOW + LONGEST_WAIT
+    assert found is None or NOW <= found <= NOW + LONGEST_RETRY_AFTER
 
 
 @pytest.mark.parametrize(("status", "pause"), [(403, 60), (429, 60), (500, 10), (404, 10), (None, 10)])

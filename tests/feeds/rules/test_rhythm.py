@@ -7,7 +7,7 @@ import pytest
 from feeds.rules.facts import Document, KnownItem, PollPlan, Seen
 from feeds.rules.finality import Timing
 from feeds.rules.plan import plan_document
-from feeds.rules.rhythm import LONGEST, restless_after, rhythm_minutes
+from feeds.rules.rhythm import LONGEST_RHYTHM, restless_after, rhythm_minutes
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ def test_the_future_does_not_count() -> None:
 def test_a_rhythm_is_at_least_a_minute_and_at_most_a_year() -> None:
     assert rhythm_minutes(ago(0, 0.1, 0.2), NOW) == 1
     year_one = [datetime(year, 1, 1, tzinfo=UTC) for year in (1, 900, 1800)]
-    assert rhythm_minutes(year_one, NOW) == LONGEST
+    assert rhythm_minutes(year_one, NOW) == LONGEST_RHYTHM
 
 
 def test_restless_readings_are_counted_in_a_row() -> None:

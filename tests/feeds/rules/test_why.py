@@ -37,7 +37,7 @@ def test_lengths_are_said_as_people_say_them(minutes: int, words: str) -> None:
 
 
 def test_every_reason_that_the_pace_gives_has_words() -> None:
-    """Every string that rules.interval or the polling can store: a new one needs words."""
+    """Every string that rules.pace or the polling can store: a new one needs words."""
     assert {
         "interval", "settling", "rhythm", "warm_up", "cache", "ttl", "skip", "hub", "backoff", "retry_after",
         "hurry", "push",

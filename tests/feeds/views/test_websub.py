@@ -14,9 +14,9 @@ from django.utils import timezone
 from common.clock import utcnow
 from feeds.hubs import pushes
 from feeds.hubs.maintain import retry_missed_pushes
-from feeds.hubs.pushes import LOST, read_pushes
+from feeds.hubs.pushes import READER_LOST_AFTER, read_pushes
 from feeds.models import Feed, HubSubscription, Push
-from feeds.polling.poll import PollResult
+from feeds.polling.record import PollResult
 from feeds.views.websub import read_body, websub
 from tests.factories import FeedFactory
 from tests.servers.hub import CHALLENGE, signature
@@ -321,7 +321,7 @@ class TestWaiting:
         push(client)
         Push.objects.update(began_at=utcnow())
         assert read_pushes() == 0, "it may be at it still"
-        later = utcnow() + LOST + timedelta(seconds=1)
+        later = utcnow() + READER_LOST_AFTER + timedelta(seconds=1)
         assert read_pushes(clock=lambda: later) == 1
         assert taken == []
         row.refresh_from_db()
