@@ -49,10 +49,16 @@ class _Balancer:
 
     def start(self, name: str, attributes: str) -> None:
         self.tags += 1
-        self._end_implied(name)
+        # The innermost block ends where an element begins that cannot stand within it.
+        while block := next((open_ for open_ in reversed(self.stack) if open_ not in INLINE), None):
+            if name not in _ENDED_BY.get(block, ()):
+                break
+            self._close_through(block)
         if name in VOID:
             self.out.append(f"<{name}{attributes}>")
-        elif self._is_too_deep(name):
+            return
+        formatting = sum(open_ in FORMATTING for open_ in self.stack) if name in FORMATTING else 0
+        if len(self.stack) >= MAX_DEPTH or formatting >= MAX_FORMATTING or self.tags > MAX_TAGS:
             self.dropped[name] += 1
         else:
             self.out.append(f"<{name}{attributes.rstrip('/')}>")
@@ -74,17 +80,6 @@ class _Balancer:
             self._close_through(self.stack[0], len(self.stack))
         return "".join(self.out)
 
-    def _is_too_deep(self, name: str) -> bool:
-        formatting = sum(open_ in FORMATTING for open_ in self.stack) if name in FORMATTING else 0
-        return len(self.stack) >= MAX_DEPTH or formatting >= MAX_FORMATTING or self.tags > MAX_TAGS
-
-    def _end_implied(self, name: str) -> None:
-        while (block := self._block()) and name in _ENDED_BY.get(block, ()):
-            self._close_through(block)
-
-    def _block(self) -> str | None:
-        return next((name for name in reversed(self.stack) if name not in INLINE), None)
-
     def _close_through(self, name: str, count: int | None = None) -> None:
         depth = count or self.stack[::-1].index(name) + 1
         self.out.extend(f"</{open_}>" for open_ in reversed(self.stack[-depth:]))
@@ -94,7 +89,7 @@ class _Balancer:
 def balance(html: str) -> str:
     """The same html with every tag closed where it was, at most 60 levels and 30,000 tags. Linear time."""
     balancer = _Balancer()
-    for text, tag in _pieces(_without_comments(html)):
+    for text, tag in _pieces(html):
         balancer.out.append(text.replace("<", "&lt;"))
         if tag is None:
             continue
@@ -110,7 +105,14 @@ def balance(html: str) -> str:
 
 
 def _pieces(html: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Text and the tag after it; the content of scripts and their like is left out."""
+    """Text and the tag after it; comments and the content of scripts and their like are left out."""
+    parts, position = [], 0
+    while (start := html.find("<!", position)) >= 0:
+        parts.append(html[position:start])
+        ends = "-->" if html.startswith("<!--", start) else ">"
+        end = html.find(ends, start + 2)
+        position = end + len(ends) if end >= 0 else len(html)
+    html = "".join([*parts, html[position:]])
     position, lowered = 0, html.lower()
     while tag := _TAG.search(html, position):
         yield html[position : tag.start()], tag
@@ -121,15 +123,3 @@ def _pieces(html: str) -> Iterator[tuple[str, re.Match[str] | None]]:
                 return
             position = end
     yield html[position:], None
-
-
-def _without_comments(html: str) -> str:
-    parts, position = [], 0
-    while (start := html.find("<!", position)) >= 0:
-        parts.append(html[position:start])
-        ends = "-->" if html.startswith("<!--", start) else ">"
-        end = html.find(ends, start + 2)
-        if end < 0:
-            return "".join(parts)
-        position = end + len(ends)
-    return "".join([*parts, html[position:]])

@@ -9,11 +9,8 @@ import nh3
 from common.hidden import without_hidden
 from common.html import embeds, images
 from common.html.balance import balance
-from common.html.plain_text import to_text
 from common.html.tags import scheme
 from common.text import one_line, without_controls, words
-
-__all__ = ["bounded", "clean", "plain", "to_text"]
 
 MAX_HTML = 1_000_000
 MAX_LINE = 10_000
@@ -96,5 +93,5 @@ def _cleaner(base: str, *, with_embeds: bool) -> nh3.Cleaner:
             filter_style_properties={"width", "height", "display", "visibility", "opacity"},
         )
     except ValueError:
-        # nh3 knows more addresses that are none (https://256.1.1.1/) than we do.
+        # nh3 refuses more addresses (https://256.1.1.1/) than we do.
         return _cleaner("", with_embeds=with_embeds)

@@ -116,7 +116,13 @@ def _own_page(address: str) -> tuple[str, str]:
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)
     if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):
-        return _on_youtube(parts.path, query, address)
+        if film := _YOUTUBE.search(parts.path):
+            key, start = film[1] or film[2], query.get("start", [""])[0]
+            at = f"&t={start}s" if start.isdecimal() else ""
+            return f"https://www.youtube.com/watch?v={key}{at}", f"https://i.ytimg.com/vi/{key}/hqdefault.jpg"
+        listed = query.get("list", [""])[0]
+        is_list = re.fullmatch(r"[\w-]+", listed)
+        return f"https://www.youtube.com/playlist?list={listed}" if is_list else address, ""
     if host == "player.vimeo.com" and (film := _VIMEO.search(parts.path)):
         secret = query.get("h", [""])[0]
         return f"https://vimeo.com/{film[1]}" + (f"/{secret}" if secret.isalnum() else ""), ""
@@ -125,20 +131,6 @@ def _own_page(address: str) -> tuple[str, str]:
     if host == "w.soundcloud.com" and (page := resolved(query.get("url", [""])[0], "")):
         return page if _host(page) == "soundcloud.com" else address, ""
     return address, ""
-
-
-def _on_youtube(path: str, query: dict[str, list[str]], address: str) -> tuple[str, str]:
-    film, listed = _YOUTUBE.search(path), query.get("list", [""])[0]
-    if film:
-        key = film[1] or film[2]
-        start = query.get("start", [""])[0]
-        at = f"&t={start}s" if start.isdecimal() else ""
-        return f"https://www.youtube.com/watch?v={key}{at}", f"https://i.ytimg.com/vi/{key}/hqdefault.jpg"
-    return (
-        (f"https://www.youtube.com/playlist?list={listed}", "")
-        if re.fullmatch(r"[\w-]+", listed)
-        else (address, "")
-    )
 
 
 def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> str:

@@ -30,7 +30,7 @@ def days(texts: Iterable[object]) -> tuple[int, ...]:
     return tuple(number for number, name in enumerate(DAYS) if name in names)
 
 
-def hubs(urls: Iterable[object], base: str) -> tuple[str, ...]:
+def hub_addresses(urls: Iterable[object], base: str) -> tuple[str, ...]:
     """At most five WebSub hubs, absolute, each once."""
     found = dict.fromkeys(absolute(url, base) for url in urls)
     return tuple(url for url in found if url)[:MAX_HUBS]

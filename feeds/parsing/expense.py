@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from feeds.parsing.entry import ParseError
 
 # The dearest document that is allowed for its size (5 MB of tiny posts) takes five on an ordinary machine.
-SECONDS = 20.0
+PROCESSOR_SECONDS = 20.0
 TOO_DEAR = (
     "Reading the feed takes more than {:g} seconds of the processor, which can be an attack. Ask its"
     " publisher for a shorter one."
@@ -35,9 +35,9 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 @contextmanager
 def allowance(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
-    """For what the block reads: SECONDS of this thread's processor time, if it is not said."""
+    """For what the block reads: PROCESSOR_SECONDS of this thread's processor time, if it is not said."""
     clock = clock or time.thread_time
-    token = _current.set(Allowance(SECONDS if seconds is None else seconds, clock, clock()))
+    token = _current.set(Allowance(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:
         yield
     finally:

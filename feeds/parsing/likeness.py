@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from feeds.parsing.identity import canonical
 
 _ENDING = re.compile(r"(?:/index)?(?:\.(?:html?|php|aspx?))?/*$", re.IGNORECASE)
-MAX_TITLE = 300
+MAX_COMPARED_TITLE = 300
 # Where a page for telephones or for a link's origin says the same.
 _AMP = re.compile(r"/amp/*$", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"(?:ref|amp)(?:=.*)?$|outputtype=amp$", re.IGNORECASE)
@@ -34,7 +34,7 @@ UNLIKE = Likeness()
 def likeness(title: str, link: str) -> Likeness:
     """What a post with this title and link is recognised by."""
     text = canonical(link)
-    title = " ".join(title.split()).casefold()[:MAX_TITLE]
+    title = " ".join(title.split()).casefold()[:MAX_COMPARED_TITLE]
     fragment = link.strip().partition("#")[2]
     if not text.startswith("https://"):
         return Likeness(title, text, "", fragment)

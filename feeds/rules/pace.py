@@ -9,8 +9,9 @@ serves finality.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
+
+from feeds.parsing.dates import mail_date
 
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -129,31 +130,19 @@ def directives(header: str) -> dict[str, str]:
     return found
 
 
-def moment_of(header: str) -> datetime | None:
-    """An HTTP date in UTC; None when it is none."""
-    try:
-        named = parsedate_to_datetime(header.strip()[:100])
-    except (ValueError, OverflowError, TypeError, IndexError):
-        return None
-    try:
-        return named.astimezone(UTC) if named.tzinfo else named.replace(tzinfo=UTC)
-    except OverflowError:
-        return None
-
-
 def behind(headers: Mapping[str, str], now: datetime) -> timedelta:
     """How far the server's clock is behind ours, negative where it is ahead; zero where nobody can tell.
 
     A cache's answer was made so many seconds ago as Age says (RFC 9111, 5.1).
     """
-    sent = moment_of(headers.get("date", ""))
+    sent = mail_date(headers.get("date", ""))
     found = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
     return found if abs(found) <= WRONGEST_CLOCK else timedelta(0)
 
 
 def _expires_in(headers: Mapping[str, str], now: datetime) -> timedelta:
     # Measured on the server's own clock where it shows it: clocks differ.
-    expires, sent = moment_of(headers.get("expires", "")), moment_of(headers.get("date", ""))
+    expires, sent = mail_date(headers.get("expires", "")), mail_date(headers.get("date", ""))
     return min(expires - (sent or now), LONGEST) if expires else timedelta(0)
 
 
@@ -172,7 +161,7 @@ def retry_at(header: str, now: datetime) -> datetime | None:
     text = header.strip()
     if text.isascii() and text.isdigit():
         return now + min(timedelta(seconds=int(text[:9])), LONGEST_WAIT)
-    named = moment_of(text)
+    named = mail_date(text)
     return min(max(named, now), now + LONGEST_WAIT) if named else None
 
 
