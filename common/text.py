@@ -1,4 +1,4 @@
-"""Characters that no database, header or page should see, and one line out of any text."""
+"""Cleans texts of characters that no database, header or page should see; shortens and measures them."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a list that reads better as a line."""
+    """The words of a text, for lists that read better as a line."""
     return frozenset(text.split())
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from common.text import words
 
+# Characters; what comes after them is cut off before any of it is read.
+MAX_HTML = 1_000_000
 MAX_DEPTH = 60
 MAX_FORMATTING = 6
 MAX_TAGS = 30_000

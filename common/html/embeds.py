@@ -13,8 +13,8 @@ from common.html.images import is_beacon, is_pixel
 from common.html.tags import VALUES, attributes, resolved
 
 # What stands in a first cleaning, to be replaced before the second.
-TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
-ATTRIBUTES = {
+EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
+EMBED_ATTRIBUTES = {
     "iframe": {"src", "data-src", "data-lazy-src", "width", "height", "style"},
     "video": {"src", "data-src", "poster"},
     "audio": {"src", "data-src"},
@@ -35,7 +35,7 @@ NAMES = {
     "bandcamp.com": "Bandcamp",
     "podcasts.apple.com": "Apple Podcasts",
 }
-LONGEST = 200
+MAX_LABEL = 200
 PLAY = "▶ "
 
 _MEDIUM = re.compile(rf"<(?P<tag>video|audio)(?P<values>{VALUES})>(?P<inside>.*?)</(?P=tag)>", re.DOTALL)
@@ -56,7 +56,7 @@ _SAID_BEFORE = re.compile(r"\A(?:spotify embed|youtube video|vimeo video)\s*:\s*
 
 def are_in(html: str) -> bool:
     """Whether the cleaned html has something to be replaced."""
-    return any(f"<{tag}" in html for tag in TAGS)
+    return any(f"<{tag}" in html for tag in EMBED_TAGS)
 
 
 def as_links(html: str, base: str) -> str:
@@ -134,7 +134,7 @@ def _own_page(address: str) -> tuple[str, str]:
 
 
 def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> str:
-    words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    words = words if len(words) <= MAX_LABEL else words[: MAX_LABEL - 1] + "…"
     image = f'<img src="{escape(poster)}" alt=""><br>' if poster else ""
     if picture:
         image = f'<img src="{escape(picture)}" alt="" width="480" height="360"><br>'

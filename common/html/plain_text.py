@@ -5,12 +5,11 @@ import textwrap
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-from common.html.balance import balance
+from common.html.balance import MAX_HTML, balance
 from common.text import padded, text_width, without_controls, words
 
-GAP = "  "
+CELL_GAP = "  "
 MOST_COLUMNS = 8
-MAX_HTML = 1_000_000
 MAX_INDENTS = 8
 WIDTH = 72
 _SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
@@ -29,11 +28,11 @@ def columns(rows: Sequence[Sequence[str]], *, has_head: bool, width: int) -> lis
         return None
     full = [[*row, *[""] * (count - len(row))] for row in rows]
     widths = [max(text_width(row[at]) for row in full) for at in range(count)]
-    if sum(widths) + len(GAP) * (count - 1) > width:
+    if sum(widths) + len(CELL_GAP) * (count - 1) > width:
         return None
-    lines = [GAP.join(map(padded, row, widths)).rstrip() for row in full]
+    lines = [CELL_GAP.join(map(padded, row, widths)).rstrip() for row in full]
     if has_head:
-        lines.insert(1, GAP.join("-" * max(1, each) for each in widths))
+        lines.insert(1, CELL_GAP.join("-" * max(1, each) for each in widths))
     return lines
 
 

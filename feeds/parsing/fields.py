@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, media_of
 from feeds.parsing.namesakes import SYNTHETIC, digest_of
 from feeds.parsing.plain_html import paragraphs
+from feeds.parsing.posts import PostReader
 
 MAX_ENTRY_TITLE = 1_000
 MAX_CONTENT = 500_000
@@ -38,22 +40,6 @@ def identity(raw: Raw) -> str:
     return digest_of(f"{title}\n{date}") if title.strip() or date.strip() else ""
 
 
-def identity_of_text(raw: Raw) -> str:
-    """A digest of the text of a post that has nothing else to be told by; "" when it has no text."""
-    text = _said(raw)
-    return digest_of(f"text\n{text}") if text else ""
-
-
-def words(raw: Raw) -> str:
-    """What tells a post from others with its guid: its title, else its text, else its link."""
-    return _text(raw, "title").strip() or _said(raw) or _text(raw, "link")
-
-
-def words_of_atom(raw: Raw) -> str:
-    """RFC 4287 §4.1.1: entries with one id are states of one entry. Where their links differ they are not."""
-    return _text(raw, "link") if _text(raw, "id").strip() else words(raw)
-
-
 def moment(raw: Raw, key: str) -> datetime | None:
     """`published` or `updated` in UTC; None when it is missing or cannot be read.
 
@@ -73,56 +59,88 @@ def moment(raw: Raw, key: str) -> datetime | None:
         return found
 
 
-def entry_of(raw: Raw, guid: str, *, base: str, url: str, atom: bool, inherited: Iterable[str] = ()) -> Entry:
-    """The entry of a document at `url`, with links resolved against `base`; its html is as the feed gave it.
+@dataclass(frozen=True, slots=True)
+class XmlReader(PostReader[Raw]):
+    """Reads entries of a document at `url`; their links are resolved against `base`.
 
-    `inherited` are the authors of an Atom feed.
+    `inherited` are the authors of an Atom feed, for entries that have none. Html stays as the feed gave it.
     """
-    # A dict of feedparser's looks for synonyms at every question; here it is asked for its own names only.
-    raw = dict(raw)
-    contents = raw.get("content") or ()
-    summary_detail, title_detail = _dict(raw, "summary_detail"), _dict(raw, "title_detail")
-    texts = []
-    for one in contents:
-        if not isinstance(one, dict):
-            continue
-        # RFC 4287 §4.1.3.1: content of another type is a film, or a picture in base64.
-        kind = str(dict.get(one, "type") or "text/html")
-        if kind.startswith("text/") or kind.endswith("xml") or "/" not in kind:
-            texts.append(dict(one))
-    detail = max(texts, key=lambda text: len(str(text.get("value") or "")), default={})
-    content = html_of(detail, atom)
-    # feedparser copies a content into a missing summary.
-    is_copy = any(dict.get(one, "value") == _text(raw, "summary") for one in contents)
-    summary = "" if is_copy else html_of(summary_detail, atom)
-    # The xml:base where the text stands. A relative one is resolved against the document's address.
-    declared = (one["base"] for one in (detail, summary_detail, title_detail) if one.get("base"))
-    near = absolute(next(declared, ""), url)
-    media = media_of(raw, near or base)
-    published, updated = moment(raw, "published"), moment(raw, "updated")
-    # RFC 4287 §3.1.1.1: a text title is literal; RSS does not say whether its titles are.
-    is_literal = atom and title_detail.get("type") == "text/plain"
-    title = _text(raw, "title")
-    title = one_line(title[: 10 * MAX_ENTRY_TITLE]) if is_literal else plain(title)
-    tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
-    return Entry(
-        guid=guid,
-        title=shortened(title, MAX_ENTRY_TITLE),
-        link=_link(raw, base, atom),
-        authors=listed(names_of(raw)) or listed(names_of(_dict(raw, "source"))) or tuple(inherited),
-        content=content,
-        summary=summary or ("" if content else _described(raw)),
-        # RSS 1.0 has one date, and an Atom entry must have `updated` only.
-        published=published or updated,
-        updated=updated,
-        categories=listed(dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()),
-        media=media,
-        language=language(tongue),
-        image=image_of(raw, near or base) or next((medium.url for medium in media if medium.is_image), ""),
-        announce=hint_of(raw)[0],
-        base=near,
-        slack=slack_of(_text(raw, "published" if published else "updated")),
-    )
+
+    base: str
+    url: str
+    atom: bool
+    inherited: tuple[str, ...] = ()
+
+    def guid(self, post: Raw) -> str:
+        return identity(post)
+
+    def words(self, post: Raw) -> str:
+        """Its title, else its text, else its link.
+
+        RFC 4287 §4.1.1: Atom entries with one id are states of one entry. Where their links differ they are
+        several.
+        """
+        if self.atom and _text(post, "id").strip():
+            return _text(post, "link")
+        return _text(post, "title").strip() or _said(post) or _text(post, "link")
+
+    def text(self, post: Raw) -> str:
+        """A digest of the post's text; "" when it has no text."""
+        text = _said(post)
+        return digest_of(f"text\n{text}") if text else ""
+
+    def date(self, post: Raw) -> datetime | None:
+        return moment(post, "published") or moment(post, "updated")
+
+    def entry(self, post: Raw, guid: str) -> Entry:
+        # feedparser's dict looks for synonyms at every question; here it is asked for its own names only.
+        raw = dict(post)
+        contents = raw.get("content") or ()
+        summary_detail, title_detail = _dict(raw, "summary_detail"), _dict(raw, "title_detail")
+        texts = []
+        for one in contents:
+            if not isinstance(one, dict):
+                continue
+            # RFC 4287 §4.1.3.1: content of another type is a film, or a picture in base64.
+            kind = str(dict.get(one, "type") or "text/html")
+            if kind.startswith("text/") or kind.endswith("xml") or "/" not in kind:
+                texts.append(dict(one))
+        detail = max(texts, key=lambda text: len(str(text.get("value") or "")), default={})
+        content = html_of(detail, self.atom)
+        # feedparser copies a content into a missing summary.
+        is_copy = any(dict.get(one, "value") == _text(raw, "summary") for one in contents)
+        summary = "" if is_copy else html_of(summary_detail, self.atom)
+        # The xml:base where the text stands. A relative one is resolved against the document's address.
+        declared = (one["base"] for one in (detail, summary_detail, title_detail) if one.get("base"))
+        near = absolute(next(declared, ""), self.url)
+        media = media_of(raw, near or self.base)
+        published, updated = moment(raw, "published"), moment(raw, "updated")
+        # RFC 4287 §3.1.1.1: a text title is literal; RSS does not say whether its titles are.
+        is_literal = self.atom and title_detail.get("type") == "text/plain"
+        title = _text(raw, "title")
+        title = one_line(title[: 10 * MAX_ENTRY_TITLE]) if is_literal else plain(title)
+        tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
+        return Entry(
+            guid=guid,
+            title=shortened(title, MAX_ENTRY_TITLE),
+            link=_link(raw, self.base, self.atom),
+            authors=listed(names_of(raw)) or listed(names_of(_dict(raw, "source"))) or self.inherited,
+            content=content,
+            summary=summary or ("" if content else _described(raw)),
+            # RSS 1.0 has one date, and an Atom entry must have `updated` only.
+            published=published or updated,
+            updated=updated,
+            categories=listed(
+                dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()
+            ),
+            media=media,
+            language=language(tongue),
+            image=image_of(raw, near or self.base)
+            or next((medium.url for medium in media if medium.is_image), ""),
+            announce=hint_of(raw)[0],
+            base=near,
+            slack=slack_of(_text(raw, "published" if published else "updated")),
+        )
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:

@@ -3,8 +3,6 @@
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import feedparser
@@ -12,25 +10,12 @@ import feedparser
 from common.html.clean import plain
 from common.text import shortened
 from feeds.parsing import channels, elements
-from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
-from feeds.parsing.fields import (
-    MAX_ENTRY_TITLE,
-    Raw,
-    entry_of,
-    hint_of,
-    identity,
-    identity_of_text,
-    language,
-    listed,
-    moment,
-    names_of,
-    words,
-    words_of_atom,
-)
+from feeds.parsing.entry import Channel, ParsedFeed, ParseError
+from feeds.parsing.fields import MAX_ENTRY_TITLE, Raw, XmlReader, hint_of, language, listed, names_of
 from feeds.parsing.format import NOT_A_FEED, charset_header, escaped, tidied
 from feeds.parsing.hints import unknown_policy
 from feeds.parsing.media import absolute
-from feeds.parsing.posts import BROKEN, PostReader, read_posts
+from feeds.parsing.posts import BROKEN, read_posts
 
 elements.install()
 
@@ -74,31 +59,6 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
         warnings=(*warnings, *posts.warnings, *unknown_policy(policies)),
         channel=_channel(feed, url),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class XmlReader(PostReader[Raw]):
-    """Reads entries of a document at `url`; their links are resolved against `base`."""
-
-    base: str
-    url: str
-    atom: bool
-    inherited: tuple[str, ...]
-
-    def guid(self, post: Raw) -> str:
-        return identity(post)
-
-    def words(self, post: Raw) -> str:
-        return words_of_atom(post) if self.atom else words(post)
-
-    def date(self, post: Raw) -> datetime | None:
-        return moment(post, "published") or moment(post, "updated")
-
-    def entry(self, post: Raw, guid: str) -> Entry:
-        return entry_of(post, guid, base=self.base, url=self.url, atom=self.atom, inherited=self.inherited)
-
-    def text(self, post: Raw) -> str:
-        return identity_of_text(post)
 
 
 def _parsed(body: bytes, content_type: str) -> feedparser.FeedParserDict:
