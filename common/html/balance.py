@@ -1,4 +1,4 @@
-"""Html with bounded nesting: what a parser needs so that a hostile post costs no more than its size.
+"""Bounds the nesting of html, so that a hostile post costs a parser no more than its size.
 
 HTML parsers reopen unclosed formatting in every later block (WHATWG HTML §13.2.4.3), so that 40 KB of
 `<b id=1>…<p>x` become 700 MB; 100,000 nested blocks take half a minute.
@@ -36,7 +36,7 @@ _ENDED_BY = {
     "th": _CELLS,
     "tr": _CELLS - {"td", "th"},
 }
-# No piece of it may cross a "<", so that all matching together stays linear.
+# No part of this pattern may match a "<", so that all matching together stays linear.
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
 )
@@ -99,7 +99,7 @@ def balance(html: str) -> str:
         if closing:
             balancer.end(name)
         elif name == "iframe":
-            # What a frame shows instead is never seen; where it leads is (common.html.embeds).
+            # A frame becomes a link (common.html.embeds); its content is never seen.
             balancer.frame(attributes)
         elif name not in RAW:
             balancer.start(name, attributes if len(attributes.split()) <= MAX_ATTRIBUTES else "")

@@ -1,7 +1,7 @@
-"""Films, sounds and frames that were cleaned become links to what they show. Pure; asks nobody.
+"""Turns films, sounds and frames of a cleaned post into links to them. Pure: it makes no requests.
 
 A link has a picture where one is known: the film's own poster, or YouTube's, whose address follows from the
-film's. (Vimeo and others would have to be asked.)
+film's. Vimeo and others would have to be asked for theirs.
 """
 
 import re
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from common.html.images import is_beacon, is_pixel
 from common.html.tags import VALUES, attributes, resolved
 
-# What stands in a first cleaning, to be replaced before the second.
+# Left in by a first cleaning, to be replaced before the second.
 EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
 EMBED_ATTRIBUTES = {
     "iframe": {"src", "data-src", "data-lazy-src", "width", "height", "style"},
@@ -47,7 +47,7 @@ _YOUTUBE = re.compile(
     r"/(?:embed|v|shorts|live)/(?!videoseries|live_stream)([\w-]{11})(?![\w-])|\A/([\w-]{11})\Z"
 )
 _VIMEO = re.compile(r"\A/video/(\d+)")
-# What players call themselves says nothing.
+# Names that players give themselves say nothing.
 _SAYS_NOTHING = re.compile(
     r"(?:youtube |vimeo |spotify )?(?:video|audio|embed(?:ded)?|content|media|player|iframe| )*", re.I
 )
@@ -67,7 +67,7 @@ def as_links(html: str, base: str) -> str:
 
 
 def _medium(match: re.Match[str], base: str) -> str:
-    """Of several sources the first; what is played by a script only is played on its page."""
+    """A link to the first source. Without one a script plays it, so the link leads to the page."""
     values = attributes(match["values"])
     sources = [values, *map(attributes, _SOURCE.findall(match["inside"]))]
     addresses = (
@@ -81,7 +81,7 @@ def _medium(match: re.Match[str], base: str) -> str:
 
 
 def _object(match: re.Match[str], base: str) -> str:
-    """What it would show; where that is unknown, what it shows to those who cannot see it."""
+    """A link to its address; where it has none, the html that it holds for browsers without a player."""
     embedded = _EMBED.search(match["inside"])
     addresses = [
         attributes(match["values"]).get("data", ""),
@@ -112,7 +112,7 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
 
 
 def _own_page(address: str) -> tuple[str, str]:
-    """Where a person would look at it, and YouTube's picture of it."""
+    """The address where a person would watch it, and YouTube's picture of it."""
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)
     if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):
@@ -142,7 +142,7 @@ def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> s
 
 
 def _file_name(address: str) -> str:
-    """The last part of an address that is a file's; "" for a page's."""
+    """The file's name in an address; "" where the address is a page's."""
     name = unquote(urlsplit(address).path.rpartition("/")[2])
     return (
         unescape(name) if re.fullmatch(r"[^/]{1,150}\.(?!html?|php|aspx?)[a-z0-9]{2,5}", name, re.I) else ""

@@ -43,10 +43,10 @@ _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", r
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")
 _SIZE = re.compile(r"(width|height)\s*:\s*([\d.]+)")
 _NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
-# Where scripts that load images late find the address.
+# Attributes from which scripts that load images late take the address.
 LATE = ("data-src", "data-lazy-src", "data-original")
 LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
-# What an image keeps beside its address.
+# The attributes that an image keeps beside its address.
 KEPT = ("alt", "width", "height", "title", "lang", "dir")
 WIDEST = 1_200
 _IMG = re.compile(f"<img({VALUES})>")
@@ -64,7 +64,7 @@ _EMPTY = re.compile(rf"<(a|p|figure|center)(?:{VALUES})>(?:\s|&nbsp;)*</\1>")
 
 
 def is_beacon(url: str) -> bool:
-    """Whether what is at this address only counts who looks."""
+    """Whether the picture at this address only counts its readers."""
     match = _ADDRESS.match(url)
     if match is None:
         return False
@@ -84,7 +84,7 @@ def is_pixel(values: dict[str, str], style: str) -> bool:
 def tidied(html: str, base: str) -> str:
     """The images with addresses that show something, without style; beacons are gone.
 
-    `base` is the page's address. What cannot be shown leaves its words behind.
+    `base` is the page's address. An image that cannot be shown is replaced by its alternative text.
     """
     seen = _IMG.sub(partial(_image, base=base), html)
     if seen.count("<img") < html.count("<img"):
@@ -99,7 +99,7 @@ def without_pictures(html: str) -> str:
 
 
 def best_of(srcset: str) -> str:
-    """Of a srcset (WHATWG HTML §4.8.4.2) the largest that a letter has use for, else the smallest."""
+    """The largest image of a srcset (WHATWG HTML §4.8.4.2) that a letter has room for, else the smallest."""
     sizes = []
     for url, size, unit in _CANDIDATE.findall(srcset[:10_000]):
         number = float(size) if size.strip(".") and size.count(".") < 2 else 1.0

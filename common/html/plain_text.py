@@ -156,7 +156,7 @@ class _Writer(HTMLParser):
             self._rows[-1][-1] = text
 
     def _end_table(self) -> None:
-        """In columns where there is room, else cell after cell."""
+        """Writes the table in columns where there is room, else cell after cell."""
         self._end_cell()
         rows, self._rows = [row for row in self._rows or [] if any(row)], None
         indent = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
@@ -188,7 +188,7 @@ class _Writer(HTMLParser):
             self._indents.pop()
 
     def _end_link(self) -> None:
-        """A footnote, unless the text says the address anyway."""
+        """Adds a footnote, unless the text already shows the address."""
         if self._link is None:
             return
         (url, start), self._link = self._link, None
@@ -212,7 +212,7 @@ class _Writer(HTMLParser):
         self._blank()
 
     def _blank(self) -> None:
-        """One empty line, quoted as deep as the quote that ends or goes on; none inside lists of lists."""
+        """Adds one empty line, quoted only as deep as the lines on both sides; none in lists of lists."""
         if self._bullet or not self.lines or len(self._lists) > 1:
             return
         quotes = "".join(rest for first, rest in self._indents[:MAX_INDENTS] if first == "> ").rstrip()

@@ -45,7 +45,7 @@ HIDING = (
 )
 FEED_TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
 _PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
-# A page may begin in its middle; then it must have something that we read.
+# A page may begin in its middle; then it must have an h-feed or an h-entry.
 _FRAGMENT_ROOTS = frozenset(
     b"title link style base div header main article section nav p h1 h2 a ul ol span".split()
 )
@@ -53,7 +53,7 @@ _POSTS = re.compile(rb"\bh-(?:feed|entry)\b", re.IGNORECASE)
 # An object's first name, or the first element of a list.
 _JSON_START = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\"\]]")
 _SUBSET = re.compile(rb"<!DOCTYPE[^<>\[]{0,1000}\[", re.IGNORECASE)
-# What may hold a bracket that ends no subset.
+# The beginnings of things that may hold a bracket without ending the subset.
 _WITHIN_SUBSET = re.compile(rb"[\"'\]]|<!--|<\?")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 _FEED_ROOTS = frozenset({b"rss", b"feed", b"rdf", b"rdf:rdf", b"atom:feed"})
@@ -106,7 +106,7 @@ def _joined(match: re.Match[bytes]) -> bytes:
 
 
 class Form(Enum):
-    """What reads a document."""
+    """The kind of parser that reads a document."""
 
     XML = auto()
     JSON = auto()
@@ -114,7 +114,7 @@ class Form(Enum):
 
 
 def form_of(body: bytes) -> Form:
-    """What the document is, by its bytes. Raises ParseError for what no parser should see."""
+    """The form of a document, by its bytes. Raises ParseError for a document that no parser should see."""
     if len(body) > MAX_BODY:
         raise ParseError(FEED_TOO_LARGE)
     if not body.strip(b"\0" + _BLANK):
@@ -189,7 +189,7 @@ def tidied(body: bytes) -> tuple[bytes, list[str]]:
         kept = (declaration.group() if declaration else b"") + b"\n" + kept[place:]
     else:
         _refuse_entities(kept)
-        # Whatever stands there is no declaration: not at the beginning, it is not taken for one.
+        # Whatever stands there is no declaration. After a line end it is not taken for one.
         kept = b"\n" + kept
     return mend(_as_utf8(kept)), warnings
 
@@ -201,9 +201,9 @@ def _refuse_entities(body: bytes) -> None:
 
 
 def charset_header(body: bytes, content_type: str) -> str:
-    """The Content-Type to parse with. What the bytes say goes before what the server says of them.
+    """The Content-Type to parse with. The bytes themselves count for more than the server's word.
 
-    Raises ParseError for an encoding that is none for documents.
+    Raises ParseError for an encoding that can hide tags.
     """
     if not _is_wide(body) and not body.isascii() and _is_utf8(body):
         return "application/xml; charset=utf-8"

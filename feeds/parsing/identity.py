@@ -66,7 +66,7 @@ _AND = r"&(?:amp;|#0*38;|#x0*26;)?"
 _NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in PARAMETERS)
 _TRACKED = re.compile(rf"(\A\?|{_AND})(?:(?:{_NAMES})=[^&#]*(?:{_AND}|(?!&)))+", re.IGNORECASE)
 _ENDS_IN_AND = re.compile(rf"{_AND}\Z", re.IGNORECASE)
-# From the question mark to the end of the address. (To look for a single character first is fast.)
+# From the question mark to the end of the address. The pattern begins with one character, which is fast.
 _QUERY = re.compile(r"\?[^\s\"'<>]+")
 VERSION = "2"
 _DEFAULT_PORTS = {80, 443}

@@ -1,4 +1,4 @@
-"""A document's posts, in whatever format → entries: each once, the newest in full, bad ones left out."""
+"""The posts of a document of any format → entries: each once, the newest in full, bad ones left out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

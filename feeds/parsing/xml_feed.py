@@ -1,4 +1,4 @@
-"""RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0: by feedparser, which reads what can be read."""
+"""Reads RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0 by feedparser, which reads what can be read."""
 
 import io
 import re
