@@ -99,7 +99,7 @@ class StartTag:
         return frozenset(self.get(name).lower().split())
 
 
-def tags(html: str) -> Iterator[StartTag]:
+def start_tags(html: str) -> Iterator[StartTag]:
     """Every start tag outside comments, scripts and the like, in order."""
     position = 0
     while start := _START.search(html, position):
@@ -188,7 +188,7 @@ def read_page(html: str, url: str) -> WebPage:
     links: list[Link] = []
     anchors: list[Link] = []
     anchors_read = 0
-    for tag in tags(html):
+    for tag in start_tags(html):
         if tag.name == "base" and base == url:
             base = absolute(tag.get("href"), url) or url
         elif tag.name == "title" and not title:

@@ -12,7 +12,7 @@ from feeds.parsing.entry import Media
 # WHATWG URL §3.5: what no host may contain.
 _HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
 
-MAX_LINK = 10_000
+MAX_ABSOLUTE_URL = 10_000
 MAX_ALT = 2_000
 MAX_MEDIA = 50
 
@@ -23,7 +23,7 @@ def absolute(url: object, base: str) -> str:
         return ""
     text = without_controls(str(url)).strip().replace("\n", "").replace("\r", "").replace("\t", "")
     text = text.replace(" ", "%20")
-    if not text or len(text) > MAX_LINK:
+    if not text or len(text) > MAX_ABSOLUTE_URL:
         return ""
     try:
         joined = text if text.startswith(("https://", "http://")) else urljoin(base, text)

@@ -21,7 +21,7 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID, MAX_LISTED, MAX_LISTED_NAME
 from feeds.parsing.identity import content_hash
-from feeds.parsing.media import MAX_ALT, MAX_LINK, MAX_MEDIA
+from feeds.parsing.media import MAX_ABSOLUTE_URL, MAX_ALT, MAX_MEDIA
 from feeds.parsing.namesakes import SYNTHETIC
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
 from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
@@ -137,7 +137,7 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return text == "" or (
-        parts.scheme in ("http", "https") and bool(parts.hostname) and len(text) <= 3 * MAX_LINK
+        parts.scheme in ("http", "https") and bool(parts.hostname) and len(text) <= 3 * MAX_ABSOLUTE_URL
     )
 
 
