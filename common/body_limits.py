@@ -28,5 +28,5 @@ def takes_body(largest: int | None, *, files: bool = False) -> Callable[[View], 
 
 
 def limit_of(view: Any) -> BodyLimit:
-    """What `takes_body` said of a view, or that of a form."""
+    """The limit that `takes_body` gave to a view, or else that of a form."""
     return getattr(view, "body_limit", None) or BodyLimit()

@@ -1,4 +1,4 @@
-"""The cache in Redis, and what there is of one while Redis is away: this process's own memory."""
+"""The cache in Redis; while Redis is away, this process's own memory stands in for it."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 1.0
 
 
 class _State:
-    """Of this process: Django makes a cache for every thread."""
+    """The state of this process: Django makes a cache for every thread."""
 
     away = False
     ask_at = float("-inf")
@@ -33,9 +33,15 @@ def _steady(name: str) -> Callable[..., Any]:
             try:
                 answer = getattr(RedisCache, name)(self, *args, **kwargs)
             except (RedisError, OSError) as error:
-                _rest(error)
+                _State.ask_at = time.monotonic() + REST_SECONDS
+                if not _State.away:
+                    _State.away = True
+                    count("trouble", "redis_away")
+                    log.warning("Redis is away; this process remembers by itself what it can: %s", error)
             else:
-                _is_back()
+                if _State.away:
+                    _State.away = False
+                    log.warning("Redis is back.")
                 return answer
         return getattr(self.spare, name)(*args, **kwargs)
 
@@ -43,7 +49,7 @@ def _steady(name: str) -> Callable[..., Any]:
 
 
 class ForgetfulSerializer(RedisSerializer):
-    """What another release wrote, whose classes stand elsewhere or are made otherwise, is no value here."""
+    """Reads a value of another release, whose classes may be elsewhere or different, as no value at all."""
 
     def loads(self, data: Any) -> Any:
         try:
@@ -54,8 +60,11 @@ class ForgetfulSerializer(RedisSerializer):
 
 
 class SteadyRedisCache(RedisCache):
-    """Never fails for want of Redis. What it holds may be forgotten at any time, and that is all that
-    happens: figures are counted anew, and limits hold in each process by itself."""
+    """Never fails for want of Redis.
+
+    Its values may be forgotten at any time, and nothing worse happens: figures are counted anew, and limits
+    hold in each process by itself.
+    """
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         options = {
@@ -79,17 +88,3 @@ class SteadyRedisCache(RedisCache):
     set_many = _steady("set_many")
     delete_many = _steady("delete_many")
     clear = _steady("clear")
-
-
-def _rest(error: Exception) -> None:
-    _State.ask_at = time.monotonic() + REST_SECONDS
-    if not _State.away:
-        _State.away = True
-        count("trouble", "redis_away")
-        log.warning("Redis is away; this process remembers by itself what it can: %s", error)
-
-
-def _is_back() -> None:
-    if _State.away:
-        _State.away = False
-        log.warning("Redis is back.")

@@ -1,5 +1,7 @@
-"""The names of months and days as sentences have them. (Django's Portuguese ones have capitals, which are
-wrong since the orthographic agreement of 1990.)"""
+"""The names of months and days as they stand in sentences.
+
+Django's Portuguese ones have capitals, which are wrong since the orthographic agreement of 1990.
+"""
 
 from django.utils.translation import gettext_noop
 

@@ -1,8 +1,8 @@
 """Now, asked in one place. Services take `now` as an argument; only edges call this.
 
-Several machines share a database, and what one wrote of a time another one reads: a lease, when something is
-due. So it is the database's clock that counts. Each new connection to PostgreSQL measures it (`set_by`), and
-between two measurements it is carried on by the clock that nobody sets.
+Several machines share a database, and one reads the times that another one wrote: the end of a lease, when
+something is due. So the database's clock counts. Each new connection to PostgreSQL measures it (`set_by`);
+between two measurements it is carried on by this machine's uptime, a clock that nobody sets.
 """
 
 import logging
@@ -13,14 +13,14 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# Up to this difference, in seconds, a machine's own clock is used: more comes from no network.
+# Up to this difference, in seconds, a machine's own clock is used: a network delays by less.
 TRUSTED = 0.5
-# A difference, or a move, worth telling of.
+# A difference, or a move, that is worth a warning.
 WRONG = 2.0
 
 
 class _Shared:
-    """The database's time minus `uptime`; None while nobody measured it (SQLite: it is this machine's)."""
+    """`since`: the database's time minus `uptime`; None before a measurement, and always with SQLite."""
 
     since: float | None = None
     is_told: bool = False
@@ -55,12 +55,12 @@ def set_by(database_time: float, *, at: float) -> None:
 
 
 def since() -> float | None:
-    """For another process of this machine, which has no connection of Django's: see `take_over`."""
+    """The measurement, for a process of this machine that has no connection of Django's: see `take_over`."""
     return _Shared.since
 
 
 def take_over(since: float | None) -> None:
-    """Another process of this machine measured it."""
+    """Takes the measurement of another process of this machine."""
     _Shared.since = since
 
 
@@ -70,13 +70,13 @@ def uptime() -> float:
 
 
 class Drift:
-    """Notices that the clock on the wall was moved, by the clock that cannot be."""
+    """Notices that this machine's clock was set, by comparing it with the uptime, which cannot be set."""
 
     def __init__(self) -> None:
         self._difference = time.time() - uptime()
 
     def moved(self) -> float:
-        """By how many seconds since it was asked last; 0 if by less than WRONG."""
+        """By how many seconds it was set since the last call; 0 for less than WRONG."""
         difference = time.time() - uptime()
         moved = difference - self._difference
         if abs(moved) < WRONG:

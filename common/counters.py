@@ -1,7 +1,7 @@
-"""What happened since the start, counted in memory and added to the database's numbers now and then.
+"""Counts events in memory, and adds them to the database's numbers now and then.
 
-Any process counts; `feedletter_site` says how it is written down. What a killed process had counted in its
-last seconds is lost: numbers for plots, not for decisions.
+Any process counts; `feedletter_site` says how the numbers are stored. A killed process loses the counts of
+its last seconds: the numbers are for plots, not for decisions.
 """
 
 import threading
@@ -16,19 +16,19 @@ _writers: list[Callable[[Mapping[Key, int]], None]] = []
 
 
 def count(name: str, label: str = "", by: int = 1) -> None:
-    """Adds to a number, by its name and the one label that divides it."""
+    """Adds to the number of that name and label."""
     if by:
         with _lock:
             _counts[name, label] += by
 
 
 def write_with(writer: Callable[[Mapping[Key, int]], None]) -> None:
-    """Says who writes numbers down. Replaces nobody: all are called."""
+    """Adds a function that stores the numbers. All of them are called."""
     _writers.append(writer)
 
 
 def flush() -> None:
-    """Hands over what was counted. What a writer fails to write is counted again next time."""
+    """Hands the counts to the writers. If one fails, they are kept for the next time."""
     with _lock:
         taken = dict(_counts)
         _counts.clear()

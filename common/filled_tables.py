@@ -1,4 +1,4 @@
-"""What PostgreSQL does of its own accord a minute or more after much was written, done at once."""
+"""Does at once what autovacuum does a minute or more after many rows were written."""
 
 import logging
 
@@ -6,17 +6,17 @@ from django.db import DatabaseError, connection, models
 
 log = logging.getLogger(__name__)
 
-# So many rows are worth it.
+# Fewer rows are not worth it.
 MANY = 10_000
-# Nothing that stops or waits for anybody: dead rows and files are left to autovacuum.
+# Nothing that blocks or waits for others: dead rows and files are left to autovacuum.
 _OPTIONS = "ANALYZE, SKIP_LOCKED, INDEX_CLEANUP OFF, TRUNCATE OFF"
 
 
 def tend(*tables: type[models.Model], rows: int) -> None:
-    """Has the planner know of the rows that were just written, and their pages marked as good for everybody.
+    """Tells the planner of the rows that were just written, and marks their pages as visible to everybody.
 
-    Until then statements are planned for the table as it was before, and who reads a row first writes its
-    page. Not within a transaction. What fails is left to autovacuum.
+    Until then statements are planned for the table as it was before, and the first reader of a row writes its
+    page. Not within a transaction. If it fails, autovacuum does it later.
     """
     if rows < MANY or connection.vendor != "postgresql":
         return

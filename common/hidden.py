@@ -1,4 +1,4 @@
-"""What html hides from its reader: scripts, styles and comments, taken out in one pass."""
+"""Takes scripts, styles and comments out of html, in one pass."""
 
 import re
 
@@ -14,7 +14,7 @@ def without_hidden(html: str) -> str:
     """The html without scripts, styles and comments; one that never ends hides nothing.
 
     A kind of end that was looked for in vain is not looked for again, so that no text costs more than its
-    length. (A lazy `<!--.*?-->` reads all that follows for each `<!--`.)
+    length. A lazy `<!--.*?-->` would read the rest of the text for each `<!--`.
     """
     parts, kept_from, position = [], 0, 0
     endless: set[str] = set()

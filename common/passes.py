@@ -1,4 +1,4 @@
-"""A pass: one run of a stage, as long as there is work and not much longer than twenty seconds."""
+"""A pass is one run of a stage: it lasts while there is work, and not much longer than twenty seconds."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Making the next while one is used."""
+"""Makes the next item while one is used."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ _END = object()
 
 
 def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """The items. The next one is made in a thread meanwhile: it must not use the database."""
+    """The items. A thread makes the next one meanwhile, so `items` must not use the database."""
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(next, items, _END)
         while (item := following.result()) is not _END:

@@ -14,14 +14,13 @@ from django.db import models
 PURPOSE = b"feedletter.secrets.v1"
 
 
-def _key(secret: str) -> Fernet:
-    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=PURPOSE).derive(secret.encode())
-    return Fernet(base64.urlsafe_b64encode(derived))
-
-
 @lru_cache(maxsize=4)
 def _keys(*secrets: str) -> MultiFernet:
-    return MultiFernet([_key(secret) for secret in secrets])
+    keys = [
+        HKDF(algorithm=SHA256(), length=32, salt=None, info=PURPOSE).derive(secret.encode())
+        for secret in secrets
+    ]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
 
 def _cipher() -> MultiFernet:
@@ -65,7 +64,7 @@ class SecretsField(models.TextField):  # type: ignore[type-arg]
 
 
 class Sealed:
-    """What the field holds when loaded: opened only where it is needed, and never printed."""
+    """The field's value after loading: opened only where it is needed, and never printed."""
 
     def __init__(self, token: str) -> None:
         self.token = token

@@ -1,4 +1,4 @@
-"""Stopping in good order: what is in flight is finished, the rest is given back."""
+"""Stops a process in good order: it finishes what it has begun, and gives back the rest."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ from common.leaving import leaving
 
 stopping = leaving
 
-# As Python leaves them when nobody handles them; Celery does, and tells us by its own signal.
+# The handlers that Python sets by itself. Celery sets others, and tells us by its own signal.
 _UNHANDLED: dict[int, Any] = {
     int(signal.SIGINT): signal.default_int_handler,
     int(signal.SIGTERM): signal.SIG_DFL,
@@ -19,7 +19,7 @@ _UNHANDLED: dict[int, Any] = {
 
 
 def stop(**_: object) -> None:
-    """No message is begun from now on in this process. Receives Celery's worker_shutting_down."""
+    """From now on this process begins no message. Receives Celery's worker_shutting_down."""
     stopping.set()
 
 

@@ -18,12 +18,12 @@ from django.conf import settings
 from django.core.signing import BadSignature, Signer
 from django.utils.translation import gettext, gettext_noop
 
-LONGEST = 1000
+MAX_TOKEN = 1000
 LINK = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
 
 
 class TokenError(ValueError):
-    """A link that does not open anything. The message is a sentence for the reader."""
+    """A token that opens nothing. The message is a sentence for the reader."""
 
 
 class TokenExpired(TokenError):
@@ -51,7 +51,7 @@ def sign(purpose: str, payload: Mapping[str, str | int], *, expires: datetime) -
 
 def read(purpose: str, token: str, *, now: datetime) -> dict[str, Any]:
     """The payload of a token made by `sign` for that purpose. Raises TokenError, or TokenExpired."""
-    if len(token) > LONGEST or not token.isascii():
+    if len(token) > MAX_TOKEN or not token.isascii():
         raise TokenError(gettext(BROKEN))
     try:
         payload: dict[str, Any] = _signer(purpose).unsign_object(token)
@@ -101,7 +101,7 @@ def _stamp(key: str, purpose: str, text: str) -> str:
 def mac(key: str, text: str) -> str:
     """32 hex digits: BLAKE2b with a key (RFC 7693 §2.9), 128 bits of it.
 
-    Every letter needs four, and an HMAC of this Python's lets other threads in each time.
+    Every letter needs four, and Python's HMAC lets other threads in at each one.
     """
     return blake2b(text.encode(), key=_fitting(key), digest_size=16).hexdigest()
 

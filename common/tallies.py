@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, QuerySet
 
-# Up to so many rows are counted; of more, the database says how many there are about.
+# Up to so many rows are counted; beyond that the database says about how many there are.
 EXACT = 50_000
 
 _ABOUT = """
@@ -20,12 +20,19 @@ WHERE pg_class.oid = %s::regclass
 def counted_by(
     rows: "QuerySet[Any]", column: str, *, found_by: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """The rows by that column. Exact in a small table; in a large one so are the values of `found_by`, up to
-    EXACT of each. Those have an index, and their order in it. The others are what the database remembers.
+    """How many rows have each value of that column: exact in a small table.
+
+    In a large one only the values of `found_by` are exact, up to EXACT of each: they have an index, which
+    their order follows. For the others the numbers are those that the database remembers.
     """
-    about = _about(rows.model, column)
-    if about is None:
+    if connection.vendor != "postgresql":
         return exactly(rows, column)
+    with connection.cursor() as cursor:
+        cursor.execute(_ABOUT, [column, rows.model._meta.db_table])
+        in_all, values, shares = cursor.fetchone()
+    if in_all < EXACT or not values:
+        return exactly(rows, column)
+    about = {value: round(in_all * share) for value, share in zip(values, shares, strict=True)}
     exact = {
         value: rows.filter(**{column: value}).order_by(*order).values("pk")[:EXACT].count()
         for value, order in found_by.items()
@@ -36,17 +43,5 @@ def counted_by(
 
 
 def exactly(rows: "QuerySet[Any]", column: str) -> dict[str, int]:
-    """By looking at each."""
+    """The same by looking at each row."""
     return dict(rows.order_by().values_list(column).annotate(Count("pk")))
-
-
-def _about(model: Any, column: str) -> dict[str, int] | None:
-    """What PostgreSQL remembers of a large table; None for a small one."""
-    if connection.vendor != "postgresql":
-        return None
-    with connection.cursor() as cursor:
-        cursor.execute(_ABOUT, [column, model._meta.db_table])
-        rows, values, shares = cursor.fetchone()
-    if rows < EXACT or not values:
-        return None
-    return {value: round(rows * share) for value, share in zip(values, shares, strict=True)}

@@ -1,6 +1,7 @@
-"""Characters that no database, header or page should see, and one line out of any text."""
+"""Cleans texts of characters that no database, header or page should see; shortens and measures them."""
 
 import re
+import unicodedata
 
 # XML 1.0 §2.2 leaves out these; PostgreSQL refuses NUL, UTF-8 knows no lone surrogates.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -9,7 +10,7 @@ _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a list that reads better as a line."""
+    """The words of a text, for lists that read better as a line."""
     return frozenset(text.split())
 
 
@@ -31,3 +32,16 @@ def shortened(text: str, limit: int) -> str:
 def counted(count: int, word: str, plural: str = "") -> str:
     """ "1 post", "2 posts", "3,000 posts"."""
     return f"{count:,} {word if count == 1 else plural or word + 's'}"
+
+
+def text_width(text: str) -> int:
+    """How many places of a terminal a text takes: wide letters two, marks that join another letter none."""
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
+        for char in text
+    )
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks after it, so that it takes `width` places of a terminal."""
+    return text + " " * (width - text_width(text))

@@ -1,4 +1,4 @@
-"""Making a short text fit a service's limit, counted as the service counts. Pure."""
+"""Makes a short text fit a service's limit, counted as the service counts. Pure."""
 
 import re
 import unicodedata
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import grapheme
 
 ELLIPSIS = "…"
-# A grapheme may hold any number of code points: so many times the limit is looked at, not more.
+# A grapheme may hold any number of code points: no more than so many times the limit are looked at.
 CODE_POINTS_PER_GRAPHEME = 16
-# Scripts without spaces, and run-on words, are cut inside the word from this length on.
+# From this length on a word is cut inside: some scripts have no spaces.
 LONG_WORD = 30
 
 _LINK = re.compile(
@@ -22,12 +22,12 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class DoesNotFit(ValueError):
-    """What may not be cut is longer than the limit by itself."""
+    """The parts that may not be cut are longer than the limit by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class LengthLimits:
-    """In graphemes. `per_url` is what any link costs, however long; None counts it as it is."""
+    """In graphemes. `per_url` is the price of a link of any length; None counts links as they are."""
 
     characters: int
     per_url: int | None = None
@@ -35,7 +35,7 @@ class LengthLimits:
 
 @dataclass(frozen=True, slots=True)
 class FittingPart:
-    """A piece of a text. One that may not be cut is kept whole."""
+    """A piece of a text. It is kept whole unless it is `cuttable`."""
 
     text: str
     cuttable: bool = False
@@ -61,7 +61,8 @@ def fit(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
     Links inside a cuttable part go whole or stay whole. Raises DoesNotFit.
     """
     pieces = [_bounded(part, limits) for part in parts]
-    for index in _longest_first(pieces):
+    cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable]
+    for index in sorted(cuttable, key=lambda index: len(pieces[index].text), reverse=True):
         if _joined_count(pieces, limits) <= limits.characters:
             break
         pieces[index] = replace(pieces[index], text=_shortened(pieces, index, limits))
@@ -73,7 +74,7 @@ def fit(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
 def cut(text: str, fits: Callable[[str], bool]) -> str:
     """The longest beginning of the text for which `fits` says yes, with an ellipsis; "" if there is none.
 
-    `fits` must say no to whatever is longer than what it said no to.
+    `fits` must refuse every text that is longer than one that it refused.
     """
     if fits(text):
         return text
@@ -81,15 +82,11 @@ def cut(text: str, fits: Callable[[str], bool]) -> str:
     kept = _most(len(words) - 1, lambda n: fits(_ended(" ".join(words[:n]))))
     beginning, word = " ".join(words[:kept]), words[kept]
     if (not beginning or len(word) >= LONG_WORD) and "://" not in word:
-        beginning = _into_the_word(beginning, word, fits)
+        lead = f"{beginning} " if beginning else ""
+        clusters = list(grapheme.graphemes(word))
+        kept = _most(len(clusters) - 1, lambda n: fits(_ended(lead + "".join(clusters[:n]))))
+        beginning = lead + "".join(clusters[:kept]) if kept else beginning
     return _ended(beginning) if beginning else ""
-
-
-def _into_the_word(beginning: str, word: str, fits: Callable[[str], bool]) -> str:
-    lead = f"{beginning} " if beginning else ""
-    clusters = list(grapheme.graphemes(word))
-    kept = _most(len(clusters) - 1, lambda n: fits(_ended(lead + "".join(clusters[:n]))))
-    return lead + "".join(clusters[:kept]) if kept else beginning
 
 
 def _ended(text: str) -> str:
@@ -111,11 +108,6 @@ def _bounded(part: FittingPart, limits: LengthLimits) -> FittingPart:
         return part
     whole, _, broken = part.text[:most].rpartition(" ")
     return replace(part, text=_ended(whole if "://" in broken else part.text[:most]))
-
-
-def _longest_first(parts: Sequence[FittingPart]) -> list[int]:
-    cuttable = [index for index, part in enumerate(parts) if part.cuttable]
-    return sorted(cuttable, key=lambda index: -len(parts[index].text))
 
 
 def _joined_count(parts: Sequence[FittingPart], limits: LengthLimits) -> int:

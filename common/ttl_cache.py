@@ -1,4 +1,4 @@
-"""What was made at some cost and may be shown again for a while, within bounded memory. For one process."""
+"""A cache in the memory of one process, bounded in time and in size."""
 
 import time
 from collections import OrderedDict
@@ -18,7 +18,7 @@ class _Kept(Generic[T]):
 
 
 class TtlCache(Generic[T]):
-    """At most so many octets or characters, for so long; what was asked for longest ago goes first."""
+    """At most so many octets or characters, for so long; the value asked for longest ago goes first."""
 
     def __init__(
         self,
@@ -34,14 +34,21 @@ class TtlCache(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """What stands there, or is made now. Two who ask at once may both make it."""
+        """The value of that key, or one made now. Two threads that ask at once may both make it."""
         with self._lock:
             found = self._kept.get(key)
             if found is not None and found.until > self._clock():
                 self._kept.move_to_end(key)
                 return found.value
         value = make()
-        self._put(key, value)
+        size = self._size(value)
+        with self._lock:
+            self._take_down(key)
+            if size <= self._room:
+                while self._used + size > self._room:
+                    self._take_down(next(iter(self._kept)))
+                self._kept[key] = _Kept(value, size, self._clock() + self._seconds)
+                self._used += size
         return value
 
     @property
@@ -52,17 +59,6 @@ class TtlCache(Generic[T]):
         with self._lock:
             self._kept.clear()
             self._used = 0
-
-    def _put(self, key: str, value: T) -> None:
-        size = self._size(value)
-        with self._lock:
-            self._take_down(key)
-            if size > self._room:
-                return
-            while self._used + size > self._room:
-                self._take_down(next(iter(self._kept)))
-            self._kept[key] = _Kept(value, size, self._clock() + self._seconds)
-            self._used += size
 
     def _take_down(self, key: str) -> None:
         gone = self._kept.pop(key, None)

@@ -52,10 +52,10 @@ def waits_to_go_on(received: bytes | bytearray) -> bool:
 
 
 class TimedSocket(socket.socket):
-    """A socket on which nothing waits without an end: what blocks has `seconds`, and more as bytes come."""
+    """A socket on which nothing waits for ever: a blocking call has `seconds`, and more as bytes come."""
 
     seconds = 20.0
-    # Of the time that was spent waiting: what the program itself takes between two reads is not the client's.
+    # Seconds of waiting that are left. The program's own time between two reads does not count.
     _patience = 0.0
 
     @classmethod
@@ -123,7 +123,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.await_request(Connection(self.cfg, client, address, listener.getsockname()))
 
     def make_room(self) -> None:
-        """Never so many connections that none is accepted: the one that has waited longest goes."""
+        """Drops the connection that has waited longest, where no other could be accepted."""
         if self.nr_conns + 1 >= self.worker_connections:
             for conns in (self.closing_conns, self.keepalived_conns, self.pending_conns):
                 if conns:
@@ -152,7 +152,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.tell(conn, GO_ON)
 
     def goes_to_a_thread(self, conn: Connection) -> bool:
-        """Hands over what is whole, and refuses what has no end."""
+        """Hands over a request that is whole, and refuses a head without an end."""
         # RFC 9112, 2.2: empty lines before a request are passed over.
         conn.received[:] = conn.received.lstrip(b"\r\n")
         if is_whole(conn.received):
@@ -223,7 +223,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def murder_pending(self) -> None:
         now = time.monotonic()
         for conn in list(self.pending_conns):
-            # (A worker that stops waits for nobody who has sent nothing yet.)
+            # A worker that stops does not wait for clients that have sent nothing yet.
             if conn.timeout <= now or not (self.alive or conn.received):
                 self.drop(conn, self.pending_conns)
         for conn in list(self.closing_conns):
@@ -231,7 +231,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                 self.drop(conn, self.closing_conns)
 
     def received(self, client: Any) -> bytes | None:
-        """What there is to read: None for nothing yet, b"" for the end."""
+        """The bytes that have arrived: None for none yet, b"" for the end."""
         try:
             return bytes(client.recv(PIECE))
         except BlockingIOError:
@@ -240,7 +240,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             return b""
 
     def tell(self, conn: Connection, words: bytes) -> None:
-        """A few bytes, which fit into the kernel's buffer or are lost."""
+        """Sends a few bytes, which fit into the kernel's buffer or are lost."""
         try:
             conn.sock.send(words)
         except OSError:
@@ -251,7 +251,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         conns.remove(conn)
 
     def drop(self, conn: Connection, conns: "deque[Connection]") -> None:
-        # (An event may come with that of another, for which there was to be room.)
+        # An event of this connection may come together with the one that made us drop it.
         if conn in conns:
             self.forget(conn, conns)
             self.nr_conns -= 1

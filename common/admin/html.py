@@ -19,18 +19,16 @@ LINK = '<a class="fl-link" href="{}">{}</a>'
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = "Nothing yet.") -> SafeString:
     """A small table for a panel; every cell is escaped unless it is safe already."""
     names = list(head)
-    body = format_html_join("", "<tr>{}</tr>", ((_cells(row, names),) for row in rows))
+    # On a phone a row becomes a card, and each cell says what it is.
+    cell = '<td data-label="{}">{}</td>'
+    cells = (format_html_join("", cell, zip(names, row, strict=True)) for row in rows)
+    body = format_html_join("", "<tr>{}</tr>", ((each,) for each in cells))
     if not body:
         return format_html('<p class="fl-quiet">{}</p>', empty)
     top = format_html_join("", '<th scope="col">{}</th>', ((name,) for name in names))
     return format_html(
         '<table class="fl-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', top, body
     )
-
-
-def _cells(row: Iterable[Any], names: list[str]) -> SafeString:
-    # On a phone a row becomes a card, and each cell says what it is.
-    return format_html_join("", '<td data-label="{}">{}</td>', zip(names, row, strict=True))
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> SafeString:
@@ -65,7 +63,7 @@ def object_url(obj: Model) -> str:
 
 
 def web_link(url: str, text: str = "") -> SafeString | str:
-    """A link to the web; what is no web address (feeds say anything) stays text."""
+    """A link to the web. Feeds say anything: a text that is no address of the web stays text."""
     if urlsplit(url).scheme not in ("http", "https"):
         return text or url
     return format_html('<a class="fl-link" href="{}" rel="noopener noreferrer">{}</a>', url, text or url)
@@ -98,7 +96,7 @@ def when(moment: datetime | None, empty: str = "–") -> str:
     zone = local.tzname() or ""
     # Zones without letters of their own are named by their distance: "+0545".
     shown = f"UTC{zone[:3]}:{zone[3:] or '00'}" if zone[:1] in ("+", "-") else zone
-    # Broken, if at all, between day and hour.
+    # A line may break between day and hour only.
     return (
         f"{local.day}\N{NO-BREAK SPACE}{local:%b}\N{NO-BREAK SPACE}{local:%Y, %H:%M}\N{NO-BREAK SPACE}{shown}"
     )

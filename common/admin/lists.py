@@ -18,7 +18,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def count(self) -> int:
-        # (In the list's order, so that the same index serves: any other way to the first rows may be long.)
+        # In the list's order, so that the same index serves: any other way to the first rows may be long.
         rows: Any = self.object_list
         return min(int(rows[: self.MOST + 1].count()), self.MOST)
 
@@ -33,7 +33,7 @@ class LargeList(ReadOnlyAdmin):
     paginator = BoundedPaginator
     list_per_page = 30
     list_before_template = "admin/large_list.html"
-    # For what no index finds: it is looked for among so many of the newest.
+    # A search that no index serves looks at so many of the newest rows.
     searched = 20_000
     # No index would serve any other order.
     sortable_by = ()

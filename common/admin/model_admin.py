@@ -1,6 +1,6 @@
-"""What the admin pages of all apps share: services own transactions, later apps add panels and actions.
+"""The base of all apps' admin pages: services own transactions, later apps add panels and actions.
 
-A dangerous action says first what it will do; some ask for more.
+A dangerous action says first what it will do; some actions ask for more.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,12 +20,12 @@ from unfold.admin import ModelAdmin
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
 
-# Before the names of an action's own fields.
+# Stands before the names of an action's own fields.
 PREFIX = "with"
 
 
 def runner(action: panels.Action) -> Callable[..., HttpResponse | None]:
-    """What the admin calls with the rows chosen."""
+    """The function that the admin calls with the chosen rows."""
 
     def run(modeladmin: Any, request: HttpRequest, queryset: "QuerySet[Any]") -> HttpResponse | None:
         keys = list(queryset.values_list("pk", flat=True))
@@ -82,7 +82,7 @@ class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        # (AdminSite.admin_view makes the CSRF check.)
+        # AdminSite.admin_view makes the CSRF check.
         answer: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
         return answer
 
@@ -93,7 +93,7 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     compressed_fields = True
     list_filter_submit = True
     show_full_result_count = False
-    # (A row takes five kilobytes of html.)
+    # A row takes five kilobytes of html.
     list_per_page = 40
     warn_unsaved_form = True
     change_form_outer_before_template = "admin/panels_first.html"
@@ -131,8 +131,8 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
         obj = context.get("original")
         if obj is not None and not context.get("is_popup"):
             shown = self.shown_panels(obj)
-            context["panels_first"] = [each for each in shown if each[0].order < panels.FORM]
-            context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM]
+            context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
+            context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
             fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
             context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
         return super().render_change_form(request, context, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a service refuses, shown in the admin: at the form's field, or as a message."""
+"""Shows in the admin what a service refused: at the form's field, or as a message."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ REFUSALS = (ValidationError, InvalidDestination, CannotAct)
 
 
 class RefusedForm(forms.BaseForm):
-    """A form that was valid in itself, with what a service said against it."""
+    """A form that was valid in itself, with the error of the service that refused it."""
 
     refusal: Exception
 
@@ -42,13 +42,13 @@ def report(request: HttpRequest, act: Callable[[], str]) -> bool:
     try:
         said = act()
     except REFUSALS as error:
-        messages.error(request, sentence(error))
+        messages.error(request, refusal_sentence(error))
         return False
     if said:
         messages.success(request, said)
     return True
 
 
-def sentence(error: Exception) -> str:
+def refusal_sentence(error: Exception) -> str:
     """A refusal as one text for people."""
     return " ".join(error.messages) if isinstance(error, ValidationError) else str(error)

@@ -1,6 +1,6 @@
-"""Fields of requests, as strict as the description of the API says: DRF's own take "yes" for true, 7 for "7".
+"""Fields of requests, as strict as the API's description: DRF's own take "yes" for true, and 7 for "7".
 
-Texts keep their white space: services know what to make of it.
+Texts keep their white space: services decide about it.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Who may do what: staff as in the admin, tokens by their scopes and never more than who made them."""
+"""Who may do what: staff as in the admin; tokens by their scopes, and never more than their makers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from common.api.scopes import SAFE, WRITE, covers, scope_for
 
-# What an action means for Django's permissions; whatever is posted to one thing changes it.
+# Actions in the words of Django's permissions; any other action changes one thing.
 _WORDS = {"create": "add", "destroy": "delete"}
 
 
@@ -22,7 +22,7 @@ class InsufficientScope(PermissionDenied):
 
 
 class MakerMayNot(PermissionDenied):
-    """The scope is there, but whoever made the token has lost, or never had, what it takes."""
+    """The scope is there, but whoever made the token has lost, or never had, the permission."""
 
     default_detail = "This token may not do that: the account that made it has not the permission."
 
@@ -36,7 +36,17 @@ class MayUse(BasePermission):
         area = getattr(view, "area", "")
         token: Any = request.auth
         if token is not None:
-            return not area or _may_token(token, view, request.method or "")
+            if not area:
+                return True
+            method = request.method or ""
+            wanted = scope_for(area, method)
+            if not covers(token.scopes, wanted):
+                raise InsufficientScope(wanted)
+            # At each use: a token may do no more than its maker may now. A command's token has no maker.
+            maker = token.made_by
+            if maker is not None and not _may_person(maker, view, method in SAFE, view.action):
+                raise MakerMayNot
+            return True
         user = request.user
         if not (user.is_authenticated and user.is_active and user.is_staff):
             return False
@@ -47,27 +57,13 @@ def may_hand_on(user: Any, view: Any, verb: str) -> bool:
     """Whether a person may do all that tokens with an area's scope may do at this view set."""
     if not _may_person(user, view, True):
         return False
-    return verb != WRITE or all(_may_person(user, view, False, action) for action in _changes(view))
-
-
-def _may_token(token: Any, view: Any, method: str) -> bool:
-    wanted = scope_for(view.area, method)
-    if not covers(token.scopes, wanted):
-        raise InsufficientScope(wanted)
-    # At each use: what its maker may no longer do, the token may not do either. (A command made the others.)
-    if token.made_by is not None and not _may_person(token.made_by, view, method in SAFE, view.action):
-        raise MakerMayNot
-    return True
+    changing = [name for name in ("create", "partial_update", "destroy") if hasattr(view, name)]
+    extra = [each for each in view.get_extra_actions() if not set(map(str.upper, each.mapping)) <= SAFE]
+    actions = [*changing, *(each.__name__ for each in extra)]
+    return verb != WRITE or all(_may_person(user, view, False, action) for action in actions)
 
 
 def _may_person(user: Any, view: Any, reads: bool, action: str | None = None) -> bool:
     meta = view.queryset.model._meta
     words = ("view", "change") if reads else (_WORDS.get(action or "", "change"),)
     return any(user.has_perm(f"{meta.app_label}.{get_permission_codename(word, meta)}") for word in words)
-
-
-def _changes(view: Any) -> list[str]:
-    """The names of a view set's actions that change something."""
-    changing = [name for name in ("create", "partial_update", "destroy") if hasattr(view, name)]
-    extra = view.get_extra_actions()
-    return changing + [each.__name__ for each in extra if not set(map(str.upper, each.mapping)) <= SAFE]

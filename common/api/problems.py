@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Iterator
 from http import HTTPStatus
+from itertools import chain
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
@@ -20,7 +21,7 @@ from common.ports.channels import InvalidDestination
 log = logging.getLogger("django.request")
 
 MEDIA_TYPE = "application/problem+json"
-# The key of errors that are about no field, in Django's and in DRF's words.
+# The names that Django and DRF give to errors about no field.
 WHOLE = (NON_FIELD_ERRORS, "non_field_errors")
 MOST_TOLD = 50
 AWAY = "The database is busy or away. Try again in a moment."
@@ -41,7 +42,7 @@ class InvalidRequest(exceptions.ValidationError):
 
 
 class WrongParameters(exceptions.ValidationError):
-    """What stands after the question mark is wrong."""
+    """The parameters after the question mark are wrong."""
 
 
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
@@ -50,7 +51,7 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     if not isinstance(known, exceptions.APIException):
         return unexpected(exc, context)
     set_rollback()
-    answer = problem(known.status_code, sentence(known), errors=errors(known))
+    answer = problem(known.status_code, problem_sentence(known), errors=errors(known))
     for name, value in headers(known).items():
         answer[name] = value
     return answer
@@ -75,28 +76,18 @@ def translated(exc: Exception, view: Any) -> Exception:
     if isinstance(exc, PermissionDenied):
         return exceptions.PermissionDenied()
     if isinstance(exc, DjangoValidationError):
-        return _refused(exc)
+        parts = chain(*exc.error_dict.values()) if hasattr(exc, "error_dict") else exc.error_list
+        detail = serializers.as_serializer_error(exc)
+        if not any(part.code in ("unique", "unique_together") for part in parts):
+            return InvalidRequest(detail)
+        conflict = exceptions.ValidationError(detail)
+        conflict.status_code = status.HTTP_409_CONFLICT
+        return conflict
     if isinstance(exc, InvalidDestination):
         return InvalidRequest([str(exc)])
     if isinstance(exc, getattr(view, "refusals", ())):
         return Conflict(str(exc))
     return exc
-
-
-def _refused(exc: DjangoValidationError) -> exceptions.APIException:
-    taken = [each for each in _each(exc) if each.code in ("unique", "unique_together")]
-    detail = serializers.as_serializer_error(exc)
-    if taken:
-        conflict = exceptions.ValidationError(detail)
-        conflict.status_code = status.HTTP_409_CONFLICT
-        return conflict
-    return InvalidRequest(detail)
-
-
-def _each(exc: DjangoValidationError) -> list[DjangoValidationError]:
-    if hasattr(exc, "error_dict"):
-        return [each for listed in exc.error_dict.values() for each in listed]
-    return list(exc.error_list)
 
 
 def unexpected(exc: Exception, context: dict[str, Any]) -> Response:
@@ -122,7 +113,7 @@ def headers(exc: exceptions.APIException) -> dict[str, str]:
     return found
 
 
-def sentence(exc: exceptions.APIException) -> str:
+def problem_sentence(exc: exceptions.APIException) -> str:
     """What is wrong as one text: the errors, each with its field."""
     if isinstance(exc, exceptions.Throttled):
         return f"Too many requests. Try again in {_seconds(exc)} seconds."
@@ -141,19 +132,17 @@ def errors(exc: exceptions.APIException) -> list[dict[str, str]]:
     """One for each thing that is wrong, with its place in the body or its parameter."""
     if not isinstance(exc, exceptions.ValidationError):
         return []
-    told = list(_flat(exc.detail))[:MOST_TOLD]
-    return [{**_place(path, isinstance(exc, WrongParameters)), "detail": text} for path, text in told]
-
-
-def _place(path: tuple[str, ...], is_parameter: bool) -> dict[str, str]:
-    if not path:
-        return {}
-    name = ".".join(path)
-    if is_parameter:
-        return {"field": name, "parameter": name}
-    # RFC 6901, 3.
-    escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
-    return {"field": name, "pointer": "#/" + "/".join(escaped)}
+    told = []
+    for path, text in list(_flat(exc.detail))[:MOST_TOLD]:
+        place = {"field": ".".join(path)} if path else {}
+        if path and isinstance(exc, WrongParameters):
+            place["parameter"] = place["field"]
+        elif path:
+            # RFC 6901, 3.
+            escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
+            place["pointer"] = "#/" + "/".join(escaped)
+        told.append({**place, "detail": text})
+    return told
 
 
 def _flat(detail: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -33,7 +33,7 @@ HEADERS = (
         "WWW-Authenticate", str, OpenApiParameter.HEADER, response=["401"], description="RFC 6750, 3."
     ),
 )
-# (Else it would be told as a text of digits, as the address has it.)
+# Without this it would be described as a text of digits, as it stands in the address.
 KEY = OpenApiParameter("id", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, OpenApiParameter.PATH)
 LOCATION = OpenApiParameter(
     "Location",
@@ -66,7 +66,7 @@ class Schema(AutoSchema):
         return f"List {things}" if self._action == "list" else f"One of {things}"
 
     def get_description(self) -> str:  # type: ignore[override] # as drf-spectacular's
-        # (Without one, the class's, which is about code.)
+        # Not the class's docstring, which is about code.
         return inspect.cleandoc(
             getattr(getattr(self.view, self._action or "post", None), "__doc__", "") or ""
         )
@@ -82,25 +82,20 @@ class Schema(AutoSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         found = super()._get_response_bodies(direction)
-        for code in self._problem_codes() if isinstance(self.view, ApiView) else ():
-            found.setdefault(code, {})
+        if isinstance(self.view, ApiView):
+            codes = ["400", "401", "403", "406", "429"]
+            if "{" in self.path:
+                codes.append("404")
+            if self.method in ("POST", "PATCH", "DELETE"):
+                codes.append("409")
+            if self._action in self.view.bodies:
+                codes += ["413", "415", "422"]
+            found = {code: {} for code in codes} | found
         for code in [code for code in found if code >= "400" and "content" not in found[code]]:
-            found[code] = self._problem(code, found[code].get("description") or PROBLEMS.get(code, ""))
+            description = found[code].get("description") or PROBLEMS.get(code, "")
+            problem = OpenApiResponse(ProblemSerializer, description=description)
+            found[code] = self._get_response_for_code(problem, code, [MEDIA_TYPE])  # type: ignore[no-untyped-call]
         return dict(sorted(found.items()))
-
-    def _problem_codes(self) -> list[str]:
-        codes = ["400", "401", "403", "406", "429"]
-        if "{" in self.path:
-            codes.append("404")
-        if self.method in ("POST", "PATCH", "DELETE"):
-            codes.append("409")
-        if self._action in getattr(self.view, "bodies", ()):
-            codes += ["413", "415", "422"]
-        return codes
-
-    def _problem(self, code: str, description: str) -> Any:
-        response = OpenApiResponse(ProblemSerializer, description=description)
-        return self._get_response_for_code(response, code, [MEDIA_TYPE])  # type: ignore[no-untyped-call]
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
         found: Any = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]

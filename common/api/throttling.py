@@ -9,13 +9,13 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+PERIOD_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def read_rate(text: str) -> tuple[int, int]:
     """ "600/minute" as (600, 60)."""
     count, _, period = text.partition("/")
-    return int(count), SECONDS[period[0]]
+    return int(count), PERIOD_SECONDS[period[0]]
 
 
 class Throttle(BaseThrottle):
@@ -29,7 +29,7 @@ class Throttle(BaseThrottle):
         most, seconds = read_rate(str(api_settings.DEFAULT_THROTTLE_RATES[rate]))
         now = time.time()
         self.seconds_left = seconds - now % seconds
-        return counted(f"{rate}:{who}:{int(now // seconds)}", seconds) <= most
+        return count_request(f"{rate}:{who}:{int(now // seconds)}", seconds) <= most
 
     def wait(self) -> float:
         return self.seconds_left
@@ -44,8 +44,8 @@ def asker(request: Request) -> tuple[str, str]:
     return "api_anonymous", str(request.META.get("REMOTE_ADDR", ""))
 
 
-def counted(key: str, seconds: int) -> int:
-    """One more of these; how many there were with it."""
+def count_request(key: str, seconds: int) -> int:
+    """Counts one more request; returns how many there were, with it."""
     key = f"throttle:{key}"
     cache.add(key, 0, seconds * 2)
     try:

@@ -27,7 +27,7 @@ class ApiView(APIView):
     parameters: ClassVar[Mapping[str, type[Parameters]]] = {}
     bodies: ClassVar[Mapping[str, type[Fields]]] = {}
     refusals: ClassVar[tuple[type[Exception], ...]] = (CannotAct,)
-    # (View sets have their own.)
+    # View sets have their own.
     action: str = ""
     asked: dict[str, Any]
 
@@ -44,7 +44,7 @@ class ApiView(APIView):
 
     def permission_denied(self, request: Request, message: Any = None, code: Any = None) -> NoReturn:
         if request.auth is None and not request.user.is_authenticated:
-            # (DRF counts only those whom it lets in.)
+            # DRF counts only requests that it lets in.
             self.check_throttles(request)
         super().permission_denied(request, message, code)
 
@@ -109,5 +109,5 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
 
     def address_of(self, row: Model) -> str:
         key = {self.lookup_url_kwarg or self.lookup_field: getattr(row, self.lookup_field)}
-        # (Its slash may be left out, and reversing does.)
+        # The slash at its end is optional, and `reverse` leaves it out.
         return reverse(f"{self.basename}-detail", kwargs=key, request=self.request).rstrip("/") + "/"

@@ -35,9 +35,9 @@ Result = Printed | Row | Iterable[Row] | None
 
 
 class FeedletterCommand(BaseCommand):
-    """A command says its options, and returns from `run` one thing, many, or something to be told."""
+    """A command names its options, and returns from `run` one thing, several, or a sentence."""
 
-    # How a field of a ValidationError is called on the command line, where it is not --field-name.
+    # What fields of a ValidationError are called on the command line, where it is not --field-name.
     option_names: Mapping[str, str] = {}
     # Errors besides the usual ones whose message is a sentence for the user.
     mistakes: tuple[type[Exception], ...] = ()
@@ -128,7 +128,7 @@ class FeedletterCommand(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._called_from_command_line = True
-        # The error, and with it every open cursor, is gone before the connections close.
+        # When this returns, the error and with it every open cursor is gone: only then connections close.
         code = self._exit_code(argv)
         with suppress(DatabaseError):
             connections.close_all()
@@ -149,7 +149,7 @@ class FeedletterCommand(BaseCommand):
             self.stderr.write(str(error).removeprefix("Error: "))
             return error.returncode
         except BrokenPipeError:
-            # `list_items | head`: whoever read us has enough.
+            # `list_items | head`: the reader has enough.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except KeyboardInterrupt:
@@ -159,7 +159,7 @@ class FeedletterCommand(BaseCommand):
 
 @contextmanager
 def without_news() -> Iterator[None]:
-    """What a command did stands in its table: of the log a person at a terminal sees warnings only."""
+    """Hides all of the log but warnings: what a command did stands in its table."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.INFO))
     try:
@@ -169,12 +169,12 @@ def without_news() -> Iterator[None]:
 
 
 def is_about_the_database(error: DatabaseError) -> bool:
-    """Whether the database is at fault (away, locked, damaged, not migrated), not what we wrote into it."""
+    """Whether the database is at fault (away, locked, damaged, not migrated), and not our statement."""
     return type(error) in {DatabaseError, OperationalError, ProgrammingError}
 
 
 def database_sentence(error: Exception) -> str:
-    """What is wrong with the database, and what to do. Drivers say no passwords."""
+    """What is wrong with the database, and what to do. Drivers' messages hold no passwords."""
     said = "".join(str(error).strip().splitlines()[:1])
     if "malformed" in said or "not a database" in said:
         return (
@@ -191,7 +191,7 @@ def database_sentence(error: Exception) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """What JSON does not know: times as ISO 8601 with offset, in UTC."""
+    """Types that JSON does not know: moments become ISO 8601 with offset, in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, time):

@@ -1,4 +1,4 @@
-"""A progress line on a terminal, for what takes longer than two seconds."""
+"""A progress line on a terminal, for work of more than two seconds."""
 
 import threading
 import time

@@ -8,11 +8,13 @@ from typing import Any
 
 from django.utils import timezone
 
+from common.text import padded, text_width
+
 Row = Mapping[str, Any]
 Paint = Callable[[str, str], str]
 MEASURED = 200
 NARROWEST = 8
-GAP = "  "
+COLUMN_GAP = "  "
 
 
 def cell(value: Any) -> str:
@@ -29,32 +31,20 @@ def cell(value: Any) -> str:
     return "".join(visible).replace("\u2028", "�").replace("\u2029", "�")
 
 
-def width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    return sum(
-        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
-        for char in text
-    )
-
-
-def cut(text: str, limit: int) -> str:
+def cut_to_width(text: str, limit: int) -> str:
     """The text, no wider than `limit` columns; what is cut ends in an ellipsis."""
-    if width(text) <= limit:
+    if text_width(text) <= limit:
         return text
     kept = text[:limit]
-    while kept and width(kept) > limit - 1:
+    while kept and text_width(kept) > limit - 1:
         kept = kept[:-1]
     return kept + "…"
 
 
-def pad(text: str, limit: int) -> str:
-    return text + " " * (limit - width(text))
-
-
-def fit(widths: list[int], room: int) -> list[int]:
+def fit_columns(widths: list[int], room: int) -> list[int]:
     """Takes from the widest columns until the line fits; none becomes narrower than eight."""
     widths = list(widths)
-    while sum(widths) + len(GAP) * (len(widths) - 1) > room and max(widths) > NARROWEST:
+    while sum(widths) + len(COLUMN_GAP) * (len(widths) - 1) > room and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return widths
 
@@ -70,24 +60,20 @@ def table(rows: Iterable[Row], *, room: int | None = None, paint: Paint | None =
         return
     names = list(measured[0])
     texts = [[cell(row[name]) for name in names] for row in measured]
-    widths = [max(width(name), *(width(line[i]) for line in texts)) for i, name in enumerate(names)]
-    widths = fit(widths, room) if room else widths
+    widths = [max(text_width(name), *(text_width(line[i]) for line in texts)) for i, name in enumerate(names)]
+    widths = fit_columns(widths, room) if room else widths
     later = ([cell(row[name]) for name in names] for row in remaining)
     for line in chain([names], texts, later):
-        yield _line(names, line, widths, room is not None, paint if line is not names else None)
-
-
-def _line(names: list[str], line: list[str], widths: list[int], cutting: bool, paint: Paint | None) -> str:
-    cells = []
-    for name, text, limit in zip(names, line, widths, strict=True):
-        shown = pad(cut(text, limit) if cutting else text, limit)
-        cells.append(paint(name, shown) if paint else shown)
-    return GAP.join(cells).rstrip()
+        cells = []
+        for name, text, limit in zip(names, line, widths, strict=True):
+            shown = padded(text if room is None else cut_to_width(text, limit), limit)
+            cells.append(paint(name, shown) if paint and line is not names else shown)
+        yield COLUMN_GAP.join(cells).rstrip()
 
 
 def record(row: Row, *, paint: Paint | None = None) -> Iterator[str]:
     """Lines of one thing: its names at the left, its values at the right."""
-    widest = max(map(width, row), default=0)
+    widest = max(map(text_width, row), default=0)
     for name, value in row.items():
         text = cell(value)
-        yield f"{pad(name, widest)}{GAP}{paint(name, text) if paint else text}".rstrip()
+        yield f"{padded(name, widest)}{COLUMN_GAP}{paint(name, text) if paint else text}".rstrip()

@@ -1,4 +1,4 @@
-"""Many values as one parameter for PostgreSQL: a tenth of what the driver takes for a list of times."""
+"""Many values as one parameter for PostgreSQL: a tenth of the time that the driver takes for a list."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 
 def array_literal(values: Iterable[Any]) -> str:
     """Texts, numbers, times and None as PostgreSQL writes an array; the statement casts it."""
-    return "{" + ",".join(["NULL" if value is None else _quoted(str(value)) for value in values]) + "}"
-
-
-def _quoted(text: str) -> str:
-    if "\\" in text or '"' in text:
-        text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    parts = []
+    for value in values:
+        text = str(value)
+        if "\\" in text or '"' in text:
+            text = text.replace("\\", "\\\\").replace('"', '\\"')
+        parts.append("NULL" if value is None else f'"{text}"')
+    return "{" + ",".join(parts) + "}"

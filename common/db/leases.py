@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# What an UPDATE sets that ends a lease.
+# The fields of an UPDATE that ends a lease.
 RELEASED = {"lease_token": None, "lease_until": None}
 
 

@@ -1,4 +1,4 @@
-"""`any_of`: a field is one of very many values, given as one parameter. And SQLite without its memory map.
+"""`any_of` looks for one of very many values, given as one parameter. Also: SQLite without its memory map.
 
 `in` writes each value into the statement, which is then parsed anew every time.
 """
@@ -14,8 +14,10 @@ from common.db.arrays import array_literal
 
 
 class AnyOf(Lookup):
-    """For keys and texts, on PostgreSQL and SQLite. Give it a frozenset: of a list each value is looked at
-    by Django one by one."""
+    """For keys and texts, on PostgreSQL and SQLite.
+
+    Give it a frozenset: in a list Django looks at every value.
+    """
 
     lookup_name = "any_of"
     prepare_rhs = False
@@ -30,7 +32,7 @@ class AnyOf(Lookup):
 
 
 def register() -> None:
-    """Called once, before any question is asked."""
+    """Called once, before the first query."""
     Field.register_lookup(AnyOf)
 
 

@@ -1,4 +1,4 @@
-"""Html with bounded nesting: what a parser needs so that a hostile post costs no more than its size.
+"""Bounds the nesting of html, so that a hostile post costs a parser no more than its size.
 
 HTML parsers reopen unclosed formatting in every later block (WHATWG HTML §13.2.4.3), so that 40 KB of
 `<b id=1>…<p>x` become 700 MB; 100,000 nested blocks take half a minute.
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from common.text import words
 
+# Characters; what comes after them is cut off before any of it is read.
+MAX_HTML = 1_000_000
 MAX_DEPTH = 60
 MAX_FORMATTING = 6
 MAX_TAGS = 30_000
@@ -34,7 +36,7 @@ _ENDED_BY = {
     "th": _CELLS,
     "tr": _CELLS - {"td", "th"},
 }
-# No piece of it may cross a "<", so that all matching together stays linear.
+# No part of this pattern may match a "<", so that all matching together stays linear.
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
 )
@@ -49,10 +51,16 @@ class _Balancer:
 
     def start(self, name: str, attributes: str) -> None:
         self.tags += 1
-        self._end_implied(name)
+        # The innermost block ends where an element begins that cannot stand within it.
+        while block := next((open_ for open_ in reversed(self.stack) if open_ not in INLINE), None):
+            if name not in _ENDED_BY.get(block, ()):
+                break
+            self._close_through(block)
         if name in VOID:
             self.out.append(f"<{name}{attributes}>")
-        elif self._is_too_deep(name):
+            return
+        formatting = sum(open_ in FORMATTING for open_ in self.stack) if name in FORMATTING else 0
+        if len(self.stack) >= MAX_DEPTH or formatting >= MAX_FORMATTING or self.tags > MAX_TAGS:
             self.dropped[name] += 1
         else:
             self.out.append(f"<{name}{attributes.rstrip('/')}>")
@@ -74,17 +82,6 @@ class _Balancer:
             self._close_through(self.stack[0], len(self.stack))
         return "".join(self.out)
 
-    def _is_too_deep(self, name: str) -> bool:
-        formatting = sum(open_ in FORMATTING for open_ in self.stack) if name in FORMATTING else 0
-        return len(self.stack) >= MAX_DEPTH or formatting >= MAX_FORMATTING or self.tags > MAX_TAGS
-
-    def _end_implied(self, name: str) -> None:
-        while (block := self._block()) and name in _ENDED_BY.get(block, ()):
-            self._close_through(block)
-
-    def _block(self) -> str | None:
-        return next((name for name in reversed(self.stack) if name not in INLINE), None)
-
     def _close_through(self, name: str, count: int | None = None) -> None:
         depth = count or self.stack[::-1].index(name) + 1
         self.out.extend(f"</{open_}>" for open_ in reversed(self.stack[-depth:]))
@@ -94,7 +91,7 @@ class _Balancer:
 def balance(html: str) -> str:
     """The same html with every tag closed where it was, at most 60 levels and 30,000 tags. Linear time."""
     balancer = _Balancer()
-    for text, tag in _pieces(_without_comments(html)):
+    for text, tag in _pieces(html):
         balancer.out.append(text.replace("<", "&lt;"))
         if tag is None:
             continue
@@ -102,7 +99,7 @@ def balance(html: str) -> str:
         if closing:
             balancer.end(name)
         elif name == "iframe":
-            # What a frame shows instead is never seen; where it leads is (common.html.embeds).
+            # A frame becomes a link (common.html.embeds); its content is never seen.
             balancer.frame(attributes)
         elif name not in RAW:
             balancer.start(name, attributes if len(attributes.split()) <= MAX_ATTRIBUTES else "")
@@ -110,7 +107,14 @@ def balance(html: str) -> str:
 
 
 def _pieces(html: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Text and the tag after it; the content of scripts and their like is left out."""
+    """Text and the tag after it; comments and the content of scripts and their like are left out."""
+    parts, position = [], 0
+    while (start := html.find("<!", position)) >= 0:
+        parts.append(html[position:start])
+        ends = "-->" if html.startswith("<!--", start) else ">"
+        end = html.find(ends, start + 2)
+        position = end + len(ends) if end >= 0 else len(html)
+    html = "".join([*parts, html[position:]])
     position, lowered = 0, html.lower()
     while tag := _TAG.search(html, position):
         yield html[position : tag.start()], tag
@@ -121,15 +125,3 @@ def _pieces(html: str) -> Iterator[tuple[str, re.Match[str] | None]]:
                 return
             position = end
     yield html[position:], None
-
-
-def _without_comments(html: str) -> str:
-    parts, position = [], 0
-    while (start := html.find("<!", position)) >= 0:
-        parts.append(html[position:start])
-        ends = "-->" if html.startswith("<!--", start) else ">"
-        end = html.find(ends, start + 2)
-        if end < 0:
-            return "".join(parts)
-        position = end + len(ends)
-    return "".join([*parts, html[position:]])

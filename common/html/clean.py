@@ -8,26 +8,22 @@ import nh3
 
 from common.hidden import without_hidden
 from common.html import embeds, images
-from common.html.balance import balance
-from common.html.plain_text import to_text
+from common.html.balance import MAX_HTML, balance
 from common.html.tags import scheme
 from common.text import one_line, without_controls, words
 
-__all__ = ["bounded", "clean", "plain", "to_text"]
-
-MAX_HTML = 1_000_000
 MAX_LINE = 10_000
 # Below these no parser can be made to work hard; above them the html is balanced first.
 FEW_TAGS = 500
 SHORT = 50_000
 
-TAGS = words(
+ALLOWED_TAGS = words(
     "a abbr address article aside b bdi bdo big blockquote br caption center cite code col colgroup dd del"
     " details dfn div dl dt em figcaption figure footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main"
     " mark nav ol p pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td"
     " tfoot th thead time tr tt u ul var wbr"
 )
-ATTRIBUTES = {
+ALLOWED_ATTRIBUTES = {
     "*": {"lang", "dir", "title"},
     "a": {"href"},
     "img": {"src", "alt", "width", "height", "style", *images.LATE, *images.LATE_SETS},
@@ -87,8 +83,10 @@ def plain(text: str) -> str:
 def _cleaner(base: str, *, with_embeds: bool) -> nh3.Cleaner:
     try:
         return nh3.Cleaner(
-            tags=TAGS | embeds.TAGS | {"picture"} if with_embeds else TAGS,
-            attributes={**ATTRIBUTES, **embeds.ATTRIBUTES} if with_embeds else ATTRIBUTES,
+            tags=ALLOWED_TAGS | (embeds.EMBED_TAGS | {"picture"} if with_embeds else set()),
+            attributes={**ALLOWED_ATTRIBUTES, **embeds.EMBED_ATTRIBUTES}
+            if with_embeds
+            else ALLOWED_ATTRIBUTES,
             clean_content_tags=DROPPED_WITH_CONTENT,
             link_rel="noopener",
             url_schemes={"http", "https", "mailto"},
@@ -96,5 +94,5 @@ def _cleaner(base: str, *, with_embeds: bool) -> nh3.Cleaner:
             filter_style_properties={"width", "height", "display", "visibility", "opacity"},
         )
     except ValueError:
-        # nh3 knows more addresses that are none (https://256.1.1.1/) than we do.
+        # nh3 refuses more addresses (https://256.1.1.1/) than we do.
         return _cleaner("", with_embeds=with_embeds)

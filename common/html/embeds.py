@@ -1,7 +1,7 @@
-"""Films, sounds and frames that were cleaned become links to what they show. Pure; asks nobody.
+"""Turns films, sounds and frames of a cleaned post into links to them. Pure: it makes no requests.
 
 A link has a picture where one is known: the film's own poster, or YouTube's, whose address follows from the
-film's. (Vimeo and others would have to be asked.)
+film's. Vimeo and others would have to be asked for theirs.
 """
 
 import re
@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from common.html.images import is_beacon, is_pixel
 from common.html.tags import VALUES, attributes, resolved
 
-# What stands in a first cleaning, to be replaced before the second.
-TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
-ATTRIBUTES = {
+# Left in by a first cleaning, to be replaced before the second.
+EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
+EMBED_ATTRIBUTES = {
     "iframe": {"src", "data-src", "data-lazy-src", "width", "height", "style"},
     "video": {"src", "data-src", "poster"},
     "audio": {"src", "data-src"},
@@ -35,7 +35,7 @@ NAMES = {
     "bandcamp.com": "Bandcamp",
     "podcasts.apple.com": "Apple Podcasts",
 }
-LONGEST = 200
+MAX_LABEL = 200
 PLAY = "▶ "
 
 _MEDIUM = re.compile(rf"<(?P<tag>video|audio)(?P<values>{VALUES})>(?P<inside>.*?)</(?P=tag)>", re.DOTALL)
@@ -47,7 +47,7 @@ _YOUTUBE = re.compile(
     r"/(?:embed|v|shorts|live)/(?!videoseries|live_stream)([\w-]{11})(?![\w-])|\A/([\w-]{11})\Z"
 )
 _VIMEO = re.compile(r"\A/video/(\d+)")
-# What players call themselves says nothing.
+# Names that players give themselves say nothing.
 _SAYS_NOTHING = re.compile(
     r"(?:youtube |vimeo |spotify )?(?:video|audio|embed(?:ded)?|content|media|player|iframe| )*", re.I
 )
@@ -56,7 +56,7 @@ _SAID_BEFORE = re.compile(r"\A(?:spotify embed|youtube video|vimeo video)\s*:\s*
 
 def are_in(html: str) -> bool:
     """Whether the cleaned html has something to be replaced."""
-    return any(f"<{tag}" in html for tag in TAGS)
+    return any(f"<{tag}" in html for tag in EMBED_TAGS)
 
 
 def as_links(html: str, base: str) -> str:
@@ -67,7 +67,7 @@ def as_links(html: str, base: str) -> str:
 
 
 def _medium(match: re.Match[str], base: str) -> str:
-    """Of several sources the first; what is played by a script only is played on its page."""
+    """A link to the first source. Without one a script plays it, so the link leads to the page."""
     values = attributes(match["values"])
     sources = [values, *map(attributes, _SOURCE.findall(match["inside"]))]
     addresses = (
@@ -81,7 +81,7 @@ def _medium(match: re.Match[str], base: str) -> str:
 
 
 def _object(match: re.Match[str], base: str) -> str:
-    """What it would show; where that is unknown, what it shows to those who cannot see it."""
+    """A link to its address; where it has none, the html that it holds for browsers without a player."""
     embedded = _EMBED.search(match["inside"])
     addresses = [
         attributes(match["values"]).get("data", ""),
@@ -112,11 +112,17 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
 
 
 def _own_page(address: str) -> tuple[str, str]:
-    """Where a person would look at it, and YouTube's picture of it."""
+    """The address where a person would watch it, and YouTube's picture of it."""
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)
     if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):
-        return _on_youtube(parts.path, query, address)
+        if film := _YOUTUBE.search(parts.path):
+            key, start = film[1] or film[2], query.get("start", [""])[0]
+            at = f"&t={start}s" if start.isdecimal() else ""
+            return f"https://www.youtube.com/watch?v={key}{at}", f"https://i.ytimg.com/vi/{key}/hqdefault.jpg"
+        listed = query.get("list", [""])[0]
+        is_list = re.fullmatch(r"[\w-]+", listed)
+        return f"https://www.youtube.com/playlist?list={listed}" if is_list else address, ""
     if host == "player.vimeo.com" and (film := _VIMEO.search(parts.path)):
         secret = query.get("h", [""])[0]
         return f"https://vimeo.com/{film[1]}" + (f"/{secret}" if secret.isalnum() else ""), ""
@@ -127,22 +133,8 @@ def _own_page(address: str) -> tuple[str, str]:
     return address, ""
 
 
-def _on_youtube(path: str, query: dict[str, list[str]], address: str) -> tuple[str, str]:
-    film, listed = _YOUTUBE.search(path), query.get("list", [""])[0]
-    if film:
-        key = film[1] or film[2]
-        start = query.get("start", [""])[0]
-        at = f"&t={start}s" if start.isdecimal() else ""
-        return f"https://www.youtube.com/watch?v={key}{at}", f"https://i.ytimg.com/vi/{key}/hqdefault.jpg"
-    return (
-        (f"https://www.youtube.com/playlist?list={listed}", "")
-        if re.fullmatch(r"[\w-]+", listed)
-        else (address, "")
-    )
-
-
 def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> str:
-    words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    words = words if len(words) <= MAX_LABEL else words[: MAX_LABEL - 1] + "…"
     image = f'<img src="{escape(poster)}" alt=""><br>' if poster else ""
     if picture:
         image = f'<img src="{escape(picture)}" alt="" width="480" height="360"><br>'
@@ -150,7 +142,7 @@ def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> s
 
 
 def _file_name(address: str) -> str:
-    """The last part of an address that is a file's; "" for a page's."""
+    """The file's name in an address; "" where the address is a page's."""
     name = unquote(urlsplit(address).path.rpartition("/")[2])
     return (
         unescape(name) if re.fullmatch(r"[^/]{1,150}\.(?!html?|php|aspx?)[a-z0-9]{2,5}", name, re.I) else ""

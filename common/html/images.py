@@ -1,7 +1,7 @@
 """The images of a post that was cleaned: each with an address that shows it, or none at all. Pure.
 
-Pictures and frames that are there to be counted go: those a pixel large, and those of a short list of hosts
-that do nothing else.
+Pictures and frames that only count readers go: those of one pixel, and those of a short list of hosts that
+do nothing else.
 """
 
 import re
@@ -43,10 +43,10 @@ _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", r
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")
 _SIZE = re.compile(r"(width|height)\s*:\s*([\d.]+)")
 _NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
-# Where scripts that load images late find the address.
+# Attributes from which scripts that load images late take the address.
 LATE = ("data-src", "data-lazy-src", "data-original")
 LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
-# What an image keeps beside its address.
+# The attributes that an image keeps beside its address.
 KEPT = ("alt", "width", "height", "title", "lang", "dir")
 WIDEST = 1_200
 _IMG = re.compile(f"<img({VALUES})>")
@@ -64,7 +64,7 @@ _EMPTY = re.compile(rf"<(a|p|figure|center)(?:{VALUES})>(?:\s|&nbsp;)*</\1>")
 
 
 def is_beacon(url: str) -> bool:
-    """Whether what is at this address only counts who looks."""
+    """Whether the picture at this address only counts its readers."""
     match = _ADDRESS.match(url)
     if match is None:
         return False
@@ -84,11 +84,11 @@ def is_pixel(values: dict[str, str], style: str) -> bool:
 def tidied(html: str, base: str) -> str:
     """The images with addresses that show something, without style; beacons are gone.
 
-    `base` is the page's address. What cannot be shown leaves its words behind.
+    `base` is the page's address. An image that cannot be shown is replaced by its alternative text.
     """
     seen = _IMG.sub(partial(_image, base=base), html)
     if seen.count("<img") < html.count("<img"):
-        # What held nothing but a beacon; and the link that held that.
+        # An element that held nothing but a beacon; and the link around that element.
         seen = _EMPTY.sub("", _EMPTY.sub("", seen))
     return _TWICE.sub(r"\1", seen)
 
@@ -99,20 +99,22 @@ def without_pictures(html: str) -> str:
 
 
 def best_of(srcset: str) -> str:
-    """Of a srcset (WHATWG HTML §4.8.4.2) the largest that a letter has use for, else the smallest."""
-    sizes = [(float(size or 1) * (1 if unit == "w" else 600), url) for url, size, unit in _sized(srcset)]
+    """The largest image of a srcset (WHATWG HTML §4.8.4.2) that a letter has room for, else the smallest."""
+    sizes = []
+    for url, size, unit in _CANDIDATE.findall(srcset[:10_000]):
+        number = float(size) if size.strip(".") and size.count(".") < 2 else 1.0
+        sizes.append((number * (1 if unit == "w" else 600), url))
     fitting = [one for one in sizes if one[0] <= WIDEST]
     return max(fitting)[1] if fitting else min(sizes, default=(0, ""))[1]
 
 
-def _sized(srcset: str) -> list[tuple[str, str, str]]:
-    found = _CANDIDATE.findall(srcset[:10_000])
-    return [(url, size if size.count(".") < 2 and size != "." else "", unit) for url, size, unit in found]
-
-
 def _image(match: re.Match[str], base: str) -> str:
     values = attributes(match.group(1))
-    source, alt = _source(values, base), values.get("alt", "").strip()
+    source, alt = values.get("src", ""), values.get("alt", "").strip()
+    if not source or _STAND_IN.search(source):
+        late = [values[name] for name in LATE if values.get(name)]
+        late += [best_of(values[name]) for name in LATE_SETS if values.get(name)]
+        source = next((address for one in late if (address := resolved(one, base))), source)
     if is_pixel(values, values.get("style", "").lower()) or is_beacon(source):
         return ""
     if not source or _EMOJI.search(source):
@@ -121,27 +123,15 @@ def _image(match: re.Match[str], base: str) -> str:
     return f"<img{written({'src': source} | others)}>"
 
 
-def _source(values: dict[str, str], base: str) -> str:
-    shown = values.get("src", "")
-    if shown and not _STAND_IN.search(shown):
-        return shown
-    late = [values[name] for name in LATE if values.get(name)]
-    late += [best_of(values[name]) for name in LATE_SETS if values.get(name)]
-    return next((address for one in late if (address := resolved(one, base))), shown)
-
-
 def _of_picture(match: re.Match[str]) -> str:
     image = _IMG.search(match[1])
     if image is None:
         return ""
     values = attributes(image[1])
     if not any(values.get(name) for name in ("src", *LATE, *LATE_SETS)):
-        values["srcset"] = _best_source([attributes(source) for source in _SOURCE.findall(match[1])])
+        sources = [attributes(source) for source in _SOURCE.findall(match[1])]
+        # Not every mail program knows AVIF and WebP.
+        known = [one for one in sources if not one.get("type", "").endswith(("avif", "webp"))]
+        sets = (one.get(name, "") for one in known + sources for name in ("srcset", "data-srcset"))
+        values["srcset"] = next(filter(None, sets), "")
     return f"<img{written(values)}>"
-
-
-def _best_source(sources: list[dict[str, str]]) -> str:
-    """Not every mail program knows AVIF and WebP."""
-    known = [one for one in sources if not one.get("type", "").endswith(("avif", "webp"))]
-    sets = (one.get(name, "") for one in known + sources for name in ("srcset", "data-srcset"))
-    return next(filter(None, sets), "")

@@ -2,16 +2,14 @@
 
 import re
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-from common.html.balance import balance
-from common.text import without_controls, words
+from common.html.balance import MAX_HTML, balance
+from common.text import padded, text_width, without_controls, words
 
-GAP = "  "
+CELL_GAP = "  "
 MOST_COLUMNS = 8
-MAX_HTML = 1_000_000
 MAX_INDENTS = 8
 WIDTH = 72
 _SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
@@ -29,32 +27,17 @@ def columns(rows: Sequence[Sequence[str]], *, has_head: bool, width: int) -> lis
     if not 1 < count <= MOST_COLUMNS:
         return None
     full = [[*row, *[""] * (count - len(row))] for row in rows]
-    widths = [max(_width(row[at]) for row in full) for at in range(count)]
-    if sum(widths) + len(GAP) * (count - 1) > width:
+    widths = [max(text_width(row[at]) for row in full) for at in range(count)]
+    if sum(widths) + len(CELL_GAP) * (count - 1) > width:
         return None
-    lines = [GAP.join(map(_padded, row, widths)).rstrip() for row in full]
+    lines = [CELL_GAP.join(map(padded, row, widths)).rstrip() for row in full]
     if has_head:
-        lines.insert(1, GAP.join("-" * max(1, each) for each in widths))
+        lines.insert(1, CELL_GAP.join("-" * max(1, each) for each in widths))
     return lines
 
 
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
-
-
-def _width(text: str) -> int:
-    """In places of a terminal: wide letters take two, marks that join another none."""
-    return sum(_places(character) for character in text)
-
-
-def _places(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
-
-
 class _Writer(HTMLParser):
-    """Collects inline text until a block ends, then wraps it under the indents that are open."""
+    """Collects inline text until a block ends, then wraps it beneath the indents that are open."""
 
     def __init__(self, width: int) -> None:
         super().__init__(convert_charrefs=True)
@@ -80,7 +63,15 @@ class _Writer(HTMLParser):
             self._flush()
             if tag not in ("ul", "ol") or not self._lists:
                 self._blank()
-            self._enter(tag, values)
+            if tag in ("ul", "ol"):
+                start = values.get("start", "1")
+                self._lists.append((int(start) if start.isdigit() else 1) if tag == "ol" else None)
+            elif tag == "blockquote":
+                self._indents.append(("> ", "> "))
+            elif tag == "pre":
+                self._preformatted += 1
+            elif tag == "table" and values.get("class") == "grid":
+                self._rows, self._has_head = [], False
         elif tag in _LINES:
             self._line(tag)
         elif tag in ("td", "th"):
@@ -94,11 +85,21 @@ class _Writer(HTMLParser):
         elif tag in _HEADINGS:
             self._heading(_HEADINGS[tag])
         elif tag == "sup":
-            self._superscript()
+            # A power, or the number of a note, stands apart from its word; 1st stays 1st.
+            said = "".join(self._inline[self._sup :]).strip()
+            if self._sup <= len(self._inline) and said.strip("()[]").isdecimal():
+                self._inline[self._sup :] = [f"^{said}"]
         elif tag in _PARAGRAPHS or tag == "pre":
             if tag != "table" or self._rows is None:
                 self._flush()
-            self._leave(tag)
+            if tag == "table" and self._rows is not None:
+                self._end_table()
+            elif tag in ("ul", "ol") and self._lists:
+                self._lists.pop()
+            elif tag == "blockquote":
+                self._unindent()
+            elif tag == "pre":
+                self._preformatted = max(0, self._preformatted - 1)
             if tag not in ("ul", "ol") or not self._lists:
                 self._blank()
         elif tag == "tr" and self._rows is not None:
@@ -138,12 +139,6 @@ class _Writer(HTMLParser):
         elif tag == "sup":
             self._sup = len(self._inline)
 
-    def _superscript(self) -> None:
-        """A power, or the number of a note, apart from what it stands at; 1st stays 1st."""
-        said = "".join(self._inline[self._sup :]).strip()
-        if self._sup <= len(self._inline) and said.strip("()[]").isdecimal():
-            self._inline[self._sup :] = [f"^{said}"]
-
     def _cell(self, tag: str) -> None:
         if self._rows is None:
             if "".join(self._inline).strip():
@@ -161,7 +156,7 @@ class _Writer(HTMLParser):
             self._rows[-1][-1] = text
 
     def _end_table(self) -> None:
-        """In columns where there is room, else cell after cell."""
+        """Writes the table in columns where there is room, else cell after cell."""
         self._end_cell()
         rows, self._rows = [row for row in self._rows or [] if any(row)], None
         indent = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
@@ -172,27 +167,6 @@ class _Writer(HTMLParser):
                 self._flush()
             return
         self.lines += [(indent + line).rstrip() for line in lines]
-
-    def _enter(self, tag: str, values: dict[str, str]) -> None:
-        if tag in ("ul", "ol"):
-            start = values.get("start", "1")
-            self._lists.append((int(start) if start.isdigit() else 1) if tag == "ol" else None)
-        elif tag == "blockquote":
-            self._indents.append(("> ", "> "))
-        elif tag == "pre":
-            self._preformatted += 1
-        elif tag == "table" and values.get("class") == "grid":
-            self._rows, self._has_head = [], False
-
-    def _leave(self, tag: str) -> None:
-        if tag == "table" and self._rows is not None:
-            self._end_table()
-        elif tag in ("ul", "ol") and self._lists:
-            self._lists.pop()
-        elif tag == "blockquote":
-            self._unindent()
-        elif tag == "pre":
-            self._preformatted = max(0, self._preformatted - 1)
 
     def _line(self, tag: str) -> None:
         if tag == "tr" and self._rows is not None:
@@ -214,7 +188,7 @@ class _Writer(HTMLParser):
             self._indents.pop()
 
     def _end_link(self) -> None:
-        """A footnote, unless the text says the address anyway."""
+        """Adds a footnote, unless the text already shows the address."""
         if self._link is None:
             return
         (url, start), self._link = self._link, None
@@ -238,7 +212,7 @@ class _Writer(HTMLParser):
         self._blank()
 
     def _blank(self) -> None:
-        """One empty line, quoted as deep as the quote that ends or goes on; none inside lists of lists."""
+        """Adds one empty line, quoted only as deep as the lines on both sides; none in lists of lists."""
         if self._bullet or not self.lines or len(self._lists) > 1:
             return
         quotes = "".join(rest for first, rest in self._indents[:MAX_INDENTS] if first == "> ").rstrip()
@@ -258,14 +232,14 @@ class _Writer(HTMLParser):
             "".join(rest for _, rest in indents[:-1]) + indents[-1][0] if indents and self._bullet else rest
         )
         self._bullet = ""
-        for number, line in enumerate(self._wrapped(text, self.width - len(rest))):
-            self.lines.append(((rest if number else first) + line).rstrip())
-
-    def _wrapped(self, text: str, width: int) -> list[str]:
         if self._preformatted:
-            return ["    " + line for line in text.strip("\n").expandtabs(4).split("\n")]
-        lines = (" ".join(line.split()) for line in text.strip().split("\n"))
-        return [part for line in lines for part in wrapped(line, max(width, 20)) or [""]]
+            lines = ["    " + line for line in text.strip("\n").expandtabs(4).split("\n")]
+        else:
+            width = max(self.width - len(rest), 20)
+            whole = (" ".join(line.split()) for line in text.strip().split("\n"))
+            lines = [part for line in whole for part in wrapped(line, width) or [""]]
+        for number, line in enumerate(lines):
+            self.lines.append(((rest if number else first) + line).rstrip())
 
 
 def wrapped(line: str, width: int = WIDTH, *, indent: str = "") -> list[str]:

@@ -1,4 +1,4 @@
-"""How addresses are read, and which an outgoing request may reach. Pure but for the look-up of names."""
+"""Reads addresses, and says which an outgoing request may reach. Pure but for the look-up of names."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
 
 MAX_ADDRESSES = 8
-# Global unicast (RFC 4291 §2.4): what lies outside is local (fc00::, fe80::, fec0::), multicast, mapped
-# (::ffff:0:0/96) or translated (64:ff9b::/96), and may lead to any IPv4 address.
+# Global unicast (RFC 4291 §2.4). Addresses outside are local (fc00::, fe80::, fec0::) or multicast, or they
+# are mapped (::ffff:0:0/96) or translated (64:ff9b::/96) and may lead to any IPv4 address.
 _GLOBAL_IPV6 = ip_network("2000::/3")
 # RFC 6052, 2.1: the well-known prefix.
 _NAT64 = ip_network("64:ff9b::/96")
@@ -37,7 +37,7 @@ class NotAllowed(Exception):
 
 
 def read_address(text: str) -> Address | None:
-    """The address that a server or proxy wrote, perhaps with port, brackets or zone; None when it is none.
+    """The address that a server or proxy wrote, perhaps with port, brackets or zone; None for anything else.
 
     An IPv4 address that stands within an IPv6 one (mapped, 6to4, NAT64) is that IPv4 address.
     """

@@ -1,8 +1,8 @@
-"""The one way out: a client for addresses that strangers chose (feeds, redirects, images, instances)."""
+"""The client for every address that a stranger chose: feeds, redirects, images, instances."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
@@ -35,11 +35,11 @@ __all__ = [
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
 SECONDS = 20.0
-CHUNK = 64 * 1024
+READ_BYTES = 64 * 1024
 BEGINNING = 4096
 # Redirects that want the same method and body.
 SAME_REQUEST = (307, 308)
-# What may go along to another host: nothing that was meant for the first one.
+# Headers that may go along to another host: they hold nothing that was meant for the first one.
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
 
 
@@ -114,7 +114,20 @@ class SafeClient:
         Raises FetchError.
         """
         with _explained(url, timeout), budget(timeout, max_bytes):
-            return self._follow(url, dict(headers or {}))
+            redirects: list[tuple[int, str]] = []
+            cookies, sent = Cookies(), dict(headers or {})
+            while True:
+                response = self._session().get(
+                    _checked(url), headers={**sent, **cookies.header(url)}, allow_redirects=False
+                )
+                target = target_of(response)
+                if target is None:
+                    return _fetched(response, redirects)
+                cookies.keep(url, response)
+                _count(redirects, response, target, wants_cookies=bool(cookies))
+                if not keeps_secrets(url, target):
+                    sent = {name: value for name, value in sent.items() if name.lower() in NEUTRAL_HEADERS}
+                url = target
 
     def post(
         self,
@@ -130,12 +143,23 @@ class SafeClient:
         but not from https to http: a form may hold secrets. Raises FetchError.
         """
         with _explained(url, timeout), budget(timeout, max_bytes):
-            return self._pass_on(url, dict(data))
+            redirects: list[tuple[int, str]] = []
+            while True:
+                response = self._session().post(_checked(url), data=dict(data), allow_redirects=False)
+                target = target_of(response) if response.status_code in SAME_REQUEST else None
+                if target is None:
+                    return _fetched(response, redirects)
+                _count(redirects, response, target)
+                if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
+                    raise FetchError(
+                        f"{host_of(url)} wants it sent on without encryption, which is not done."
+                    )
+                url = target
 
     def push(self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = SECONDS) -> Fetched:
         """The answer to these bytes, whatever its status: a redirect is an answer and not followed.
 
-        Of what it says only a beginning is kept, and how that ends is no error. Raises FetchError.
+        Only a beginning of its body is kept, and a body that breaks off is no error. Raises FetchError.
         """
         with _explained(url, timeout), budget(timeout, MAX_BYTES):
             plain = {**headers, "Accept-Encoding": "identity"}
@@ -144,40 +168,16 @@ class SafeClient:
             )
             with response:
                 names = {name.lower(): value for name, value in response.headers.items()}
-                return Fetched(response.status_code, response.url, names, _beginning(response))
+                body = b""
+                # The first bytes, if they come.
+                with suppress(HTTPError, OSError):
+                    body = bytes(response.raw.read(BEGINNING, decode_content=False))
+                return Fetched(response.status_code, response.url, names, body)
 
     def session(self) -> SafeSession:
         """A session of the caller's own, for libraries that want one."""
         adapter = CheckedAdapter(allow=self._allow, resolve=self._resolve, refused=AddressRefused)
         return SafeSession(adapter, **self._options)
-
-    def _follow(self, url: str, headers: dict[str, str]) -> Fetched:
-        redirects: list[tuple[int, str]] = []
-        cookies = Cookies()
-        while True:
-            response = self._session().get(
-                _checked(url), headers={**headers, **cookies.header(url)}, allow_redirects=False
-            )
-            target = target_of(response)
-            if target is None:
-                return _fetched(response, redirects)
-            cookies.keep(url, response)
-            _count(redirects, response, target, wants_cookies=bool(cookies))
-            if not keeps_secrets(url, target):
-                headers = {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
-            url = target
-
-    def _pass_on(self, url: str, data: dict[str, str]) -> Fetched:
-        redirects: list[tuple[int, str]] = []
-        while True:
-            response = self._session().post(_checked(url), data=data, allow_redirects=False)
-            target = target_of(response) if response.status_code in SAME_REQUEST else None
-            if target is None:
-                return _fetched(response, redirects)
-            _count(redirects, response, target)
-            if (urlsplit(url).scheme, urlsplit(target).scheme) == ("https", "http"):
-                raise FetchError(f"{host_of(url)} wants it sent on without encryption, which is not done.")
-            url = target
 
     def _session(self) -> SafeSession:
         if not hasattr(self._local, "session"):
@@ -200,14 +200,6 @@ def _explained(url: str, timeout: float) -> Iterator[None]:
 def _fetched(response: requests.Response, redirects: list[tuple[int, str]]) -> Fetched:
     names = {name.lower(): value for name, value in response.headers.items()}
     return Fetched(response.status_code, response.url, names, response.content, tuple(redirects))
-
-
-def _beginning(response: requests.Response) -> bytes:
-    """The first bytes of a streamed body; none if they do not come."""
-    try:
-        return bytes(response.raw.read(BEGINNING, decode_content=False))
-    except (HTTPError, OSError):
-        return b""
 
 
 def _count(
@@ -242,7 +234,7 @@ def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
     if kwargs.get("stream") or ours is None:
         return
     body = bytearray()
-    for chunk in response.iter_content(CHUNK):
+    for chunk in response.iter_content(READ_BYTES):
         body += chunk
         if len(body) > ours.max_bytes:
             response.close()

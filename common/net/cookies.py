@@ -10,7 +10,7 @@ MAX_LENGTH = 4096
 
 
 class Cookies:
-    """What each host has set, for itself alone, and for as long as its redirects are followed."""
+    """The cookies that hosts set: each host gets its own back, for as long as redirects are followed."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], dict[str, str]] = {}

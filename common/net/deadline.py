@@ -16,7 +16,7 @@ class RequestDeadline:
 
     @property
     def seconds_left(self) -> float:
-        """Raises TimeoutError when there are none."""
+        """Raises TimeoutError when none are left."""
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
@@ -32,7 +32,7 @@ def current() -> RequestDeadline | None:
 
 @contextmanager
 def budget(seconds: float, max_bytes: int) -> Iterator[RequestDeadline]:
-    """Sets the budget for the block; within another one nothing is gained."""
+    """Sets the budget for the block; it cannot exceed that of a block around it."""
     outer, ends_at = _current.get(), time.monotonic() + seconds
     ours = outer or RequestDeadline(ends_at, max_bytes)
     if outer is not None and ends_at < outer.ends_at:

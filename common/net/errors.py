@@ -1,8 +1,7 @@
-"""What went wrong on the network: the errors of `common.net.client`, each a sentence for an admin."""
+"""The errors of `common.net.client`: each message is a sentence for an admin."""
 
 import socket
 import ssl
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import requests
@@ -15,7 +14,7 @@ class FetchError(requests.RequestException):
 
 
 class Unreached(FetchError):
-    """No answer, or none that was complete: what is wrong is the network's or the server's, for now."""
+    """No answer, or an incomplete one: something is wrong with the network or the server, for now."""
 
 
 class AnswerTooLarge(FetchError):
@@ -43,8 +42,11 @@ def host_of(url: str) -> str:
 
 
 def explanation(error: BaseException, host: str, seconds: float) -> str:
-    """One sentence about what was wrong with `host`, one about what to do."""
-    links = list(_chain(error))
+    """One sentence about the trouble with `host`, and one about what to do."""
+    # The error and what it came from, at most ten deep.
+    links = [error]
+    while len(links) < 10 and (cause := links[-1].__cause__ or links[-1].__context__):
+        links.append(cause)
 
     def among(*kinds: type[BaseException]) -> bool:
         return any(isinstance(link, kinds) for link in links)
@@ -66,16 +68,6 @@ def explanation(error: BaseException, host: str, seconds: float) -> str:
     if among(ValueError):
         return f"The address of {host} cannot be used: {_words(error)}. Check it."
     return f"{host} could not be reached ({_words(links[-1])}). {AGAIN}"
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, at most ten deep."""
-    link: BaseException | None = error
-    for _ in range(10):
-        if link is None:
-            return
-        yield link
-        link = link.__cause__ or link.__context__
 
 
 def _words(error: BaseException) -> str:

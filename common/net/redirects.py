@@ -1,4 +1,4 @@
-"""Where an answer points on to, and what may go along."""
+"""Where a redirect leads, and whether secrets may go along."""
 
 from urllib.parse import urljoin, urlsplit
 
@@ -16,7 +16,7 @@ def target_of(response: requests.Response) -> str | None:
 
 
 def keeps_secrets(url: str, target: str) -> bool:
-    """Whether what was meant for the one may go to the other: the same host, and not from https to http."""
+    """Whether secrets for `url` may go to `target`: it is the same host, and not http after https."""
     here, there = urlsplit(url), urlsplit(target)
     upgraded = (here.scheme, there.scheme) == ("http", "https") and not (here.port or there.port)
     same_port = (here.port or _PORTS.get(here.scheme)) == (there.port or _PORTS.get(there.scheme))

@@ -68,7 +68,7 @@ class _TimedSocket:
 
 
 class _Checked:
-    """For urllib3's connections: the address that was checked is the one connected to.
+    """For urllib3's connections: they lead to the very address that was checked.
 
     The connection goes on being named by the host, so that SNI, certificate and Host header are right.
     """
@@ -109,28 +109,24 @@ class _Checked:
         self.sock = _TimedSocket(self.sock)
 
 
-def _pool_classes(allow: Sequence[Network], resolve: Resolver | None) -> dict[str, type[HTTPConnectionPool]]:
-    policy = {"allow": tuple(allow), "resolve": staticmethod(resolve) if resolve else None}
-    http = type("CheckedHTTPConnection", (_Checked, HTTPConnection), policy)
-    https = type("CheckedHTTPSConnection", (_Checked, HTTPSConnection), policy)
-    return {
-        "http": type("CheckedHTTPPool", (HTTPConnectionPool,), {"ConnectionCls": http}),
-        "https": type("CheckedHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": https}),
-    }
-
-
 class CheckedAdapter(HTTPAdapter):
     """Mounted for http:// and https://. Raises what requests raises, and `refused(host, address)`."""
 
     def __init__(
         self, *, allow: Sequence[Network], resolve: Resolver | None, refused: type[requests.RequestException]
     ) -> None:
-        self._policy, self._refused = (allow, resolve), refused
+        self._refused = refused
+        self._policy = {"allow": tuple(allow), "resolve": staticmethod(resolve) if resolve else None}
         super().__init__(pool_connections=POOLED_HOSTS, max_retries=RETRY)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = _pool_classes(*self._policy)
+        http = type("CheckedHTTPConnection", (_Checked, HTTPConnection), self._policy)
+        https = type("CheckedHTTPSConnection", (_Checked, HTTPSConnection), self._policy)
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": type("CheckedHTTPPool", (HTTPConnectionPool,), {"ConnectionCls": http}),
+            "https": type("CheckedHTTPSPool", (HTTPSConnectionPool,), {"ConnectionCls": https}),
+        }
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
         try:

@@ -18,7 +18,7 @@ class Field:
     help: str = ""
     required: bool = False
     secret: bool = False
-    # Values and what people read, where one of few is chosen; asked for whenever a form is shown.
+    # Values and their labels, for a field with few choices; called whenever a form is shown.
     choices: Callable[[], Sequence[tuple[str, str]]] | None = None
 
 
@@ -34,7 +34,7 @@ class ParsedDestination:
 
 
 class ChannelSpec(Protocol):
-    """What a channel tells about itself. `key` names it in rows; sign-up forms are for public kinds."""
+    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds."""
 
     key: str
     label: str

@@ -1,4 +1,4 @@
-"""The port for what happened: services tell it within their transaction, and later apps hear it."""
+"""The port for events: services emit them within their transaction, and later apps hear them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from django.db import transaction
 
 
 class EventKind(StrEnum):
-    """What others may hear of. The values are names that stay: they are the types of webhooks."""
+    """The events that others may hear. The values never change: they are the types of webhooks."""
 
     CREATED = "subscription.created"
     CONFIRMED = "subscription.confirmed"
@@ -24,8 +24,8 @@ class EventKind(StrEnum):
 class Event:
     """Something that happened to each of the rows with these `keys`.
 
-    They are keys of subscriptions, bounces, issues or feeds, as the kind says. `facts` is what the rows do
-    not say by themselves.
+    The kind says whether they are keys of subscriptions, bounces, issues or feeds. `facts` are not in the
+    rows.
     """
 
     kind: EventKind
@@ -39,7 +39,7 @@ _listeners: list[Listener] = []
 
 
 class NoTransaction(RuntimeError):
-    """A programming error: what listeners write could be kept although what happened was undone."""
+    """A programming error: the event could be undone although listeners' rows are kept."""
 
 
 def listen(listener: Listener) -> None:

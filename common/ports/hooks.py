@@ -1,4 +1,4 @@
-"""Code of the operator's own, by dotted path: which may be loaded, what it may hold, how it is called."""
+"""Hooks are the operator's own code, named by dotted path: what may be loaded, and how it is called."""
 
 import importlib
 import inspect
@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-# The kinds of hooks, each with the names of what it is given (docs/hooks.md).
+# The kinds of hooks, each with the names of its arguments (docs/hooks.md).
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "filter": ("context", "post"),
@@ -28,11 +28,11 @@ class HookError(ValueError):
 
 
 class HookRefused(HookError):
-    """Hooks that may not be loaded, cannot be, or hold nothing of use."""
+    """Hooks that may not be loaded, cannot be loaded, or hold no function that is a hook."""
 
 
 class HookFailed(HookError):
-    """A hook that raised, or gave back something else than it should."""
+    """A hook that raised an error, or gave back something wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +63,30 @@ NONE = Hooks()
 def load(path: str) -> Hooks:
     """The hooks at a dotted path; no path, no hooks. Raises HookRefused.
 
-    Only what stands under HOOK_MODULES is ever imported.
+    Only modules under HOOK_MODULES are ever imported.
     """
     if not path:
         return NONE
-    if not is_allowed(path, settings.HOOK_MODULES):
+    if not is_loadable(path, settings.HOOK_MODULES):
         raise HookRefused(_not_allowed(path, settings.HOOK_MODULES))
     holder = _found(path)
-    if isinstance(holder, ModuleType) and not is_allowed(holder.__name__, settings.HOOK_MODULES):
+    if isinstance(holder, ModuleType) and not is_loadable(holder.__name__, settings.HOOK_MODULES):
         raise HookRefused(_not_allowed(holder.__name__, settings.HOOK_MODULES))
     functions = {kind: getattr(holder, kind) for kind in KINDS if hasattr(holder, kind)}
     if not functions:
         raise HookRefused(f"“{path}” has none of the hooks {', '.join(KINDS)}.")
     for kind, function in functions.items():
-        _refuse_other_arguments(path, kind, function)
+        wanted = f"{kind}(*, {', '.join(KINDS[kind])})"
+        if not callable(function):
+            raise HookRefused(f"“{path}.{kind}” is no function. It is called as {wanted}.")
+        try:
+            inspect.signature(function).bind(**dict.fromkeys(KINDS[kind]))
+        except (TypeError, ValueError) as error:
+            raise HookRefused(f"“{path}.{kind}” cannot be called as {wanted}: {error}.") from error
     return Hooks(path, functions)
 
 
-def is_allowed(path: str, prefixes: Iterable[str]) -> bool:
+def is_loadable(path: str, prefixes: Iterable[str]) -> bool:
     """Whether the path is one of the modules, or stands below one."""
     return any(path == prefix or path.startswith(f"{prefix}.") for prefix in prefixes)
 
@@ -93,7 +99,7 @@ def _not_allowed(path: str, prefixes: Iterable[str]) -> str:
 
 
 def _found(path: str) -> Any:
-    """The module of that path; else what its longest part that is a module has of the rest."""
+    """The module of that path; else the attribute of the longest part of the path that is a module."""
     module, _, name = path.rpartition(".")
     try:
         return importlib.import_module(path)
@@ -102,7 +108,7 @@ def _found(path: str) -> Any:
         if (
             not module
             or not path.startswith(f"{error.name}")
-            or not is_allowed(module, settings.HOOK_MODULES)
+            or not is_loadable(module, settings.HOOK_MODULES)
         ):
             raise HookRefused(f"“{path}” cannot be imported: {error}.") from error
     except Exception as error:
@@ -111,14 +117,3 @@ def _found(path: str) -> Any:
     if not hasattr(holder, name):
         raise HookRefused(f"“{path}” cannot be imported: {module} has no {name}.")
     return getattr(holder, name)
-
-
-def _refuse_other_arguments(path: str, kind: str, function: Any) -> None:
-    names = KINDS[kind]
-    wanted = f"{kind}(*, {', '.join(names)})"
-    if not callable(function):
-        raise HookRefused(f"“{path}.{kind}” is no function. It is called as {wanted}.")
-    try:
-        inspect.signature(function).bind(**dict.fromkeys(names))
-    except (TypeError, ValueError) as error:
-        raise HookRefused(f"“{path}.{kind}” cannot be called as {wanted}: {error}.") from error

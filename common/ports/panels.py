@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-FORM = 50
+FORM_ORDER = 50
 
 
 class CannotAct(ValueError):
@@ -24,7 +24,7 @@ class Panel:
 
     title: str
     render: Callable[[Any], SafeString | str]
-    order: int = FORM + 10
+    order: int = FORM_ORDER + 10
     # On a wide screen it stands beside all others.
     is_beside: bool = False
 
@@ -33,9 +33,9 @@ class Panel:
 class Action:
     """An action on chosen rows. `run` gets their keys and returns a sentence of what happened.
 
-    A dangerous one has `confirm`: sentences of what it will do to how many, shown before it is done.
-    `permission` is "act" (who may change such rows) or "drop" (who may delete them). `fits` says of an
-    object whether its page offers the action: nothing that is paused is paused again.
+    A dangerous one has `confirm`: sentences that say, before it is done, what it will do to how many rows.
+    `permission` is "act" (for people who may change such rows) or "drop" (who may delete them). `fits` says
+    whether an object's page offers the action: a paused feed cannot be paused again.
 
     `form`, called with the keys (and Django's `data` and `prefix`), asks for what the action needs; `run`
     then gets its cleaned data by name, too.
@@ -62,7 +62,7 @@ _actions: dict[str, list[Action]] = defaultdict(list)
 def install_later(path: str) -> None:
     """Has `install` of that module called as soon as a panel or an action is asked for.
 
-    What has no admin pages, a worker, does without the modules that draw them.
+    A process without admin pages, such as a worker, never loads the modules that draw them.
     """
     _installers.append(lambda: import_module(path).install())
 
@@ -87,6 +87,6 @@ def actions(model: str) -> list[Action]:
 
 
 def install() -> None:
-    """Installs what waits for it. (Web processes do so when they load their addresses.)"""
+    """Installs what waits for it. Web processes call this when they load their URLs."""
     while _installers:
         _installers.pop(0)()

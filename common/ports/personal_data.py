@@ -1,11 +1,11 @@
-"""The port for what is held about a person: each app tells of its own rows, and erases them."""
+"""The port for personal data: each app lists its own rows about a person, and erases them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-CHUNK = 1_000
+ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class PersonalDataSource:
     `query` gives those of one destination, newest first, as a QuerySet of mappings (`values()`). `columns`
     are the values that a page shows, with their titles; `words` are what people read instead of values such
     as "failed".
-    `erase` gets destinations, in a transaction: it deletes, or empties of all that tells whom it was about,
-    and returns how many rows that were. A second time it finds only what came in since then.
+    `erase` gets destinations, in a transaction. It deletes their rows, or takes out everything that tells
+    whom they were about, and returns how many rows there were. A second time it finds only newer rows.
     """
 
     key: str
@@ -27,8 +27,8 @@ class PersonalDataSource:
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, destination: Any) -> Iterator[Mapping[str, object]]:
-        """They are read as they are asked for: there may be very many."""
-        return iter(self.query(destination).iterator(chunk_size=CHUNK))
+        """Read one by one, as they are needed: there may be very many."""
+        return iter(self.query(destination).iterator(chunk_size=ROWS_AT_ONCE))
 
     def count(self, destination: Any) -> int:
         return int(self.query(destination).count())
@@ -38,7 +38,7 @@ _holdings: list[PersonalDataSource] = []
 
 
 def add_holding(holding: PersonalDataSource) -> None:
-    """Called in AppConfig.ready(): those of later apps come after those that they point to."""
+    """Called in AppConfig.ready(). Sources of later apps come after those that their rows point to."""
     _holdings.append(holding)
 
 

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, but for how it notices that a connection, or the right time, is gone."""
+"""Django's PostgreSQL backend, which notices sooner that a connection is gone, or a clock wrong."""
 
 import select
 from typing import Any
@@ -38,10 +38,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def connect(self) -> None:
         super().connect()
-        self._measure_clock()
+        # One question for each new connection: a minute later there is another.
+        before = clock.uptime()
+        row = self.connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+        clock.set_by(row[0], at=(before + clock.uptime()) / 2)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> PatientConnection:
-        """(Neither Django's pool nor another isolation level: DATABASE_URL offers none.)"""
+        """Without Django's pool, and with one isolation level: DATABASE_URL offers no others."""
         self.isolation_level = IsolationLevel.READ_COMMITTED
         if leaving.is_set():
             conn_params = {**conn_params, "connect_timeout": PATIENCE}
@@ -56,21 +59,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         }
         return connection
 
-    def _measure_clock(self) -> None:
-        """One question for each new connection: a minute later there is another."""
-        before = clock.uptime()
-        row = self.connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-        clock.set_by(row[0], at=(before + clock.uptime()) / 2)
-
     def is_usable(self) -> bool:
-        """A server that went has closed the connection, and then there is something to read: only then it
-        is asked. (One that is cut off without a word answers no question either.)"""
-        return not self._has_something_to_read() or bool(super().is_usable())
+        """Asks the server only where there is something to read: a server that went closed the connection.
 
-    def _has_something_to_read(self) -> bool:
+        A server that is cut off without a word answers no question either.
+        """
         raw: Any = self.connection
-        if raw is None or raw.closed:
-            return True
-        poll = select.poll()
-        poll.register(raw.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-        return bool(poll.poll(NOW))
+        if raw is not None and not raw.closed:
+            poll = select.poll()
+            poll.register(raw.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+            if not poll.poll(NOW):
+                return True
+        return bool(super().is_usable())

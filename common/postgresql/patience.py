@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that does not wait for ever for a server that is gone without a word.
+"""A connection to PostgreSQL that does not wait for ever when the server is gone without a word.
 
 Keepalives and TCP_USER_TIMEOUT notice a host that answers no packet. A proxy, or a host whose kernel lives
 while PostgreSQL hangs, answers them: only another connection tells whether the statement is still at work.
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 SILENCE, SILENCE_WHEN_LEAVING = 8.0, 2.0
 # Seconds for that other connection, and between two looks at whether we are leaving.
 PATIENCE, LOOK_EVERY = 3, 1.0
-# With a pooler in between nobody knows which of the server's processes is ours: then this is the end.
+# Behind a pooler nobody knows which of the server's processes is ours: then the wait ends after this.
 LONGEST_BY_POOLER = 120.0
 NOTHING_READY = 0
 
@@ -36,7 +36,7 @@ class Away:
 class PatientConnection(psycopg.Connection[Any]):
     """`wait` is where every statement waits for its answer."""
 
-    # How it was reached, to reach the server once more.
+    # The parameters that it was made with, to reach the server once more.
     place: dict[str, Any]
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
@@ -47,21 +47,19 @@ class PatientConnection(psycopg.Connection[Any]):
         while True:
             try:
                 return super().wait(waiting, interval, LOOK_EVERY)
-            except _WaitTimeout:
+            except _WaitTimeout as timed_out:
                 silent = time.monotonic() - began
                 patience = SILENCE_WHEN_LEAVING if leaving.is_set() else SILENCE
                 if silent - asked_at >= patience:
                     asked_at = silent
-                    self._give_up_unless_at_work(silent)
+                    if not self._is_at_work(silent):
+                        Away.is_so = True
+                        count("trouble", "database_silent")
+                        self.pgconn.finish()
+                        raise OperationalError(
+                            f"the database has not answered for {silent:.0f} seconds"
+                        ) from timed_out
                 waiting = _resumed(gen)
-
-    def _give_up_unless_at_work(self, silent: float) -> None:
-        if self._is_at_work(silent):
-            return
-        Away.is_so = True
-        count("trouble", "database_silent")
-        self.pgconn.finish()
-        raise OperationalError(f"the database has not answered for {silent:.0f} seconds")
 
     def _is_at_work(self, silent: float) -> bool:
         """Whether the server, asked by another connection, is still busy with our statement."""

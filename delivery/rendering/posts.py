@@ -18,8 +18,9 @@ from django.utils.formats import date_format
 from django.utils.safestring import SafeString, mark_safe
 
 from common.html.balance import balance
-from common.html.clean import plain, to_text
+from common.html.clean import plain
 from common.html.images import is_beacon
+from common.html.plain_text import to_text
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from delivery.rendering.addresses import web_address

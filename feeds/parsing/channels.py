@@ -1,4 +1,4 @@
-"""What a document says of itself: bounded, and left out where it makes no sense."""
+"""Reads what a document says of itself: bounded, and without values that make no sense."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ def ttl(text: object) -> int | None:
 
 
 def hours(texts: Iterable[object]) -> tuple[int, ...]:
-    """Hours of the day, 0 to 23, in order. (RSS 0.91 counts to 24, which is midnight.)"""
+    """Hours of the day, 0 to 23, in order. RSS 0.91 counts to 24, which is midnight."""
     written = [str(text).strip() for text in texts]
     found = {int(text) % 24 for text in written if re.fullmatch(r"[0-9]{1,2}", text) and int(text) <= 24}
     return tuple(sorted(found))
@@ -30,7 +30,7 @@ def days(texts: Iterable[object]) -> tuple[int, ...]:
     return tuple(number for number, name in enumerate(DAYS) if name in names)
 
 
-def hubs(urls: Iterable[object], base: str) -> tuple[str, ...]:
+def hub_addresses(urls: Iterable[object], base: str) -> tuple[str, ...]:
     """At most five WebSub hubs, absolute, each once."""
     found = dict.fromkeys(absolute(url, base) for url in urls)
     return tuple(url for url in found if url)[:MAX_HUBS]

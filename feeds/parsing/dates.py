@@ -13,7 +13,7 @@ _ISO = re.compile(
     r"(?:\[[^\]]*\])?)?",
     re.IGNORECASE | re.ASCII,
 )
-# RFC 5322 §3.3, as most feeds have it: quicker than what reads all of its forms.
+# RFC 5322 §3.3, as most feeds have it: quicker than reading all of its forms.
 _MAIL = re.compile(
     r"[A-Z][a-z]{2}, (\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):([0-5]\d)"
     r" (?:(GMT|UTC?|Z)|([+-])(\d\d):?(\d\d))",
@@ -27,9 +27,9 @@ _COLON_IN_ZONE = re.compile(r"([+-]\d\d):(\d\d)$", re.ASCII)
 _STRANGE_ZONE = re.compile(
     r"\d\s+(?!(?:UTC?|GMT|Z|[ECMP][SD]T)$)[A-Za-z]{1,5}$|\d\s+[A-Za-z]{1,5}[+-]\d", re.ASCII | re.IGNORECASE
 )
-# After the month: what a computer without a clock writes.
+# After the month: a year that a computer without a clock writes.
 _NO_YEAR = re.compile(r"[A-Za-z]{3}\.?[\s-]+(?:0\d{3}|\d{3}|\d{5,})(?!\d)", re.ASCII)
-# "January 29, 2021 04:42 PM": what reads mail would take the hour as it stands.
+# "January 29, 2021 04:42 PM": the parser for mail would take the hour as it stands.
 _HALF_DAY = re.compile(r"(?<![\d:])(\d{1,2})((?::[0-5]\d){1,2})\s*([AaPp])\.?[Mm]\.?(?![A-Za-z])", re.ASCII)
 # RFC 5322 §3.3 allows a leap second; datetime has none.
 _LEAP = re.compile(r"(\d\d:\d\d:)60", re.ASCII)
@@ -44,29 +44,47 @@ _ZONE = re.compile(
 
 
 def moment_of(text: object) -> datetime | None:
-    """What an RFC 3339 or RFC 5322 date means, or one that comes near it; None when it is neither.
+    """The moment that a date of RFC 3339 or RFC 5322, or one near to them, names; None for anything else.
 
-    Without a zone it is taken for UTC.
+    A date without a zone is taken for UTC.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_DATE:
         return None
     written = _HALF_DAY.sub(_of_the_clock, text.strip())
     try:
         if mail := _MAIL.fullmatch(written):
-            found: datetime | None = _of_usual_mail(mail)
-        else:
-            iso = _ISO.fullmatch(written)
-            found = _of_iso(iso) if iso else _of_mail(written)
-        return found.astimezone(UTC) if found else None
+            day, month, year, hour, minute, second, _, sign, hours, minutes = mail.groups()
+            if month not in _MONTHS or year < "1900":
+                return None
+            zone = _zone(sign, hours, minutes)
+            found = datetime(
+                int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=zone
+            )
+            return found.astimezone(UTC)
+        if iso := _ISO.fullmatch(written):
+            return _of_iso(iso).astimezone(UTC)
+        if _ISO_START.match(written) or _NO_YEAR.search(written):
+            return None
+        mail_moment = mail_date(_LEAP.sub(r"\g<1>59", _COLON_IN_ZONE.sub(r"\1\2", written)))
+        return mail_moment and mail_moment + timedelta(seconds=bool(_LEAP.search(written)))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def mail_date(text: str) -> datetime | None:
+    """A date of RFC 5322, or of HTTP (RFC 9110 §5.6.7), in UTC; None for anything else."""
+    try:
+        found = parsedate_to_datetime(text.strip()[:MAX_DATE])
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
 def slack_of(text: str) -> timedelta:
-    """How much later than `moment_of` says it may have been.
+    """How much later than `moment_of` says the moment may have been.
 
-    Where there is no time, or midnight, which stands for none, that is the end of the day in any zone; where
-    there is no zone, half a day.
+    A date without a time, or with midnight, which stands for none, may mean the end of the day in any zone;
+    a date without a zone may be half a day later.
     """
     written = _HALF_DAY.sub(_of_the_clock, text.strip()[:MAX_DATE])
     if not written or not _TIME.search(written) or _MIDNIGHT.search(written):
@@ -75,18 +93,18 @@ def slack_of(text: str) -> timedelta:
 
 
 def _of_the_clock(match: re.Match[str]) -> str:
-    """A time of twelve hours as one of twenty-four; what is none stays as it is."""
+    """A time of twelve hours as one of twenty-four; an impossible hour stays as it is."""
     hour, rest, half = int(match.group(1)), match.group(2), match.group(3).lower()
     return f"{hour % 12 + 12 * (half == 'p'):02}{rest}" if 1 <= hour <= 12 else match.group()
 
 
 def is_zone_unknown(text: str) -> bool:
-    """Whether it ends in a zone that RFC 5322 does not name ("GMT+2", a letter), which UTC stands in for."""
+    """Whether a date ends in a zone that RFC 5322 does not name ("GMT+2", a letter); it is read as UTC."""
     return bool(_STRANGE_ZONE.search(_HALF_DAY.sub(_of_the_clock, text.strip())))
 
 
 def is_guess(text: str, year: int) -> bool:
-    """Whether a year that someone read from the text does not stand there, or the text is no date."""
+    """Whether `year`, as another parser read it, does not stand in the text, or the text is no date."""
     if _ISO_START.match(text.strip()) and not re.fullmatch(r"\d{4}-\d\d", text.strip(), re.ASCII):
         return True
     stand = {int(found) for found in _YEAR.findall(text)}
@@ -114,19 +132,3 @@ def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
         return UTC
     away = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     return timezone(-away if sign == "-" else away)
-
-
-def _of_usual_mail(match: re.Match[str]) -> datetime | None:
-    day, month, year, hour, minute, second, _, sign, hours, minutes = match.groups()
-    if month not in _MONTHS or year < "1900":
-        return None
-    zone = _zone(sign, hours, minutes)
-    return datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=zone)
-
-
-def _of_mail(text: str) -> datetime | None:
-    if _ISO_START.match(text) or _NO_YEAR.search(text):
-        return None
-    leap = bool(_LEAP.search(text))
-    found = parsedate_to_datetime(_LEAP.sub(r"\g<1>59", _COLON_IN_ZONE.sub(r"\1\2", text)))
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)) + timedelta(seconds=leap)

@@ -1,4 +1,4 @@
-"""A web page → addresses that may be feeds. Whether they are shows when they are read.
+"""A web page → addresses that may be feeds. Only reading them shows whether they are.
 
 The tags are read in one go: no tree is built, and no page costs more than its length. Feeds of comments are
 told from feeds of posts by address and title.
@@ -16,8 +16,8 @@ from common.text import shortened, words
 from feeds.parsing.format import Form, form_of, wide_text
 from feeds.parsing.media import absolute
 
-MAX_ATTRIBUTES = 40
-# What stands in these is text, not tags (WHATWG HTML §13.2.5).
+MAX_TAG_ATTRIBUTES = 40
+# The content of these is text, not tags (WHATWG HTML §13.2.5).
 RAW = words("script style textarea title xmp noembed noframes iframe template")
 
 _START = re.compile(r"<(!--|[a-zA-Z][a-zA-Z0-9:-]{0,40})")
@@ -49,22 +49,23 @@ _TITLES = (
 )
 _TITLE = re.compile("|".join(_TITLES), re.IGNORECASE)
 MAX_PAGE = 1_000_000
-MAX_LINKS = 50
+MAX_PAGE_LINKS = 50
 MAX_ANCHORS = 10
 MAX_READ_ANCHORS = 5_000
-MAX_TITLE = 200
+MAX_LINK_TITLE = 200
 ANCHOR_TEXT = 300
-FEED_TYPES = words(
+FEED_MEDIA_TYPES = words(
     "application/rss+xml application/atom+xml application/feed+json application/rdf+xml application/rss"
     " application/x.atom+xml application/x-atom+xml text/rss+xml text/atom+xml"
 )
 # Said of feeds and of much else.
 VAGUE_TYPES = words("application/xml text/xml application/json")
 WELL_KNOWN = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml", "rss", "blog/feed", "feed.json")
-# Where a part of a site (https://example.org/~ada/) keeps its own.
+# Where a part of a site (https://example.org/~ada/) keeps its own feed.
 WELL_KNOWN_BELOW = ("feed", "feed.xml", "index.xml")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
+# Codecs that the web uses for text: of the others some are slow, and some are not for text.
 _CODECS = re.compile(
     r"utf-8|utf-16(?:-[lb]e)?|cp125\d|cp866|cp874|iso8859-\d+|koi8-[ru]|mac-roman|gbk|gb2312|gb18030|big5"
     r"|euc_jp|shift_jis|iso2022_jp|euc_kr"
@@ -82,8 +83,8 @@ _FEED_WORDS = re.compile(r"\b(?:rss|atom|web ?feed|json ?feed)\b|^\W*feed\W*$", 
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
-    """A start tag, names in lower case; its content begins at `end`, raw text is up to `raw_end`."""
+class StartTag:
+    """A start tag with its names in lower case. Its content begins at `end`; raw text ends at `raw_end`."""
 
     name: str
     attributes: dict[str, str]
@@ -98,7 +99,7 @@ class Tag:
         return frozenset(self.get(name).lower().split())
 
 
-def tags(html: str) -> Iterator[Tag]:
+def start_tags(html: str) -> Iterator[StartTag]:
     """Every start tag outside comments, scripts and the like, in order."""
     position = 0
     while start := _START.search(html, position):
@@ -108,35 +109,26 @@ def tags(html: str) -> Iterator[Tag]:
             if position < 3:
                 return
             continue
-        attributes, end = _attributes(html, start.end())
-        raw_end = _raw_end(html, name, end)
-        yield Tag(name, attributes, end, raw_end)
-        position = raw_end
-
-
-def _attributes(html: str, position: int) -> tuple[dict[str, str], int]:
-    """The attributes (the first of a name counts), and where the tag ends."""
-    found: dict[str, str] = {}
-    for _ in range(MAX_ATTRIBUTES):
-        match = _ATTRIBUTE.match(html, position)
-        if match is None:
-            break
-        value = match.group(2) or match.group(3) or match.group(4) or ""
-        found.setdefault(match.group(1).lower(), unescape(value))
-        position = match.end()
-    end = html.find(">", position)
-    return found, len(html) if end < 0 else end + 1
-
-
-def _raw_end(html: str, name: str, end: int) -> int:
-    if name not in RAW:
-        return end
-    closing = _RAW_ENDS[name].search(html, end)
-    return closing.start() if closing else len(html)
+        attributes: dict[str, str] = {}
+        position = start.end()
+        for _ in range(MAX_TAG_ATTRIBUTES):
+            match = _ATTRIBUTE.match(html, position)
+            if match is None:
+                break
+            # Of attributes with one name the first counts.
+            value = match.group(2) or match.group(3) or match.group(4) or ""
+            attributes.setdefault(match.group(1).lower(), unescape(value))
+            position = match.end()
+        end = html.find(">", position) + 1 or len(html)
+        position = end
+        if name in RAW:
+            closing = _RAW_ENDS[name].search(html, end)
+            position = closing.start() if closing else len(html)
+        yield StartTag(name, attributes, end, raw_end=position)
 
 
 def is_comment_feed(url: str, title: str) -> bool:
-    """Whether a feed brings what readers say of posts, not posts."""
+    """Whether a feed brings the comments of readers, not posts."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -158,7 +150,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What a page says of feeds: `links` are declared, `anchors` look like it, `has_posts` is h-feed's."""
+    """What a page says of feeds: `links` are declared, `anchors` look like feeds.
+
+    `has_posts` says that the page has h-entries, and is perhaps a feed itself.
+    """
 
     title: str = ""
     links: tuple[Link, ...] = ()
@@ -167,25 +162,23 @@ class WebPage:
 
 
 def decoded(body: bytes, content_type: str = "") -> str:
-    """The page's text, at most 1 MB of it; what cannot be decoded is replaced."""
+    """The text of at most the first 1 MB of a page; bytes that cannot be decoded are replaced."""
     body = body[:MAX_PAGE]
     if (wide := wide_text(body)) is not None:
         return wide
     said = _CHARSET.search(content_type)
     meta = _META_CHARSET.search(body[:4096])
     names = [said.group(1) if said else "", meta.group(1).decode("ascii") if meta else ""]
-    return body.decode(next(filter(None, map(_codec, names)), "utf-8"), "replace")
-
-
-def _codec(name: str) -> str:
-    """The name of a codec that the web uses for text; "" for others, of which some are slow or no text."""
-    try:
-        known = codecs.lookup(name).name if name else ""
-    except (LookupError, ValueError):
-        return ""
-    # WHATWG Encoding §4.2: these labels mean windows-1252 on the web.
-    known = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
-    return known if _CODECS.fullmatch(known) else ""
+    for name in filter(None, names):
+        try:
+            known = codecs.lookup(name).name
+        except (LookupError, ValueError):
+            continue
+        # WHATWG Encoding §4.2: these labels mean windows-1252 on the web.
+        known = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
+        if _CODECS.fullmatch(known):
+            return body.decode(known, "replace")
+    return body.decode("utf-8", "replace")
 
 
 def read_page(html: str, url: str) -> WebPage:
@@ -193,26 +186,34 @@ def read_page(html: str, url: str) -> WebPage:
     html = html[:MAX_PAGE]
     base, title, has_posts = url, "", False
     links: list[Link] = []
-    anchors: list[tuple[Tag, str]] = []
-    for tag in tags(html):
+    anchors: list[Link] = []
+    anchors_read = 0
+    for tag in start_tags(html):
         if tag.name == "base" and base == url:
             base = absolute(tag.get("href"), url) or url
         elif tag.name == "title" and not title:
             title = _title(html[tag.end : tag.raw_end])
         elif tag.name == "link" and _declares_feed(tag):
             links.append(Link(tag.get("href"), _title(tag.get("title"))))
-        elif tag.name == "a" and len(anchors) < MAX_READ_ANCHORS and "href" in tag.attributes:
-            anchors.append((tag, html[tag.end : tag.end + ANCHOR_TEXT]))
+        elif tag.name == "a" and anchors_read < MAX_READ_ANCHORS and "href" in tag.attributes:
+            anchors_read += 1
+            href = tag.get("href")
+            text = html[tag.end : tag.end + ANCHOR_TEXT].partition("</a")[0]
+            said = any(name in text.lower() for name in ("rss", "atom", "feed"))
+            label = _title(text) if said else ""
+            typed = tag.get("type").partition(";")[0].strip().lower() in FEED_MEDIA_TYPES
+            if typed or looks_like_feed(href) or (label and len(label) <= 40 and _FEED_WORDS.search(label)):
+                anchors.append(Link(href, label or _title(tag.get("title"))))
         has_posts = has_posts or not {"h-feed", "h-entry"}.isdisjoint(tag.tokens("class"))
     return WebPage(
         title=title,
-        links=tuple(_resolved(links, base, url))[:MAX_LINKS],
-        anchors=tuple(_resolved(_feed_anchors(anchors, url), base, url))[:MAX_ANCHORS],
+        links=tuple(_resolved(links, base, url))[:MAX_PAGE_LINKS],
+        anchors=tuple(_resolved(anchors, base, url))[:MAX_ANCHORS],
         has_posts=has_posts,
     )
 
 
-def _declares_feed(tag: Tag) -> bool:
+def _declares_feed(tag: StartTag) -> bool:
     """<link rel=alternate type=…>, and <link rel=feed> whatever its type (WHATWG: microformats' rel)."""
     rel, href = tag.tokens("rel"), tag.get("href")
     if not href or "stylesheet" in rel:
@@ -222,7 +223,7 @@ def _declares_feed(tag: Tag) -> bool:
         return True
     if not {"alternate", "alternative"} & rel:
         return False
-    return type_ in FEED_TYPES or (type_ in VAGUE_TYPES | {""} and looks_like_feed(href))
+    return type_ in FEED_MEDIA_TYPES or (type_ in VAGUE_TYPES | {""} and looks_like_feed(href))
 
 
 def looks_like_feed(href: str) -> bool:
@@ -234,19 +235,8 @@ def looks_like_feed(href: str) -> bool:
     return bool(_FEED_PATH.search(parts.path) or _FEED_QUERY.search(parts.query))
 
 
-def _feed_anchors(anchors: Iterable[tuple[Tag, str]], url: str) -> Iterator[Link]:
-    for tag, following in anchors:
-        href = tag.get("href")
-        text = following.partition("</a")[0]
-        said = any(name in text.lower() for name in ("rss", "atom", "feed"))
-        label = _title(text) if said else ""
-        typed = tag.get("type").partition(";")[0].strip().lower() in FEED_TYPES
-        if typed or looks_like_feed(href) or (label and len(label) <= 40 and _FEED_WORDS.search(label)):
-            yield Link(href, label or _title(tag.get("title")))
-
-
 def _resolved(links: Iterable[Link], base: str, url: str) -> Iterator[Link]:
-    """With absolute addresses, without those that lead back to the page, each once."""
+    """The links with absolute addresses, each once, without links back to the page itself."""
     seen = {urldefrag(url).url}
     for link in links:
         address = urldefrag(absolute(link.url, base)).url
@@ -256,7 +246,7 @@ def _resolved(links: Iterable[Link], base: str, url: str) -> Iterator[Link]:
 
 
 def _title(text: str) -> str:
-    return shortened(plain(text), MAX_TITLE)
+    return shortened(plain(text), MAX_LINK_TITLE)
 
 
 def well_known(url: str) -> tuple[str, ...]:

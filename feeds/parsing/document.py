@@ -1,7 +1,7 @@
 """A document's bytes → what it says, whatever format it is in. The only error is ParseError."""
 
 from feeds.parsing import format, h_feed, json_feed, xml_feed
-from feeds.parsing.entry import ParsedFeed, ParseError
+from feeds.parsing.entry import ParsedFeed
 from feeds.parsing.expense import allowance
 
 LIMIT = 500
@@ -12,15 +12,12 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = LIMIT) -> Pa
 
     RSS, Atom, JSON Feed, or a web page with h-entries, told apart by what the bytes are, never by what the
     server calls them. `url` is where the document came from, for relative links. Raises ParseError, and
-    nothing else; also when it costs more than `expense.SECONDS` of the processor.
+    nothing else; also when it costs more than `expense.PROCESSOR_SECONDS` of the processor.
     """
     readers = {
-        format.Form.JSON: json_feed.read,
-        format.Form.PAGE: h_feed.read,
-        format.Form.XML: xml_feed.read,
+        format.Form.JSON: json_feed.read_json_feed,
+        format.Form.PAGE: h_feed.read_h_feed,
+        format.Form.XML: xml_feed.read_xml_feed,
     }
     with allowance():
         return readers[format.form_of(body)](body, content_type=content_type, url=url, limit=limit)
-
-
-__all__ = ["LIMIT", "ParseError", "parse"]

@@ -1,4 +1,4 @@
-"""Elements that feedparser does not know, or takes for something else, taught to its two parsers.
+"""Teaches feedparser's two parsers elements that they do not know, or take for something else.
 
 Its handlers are methods named after the elements: `_start_` or `_end_`, the namespace's prefix, the name.
 """
@@ -16,8 +16,8 @@ from feeds.parsing.hints import NAMESPACE
 MAX_HINTS = 10
 MAX_SKIPPED = 200
 MAX_PERSON = 1_000
-MAX_TAGS = 200
-MAX_ATTRIBUTES = 100
+MAX_CATEGORIES = 200
+MAX_ELEMENT_ATTRIBUTES = 100
 MAX_BASE = 2_000
 RELATIONS = "http://www.iana.org/assignments/relation/"
 _ADDRESS = re.compile(r"[^\s@<>(),;:\"]{1,100}@[^\s@<>(),;:\"]{1,250}")
@@ -60,7 +60,7 @@ class _Skipped:
 
 
 class _Hints:
-    """iffy:hint-announce: nested elements, which feedparser would mix into the post."""
+    """iffy:hint-announce, whose nested elements feedparser would mix into the post."""
 
     _hint: dict[str, Any] | None = None
 
@@ -105,7 +105,7 @@ class _Names:
         # RFC 4287 §4.2.7.2: the IRI of a registered relation means the same as its name.
         rel = attrs.get("rel", "").removeprefix(RELATIONS)
         if rel == "enclosure":
-            # It would be called a web page.
+            # Without a type feedparser calls it a web page.
             attrs.setdefault("type", "")
         super()._start_link({**attrs, "rel": rel} if rel else attrs)  # type: ignore[misc]
 
@@ -114,7 +114,7 @@ class _Names:
         super()._start_guid({**attrs, "ispermalink": said})  # type: ignore[misc]
 
     def _sync_author_detail(self: Any, key: str = "author") -> None:
-        """RSS has an address with a name in one text. (For feedparser addresses end after four letters.)"""
+        """RSS has an address and a name in one text. To feedparser addresses end after four letters."""
         context = self._get_context()
         text, people = context.get(key), context.get(f"{key}s") or [feedparser.util.FeedParserDict()]
         if people[-1]:
@@ -126,7 +126,7 @@ class _Names:
 
 
 class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
-    """What is said of a text (its type, language, base): no synonyms to look for, nothing deep to copy."""
+    """The type, language and base of a text. It needs no search for synonyms and no deep copy."""
 
     get = dict.get
     __getitem__ = dict.__getitem__
@@ -136,13 +136,13 @@ class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
 
 
 class _Savings:
-    """What feedparser does at length and we do not need done."""
+    """Leaves out slow work of feedparser's that we do not need."""
 
     def push_content(self: Any, *arguments: Any) -> None:
         super().push_content(*arguments)  # type: ignore[misc]
         self.contentparams = _Params(self.contentparams)
 
-    # Dates are kept as they are written: `feeds.parsing.fields.moment` reads them, those that it needs.
+    # Dates are kept as they are written: `feeds.parsing.fields.moment` reads the ones that are needed.
     def _end_date(self: Any) -> None:
         self.pop("published")
 
@@ -154,14 +154,14 @@ class _Savings:
 
 
 class _Bounds:
-    """What feedparser does in the square of the length, kept short; and what it may cost in all."""
+    """Keeps short what takes feedparser the square of the length; and bounds what a document costs in all."""
 
     def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
-        if len(self._get_context().get("tags") or ()) < MAX_TAGS:
+        if len(self._get_context().get("tags") or ()) < MAX_CATEGORIES:
             super()._add_tag(term, scheme, label)  # type: ignore[misc]
 
     def startElementNS(self: Any, name: Any, qname: Any, attrs: Any) -> None:
-        kept = AttributesNSImpl({}, {}) if len(attrs) > MAX_ATTRIBUTES else attrs
+        kept = AttributesNSImpl({}, {}) if len(attrs) > MAX_ELEMENT_ATTRIBUTES else attrs
         super().startElementNS(name, qname, kept)  # type: ignore[misc]
 
     def unknown_starttag(self: Any, tag: str, attrs: list[tuple[str, str]]) -> None:
@@ -192,19 +192,17 @@ def install() -> None:
     """feedparser offers no way to name a parser, so its two classes are extended. Safe to call again."""
     for name in ("StrictFeedParser", "LooseFeedParser"):
         known = getattr(feedparser.api, name)
-        if not issubclass(known, _Hints):
-            setattr(feedparser.api, name, _extended(name, known))
-
-
-def _extended(name: str, known: Any) -> type:
-    more = {
-        "namespaces": {**known.namespaces, **_IFFY},
-        # Built from `namespaces` when first needed.
-        "_matchnamespaces": {},
-        # RFC 4287 §4.2.6.1: ids are compared as they stand, so they are not resolved.
-        "can_be_relative_uri": known.can_be_relative_uri - {"id"},
-        # These names are none for a `def`.
-        "_start_iffy_hint-announce": _Hints._start_hint,
-        "_end_iffy_hint-announce": _Hints._end_hint,
-    }
-    return type(name, (_MediaDescriptions, _Skipped, _Hints, _Names, _Savings, _Bounds, known), more)
+        if issubclass(known, _Hints):
+            continue
+        more = {
+            "namespaces": {**known.namespaces, **_IFFY},
+            # feedparser builds it from `namespaces` when it first needs it.
+            "_matchnamespaces": {},
+            # RFC 4287 §4.2.6.1: ids are compared as they stand, so they are not resolved.
+            "can_be_relative_uri": known.can_be_relative_uri - {"id"},
+            # Python allows no hyphen in the name of a `def`.
+            "_start_iffy_hint-announce": _Hints._start_hint,
+            "_end_iffy_hint-announce": _Hints._end_hint,
+        }
+        bases = (_MediaDescriptions, _Skipped, _Hints, _Names, _Savings, _Bounds, known)
+        setattr(feedparser.api, name, type(name, bases, more))

@@ -1,4 +1,4 @@
-"""What a document may cost: processor time of its thread, looked at with each element and each post."""
+"""Bounds the processor time of a document's thread: it is checked at each element and each post."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from feeds.parsing.entry import ParseError
 
-# The dearest document that is allowed for its size (5 MB of tiny posts) takes five on an ordinary machine.
-SECONDS = 20.0
+# On an ordinary machine the most expensive document of an allowed size (5 MB of tiny posts) takes five.
+PROCESSOR_SECONDS = 20.0
 TOO_DEAR = (
     "Reading the feed takes more than {:g} seconds of the processor, which can be an attack. Ask its"
     " publisher for a shorter one."
@@ -18,7 +18,7 @@ TOO_DEAR = (
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """`clock` counts the seconds that were used, since whenever; `began` is what it showed at first."""
+    """`clock` counts the seconds used; it showed `began` at the beginning."""
 
     seconds: float
     clock: Callable[[], float]
@@ -35,9 +35,9 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 @contextmanager
 def allowance(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
-    """For what the block reads: SECONDS of this thread's processor time, if it is not said."""
+    """For what the block reads: PROCESSOR_SECONDS of this thread's processor time, if it is not said."""
     clock = clock or time.thread_time
-    token = _current.set(Allowance(SECONDS if seconds is None else seconds, clock, clock()))
+    token = _current.set(Allowance(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:
         yield
     finally:

@@ -1,8 +1,9 @@
-"""From feedparser's dict of one entry to ours: every field bounded, plain where it is plain."""
+"""From feedparser's dict of one entry to our Entry: every field bounded, plain where it is plain text."""
 
 import html
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,11 +17,12 @@ from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, media_of
 from feeds.parsing.namesakes import SYNTHETIC, digest_of
 from feeds.parsing.plain_html import paragraphs
+from feeds.parsing.posts import PostReader
 
-MAX_TITLE = 1_000
+MAX_ENTRY_TITLE = 1_000
 MAX_CONTENT = 500_000
 MAX_GUID = 4_000
-MAX_NAME = 200
+MAX_LISTED_NAME = 200
 MAX_LISTED = 50
 
 Raw = dict[str, Any]
@@ -36,22 +38,6 @@ def identity(raw: Raw) -> str:
         return SYNTHETIC + link if len(link) <= MAX_GUID else digest_of(link)
     title, date = _text(raw, "title"), _text(raw, "published") or _text(raw, "updated")
     return digest_of(f"{title}\n{date}") if title.strip() or date.strip() else ""
-
-
-def identity_of_text(raw: Raw) -> str:
-    """A digest of what a post says, which has nothing else to tell it by; "" when it says nothing."""
-    text = _said(raw)
-    return digest_of(f"text\n{text}") if text else ""
-
-
-def words(raw: Raw) -> str:
-    """What tells a post from others of its guid: its title, else its text, else its link."""
-    return _text(raw, "title").strip() or _said(raw) or _text(raw, "link")
-
-
-def words_of_atom(raw: Raw) -> str:
-    """RFC 4287 §4.1.1: entries with one id are states of one entry. Where their links differ they are not."""
-    return _text(raw, "link") if _text(raw, "id").strip() else words(raw)
 
 
 def moment(raw: Raw, key: str) -> datetime | None:
@@ -73,40 +59,92 @@ def moment(raw: Raw, key: str) -> datetime | None:
         return found
 
 
-def entry_of(raw: Raw, guid: str, *, base: str, url: str, atom: bool, inherited: Iterable[str] = ()) -> Entry:
-    """The entry of a document at `url`, with links resolved against `base`; its html is as the feed gave it.
+@dataclass(frozen=True, slots=True)
+class XmlReader(PostReader[Raw]):
+    """Reads entries of a document at `url`; their links are resolved against `base`.
 
-    `inherited` are the authors of an Atom feed.
+    `inherited` are the authors of an Atom feed, for entries that have none. Html stays as the feed gave it.
     """
-    # A dict of feedparser's looks for synonyms at every question; here it is asked for its own names only.
-    raw = dict(raw)
-    detail = _best_content(raw.get("content") or ())
-    content = html_of(detail, atom)
-    summary = "" if _repeats(raw) else html_of(_dict(raw, "summary_detail"), atom)
-    near = _base(raw, detail, url)
-    media = tuple(media_of(raw, near or base))
-    return Entry(
-        guid=guid,
-        title=shortened(_title(raw, atom), MAX_TITLE),
-        link=_link(raw, base, atom),
-        authors=listed(names_of(raw)) or listed(names_of(_dict(raw, "source"))) or tuple(inherited),
-        content=content,
-        summary=summary or ("" if content else _described(raw)),
-        # RSS 1.0 has one date, and an Atom entry must have `updated` only.
-        published=moment(raw, "published") or moment(raw, "updated"),
-        updated=moment(raw, "updated"),
-        categories=listed(dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()),
-        media=media,
-        language=language(_text(raw, "language") or _content_language(raw)),
-        image=image_of(raw, near or base) or next((medium.url for medium in media if medium.is_image), ""),
-        announce=hint_of(raw)[0],
-        base=near,
-        slack=slack_of(_text(raw, "published") if moment(raw, "published") else _text(raw, "updated")),
-    )
+
+    base: str
+    url: str
+    atom: bool
+    inherited: tuple[str, ...] = ()
+
+    def guid(self, post: Raw) -> str:
+        return identity(post)
+
+    def words(self, post: Raw) -> str:
+        """Its title, else its text, else its link.
+
+        RFC 4287 §4.1.1: Atom entries with one id are states of one entry. Where their links differ they are
+        several.
+        """
+        if self.atom and _text(post, "id").strip():
+            return _text(post, "link")
+        return _text(post, "title").strip() or _said(post) or _text(post, "link")
+
+    def text(self, post: Raw) -> str:
+        """A digest of the post's text; "" when it has no text."""
+        text = _said(post)
+        return digest_of(f"text\n{text}") if text else ""
+
+    def date(self, post: Raw) -> datetime | None:
+        return moment(post, "published") or moment(post, "updated")
+
+    def entry(self, post: Raw, guid: str) -> Entry:
+        # feedparser's dict looks for synonyms at every question; here it is asked for its own names only.
+        raw = dict(post)
+        contents = raw.get("content") or ()
+        summary_detail, title_detail = _dict(raw, "summary_detail"), _dict(raw, "title_detail")
+        texts = []
+        for one in contents:
+            if not isinstance(one, dict):
+                continue
+            # RFC 4287 §4.1.3.1: content of another type is a film, or a picture in base64.
+            kind = str(dict.get(one, "type") or "text/html")
+            if kind.startswith("text/") or kind.endswith("xml") or "/" not in kind:
+                texts.append(dict(one))
+        detail = max(texts, key=lambda text: len(str(text.get("value") or "")), default={})
+        content = html_of(detail, self.atom)
+        # feedparser copies a content into a missing summary.
+        is_copy = any(dict.get(one, "value") == _text(raw, "summary") for one in contents)
+        summary = "" if is_copy else html_of(summary_detail, self.atom)
+        # The xml:base where the text stands. A relative one is resolved against the document's address.
+        declared = (one["base"] for one in (detail, summary_detail, title_detail) if one.get("base"))
+        near = absolute(next(declared, ""), self.url)
+        media = media_of(raw, near or self.base)
+        published, updated = moment(raw, "published"), moment(raw, "updated")
+        # RFC 4287 §3.1.1.1: a text title is literal; RSS does not say whether its titles are.
+        is_literal = self.atom and title_detail.get("type") == "text/plain"
+        title = _text(raw, "title")
+        title = one_line(title[: 10 * MAX_ENTRY_TITLE]) if is_literal else plain(title)
+        tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
+        return Entry(
+            guid=guid,
+            title=shortened(title, MAX_ENTRY_TITLE),
+            link=_link(raw, self.base, self.atom),
+            authors=listed(names_of(raw)) or listed(names_of(_dict(raw, "source"))) or self.inherited,
+            content=content,
+            summary=summary or ("" if content else _described(raw)),
+            # RSS 1.0 has one date, and an Atom entry must have `updated` only.
+            published=published or updated,
+            updated=updated,
+            categories=listed(
+                dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()
+            ),
+            media=media,
+            language=language(tongue),
+            image=image_of(raw, near or self.base)
+            or next((medium.url for medium in media if medium.is_image), ""),
+            announce=hint_of(raw)[0],
+            base=near,
+            slack=slack_of(_text(raw, "published" if published else "updated")),
+        )
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:
-    """Entry.announce, and the policy that is none."""
+    """Entry.announce; and the policy, where it is none that is known."""
     hints = dict.get(raw, "iffy_hints") or ()
     return announced(Hint(str(one["policy"]), bool(one["restricted"])) for one in hints)
 
@@ -133,65 +171,27 @@ def _dict(raw: Raw, key: str) -> Raw:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _title(raw: Raw, atom: bool) -> str:
-    detail = _dict(raw, "title_detail")
-    # RFC 4287 §3.1.1.1: a text title is literal; in RSS nobody knows.
-    literal = atom and detail.get("type") == "text/plain"
-    title = _text(raw, "title")
-    return one_line(title[: 10 * MAX_TITLE]) if literal else plain(title)
-
-
 def _link(raw: Raw, base: str, atom: bool) -> str:
     link, guid = _text(raw, "link"), _text(raw, "id")
-    is_address = _scheme_of(guid) in ("http", "https")
+    is_address = guid.partition(":")[0].strip().lower() in ("http", "https")
     if link == guid and link:
         # The guid stood in for a missing link: only where it is an address as it stands.
         named = any(dict.get(one, "href") == link for one in raw.get("links") or ())
         link = link if named or is_address else ""
-    links = (_text(raw, "feedburner_origlink"), link, _alternate(raw))
+    # RFC 4287 §4.2.7.2: an alternate is one whatever its type; feedparser takes web pages only.
+    alternates = (
+        dict.get(one, "href") for one in raw.get("links") or () if dict.get(one, "rel") == "alternate"
+    )
+    links = (_text(raw, "feedburner_origlink"), link, next(filter(None, alternates), ""))
     # An Atom id has no isPermaLink to say that it leads nowhere.
     own = absolute(guid, "") if atom and is_address else ""
     return next(filter(None, (absolute(one, base) for one in links)), own)
-
-
-def _alternate(raw: Raw) -> str:
-    """RFC 4287 §4.2.7.2: an alternate is one whatever its type; feedparser takes web pages only."""
-    links = (one for one in raw.get("links") or () if dict.get(one, "rel") == "alternate")
-    return next((str(dict.get(one, "href")) for one in links if dict.get(one, "href")), "")
-
-
-def _scheme_of(url: str) -> str:
-    return url.partition(":")[0].strip().lower()
-
-
-def _best_content(contents: Iterable[Any]) -> Mapping[str, Any]:
-    details = [dict(content) for content in contents if isinstance(content, dict) and _is_text(content)]
-    return max(details, key=lambda detail: len(str(detail.get("value") or "")), default={})
-
-
-def _is_text(content: dict[str, Any]) -> bool:
-    """RFC 4287 §4.1.3.1: content of another type is a film, or a picture in base64."""
-    kind = str(dict.get(content, "type") or "text/html")
-    return kind.startswith("text/") or kind.endswith("xml") or "/" not in kind
-
-
-def _base(raw: Raw, content: Mapping[str, Any], url: str) -> str:
-    """The xml:base where the text stands; "" without one. (A relative one means the document's place.)"""
-    details = (content, _dict(raw, "summary_detail"), _dict(raw, "title_detail"))
-    declared = next((detail["base"] for detail in details if detail.get("base")), "")
-    return absolute(declared, url) if declared else ""
 
 
 def html_of(detail: Mapping[str, Any], atom: bool) -> str:
     """The html of a detail of feedparser's; of a text in Atom (RFC 4287 §3.1.1.1) html that looks like it."""
     value = bounded(without_controls(str(detail.get("value") or "")), MAX_CONTENT).strip()
     return paragraphs(value) if atom and detail.get("type") == "text/plain" else value
-
-
-def _repeats(raw: Raw) -> bool:
-    """feedparser copies a content into a missing summary."""
-    summary = _text(raw, "summary")
-    return any(dict.get(content, "value") == summary for content in raw.get("content") or ())
 
 
 def _described(raw: Raw) -> str:
@@ -213,14 +213,9 @@ def listed(names: Iterable[object]) -> tuple[str, ...]:
     """Plain, short, each once, at most fifty."""
     found: dict[str, None] = {}
     for name in names:
-        text = shortened(plain(str(name or "")), MAX_NAME)
+        text = shortened(plain(str(name or "")), MAX_LISTED_NAME)
         if text:
             found[text] = None
         if len(found) >= MAX_LISTED:
             break
     return tuple(found)
-
-
-def _content_language(raw: Raw) -> str:
-    contents = raw.get("content") or [_dict(raw, "title_detail")]
-    return str(dict.get(contents[0], "language") or "")

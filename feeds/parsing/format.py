@@ -1,4 +1,4 @@
-"""What is refused before any parser sees it, and what is put right: prolog, junk, encoding, references.
+"""Refuses documents that no parser should see, and mends others: prolog, junk, encoding, references.
 
 One reference that means no character, or one bare ampersand, would cost the whole feed.
 """
@@ -6,6 +6,7 @@ One reference that means no character, or one bare ampersand, would cost the who
 import codecs
 import json
 import re
+from contextlib import suppress
 from enum import Enum, auto
 
 from feeds.parsing.entry import ParseError
@@ -16,7 +17,7 @@ _PAIR = re.compile(
     rb"&#(x[dD][89abAB][0-9a-fA-F]{2}|5[56][0-9]{3});&#(x[dD][c-fC-F][0-9a-fA-F]{2}|5[67][0-9]{3});"
 )
 _LAST = 0x10FFFF
-# Where an ampersand is a character like any other; and one that begins no reference.
+# Places where an ampersand is a character like any other; and an ampersand that begins no reference.
 _AMPERSAND = re.compile(
     rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?!#|[a-zA-Z][a-zA-Z0-9]{0,30};)", re.DOTALL
 )
@@ -27,14 +28,14 @@ MAX_PROLOG_STEPS = 1_000
 MAX_DECLARATIONS = 10_000
 JUNK_BYTES = 20_000
 # At most one wrong byte among so many that are not ASCII.
-FEW = 8
-EMPTY = "The address answers with nothing. Check it in a browser, or try again later."
-WEB_PAGE = (
+BYTES_PER_WRONG_ONE = 8
+EMPTY_BODY = "The address answers with nothing. Check it in a browser, or try again later."
+PAGE_NOT_FEED = (
     "This address is a web page, not a feed. Look there for a link called RSS or Atom and use the address it"
     " leads to."
 )
 NOT_A_FEED = "What this address answers is neither RSS nor Atom. Check it in a browser."
-ENTITIES = (
+DECLARES_ENTITIES = (
     "The feed declares entities in a DOCTYPE that cannot be told from its posts, which can be an attack. Ask"
     " its publisher to leave it out."
 )
@@ -42,9 +43,9 @@ HIDING = (
     "The feed says that it is in {}, an encoding that can hide what is in it. Ask its publisher to write it"
     " in UTF-8."
 )
-TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
+FEED_TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
 _PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
-# A page may begin in its middle; then it must have something that we read.
+# A page may begin in its middle; then it must have an h-feed or an h-entry.
 _FRAGMENT_ROOTS = frozenset(
     b"title link style base div header main article section nav p h1 h2 a ul ol span".split()
 )
@@ -52,7 +53,7 @@ _POSTS = re.compile(rb"\bh-(?:feed|entry)\b", re.IGNORECASE)
 # An object's first name, or the first element of a list.
 _JSON_START = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\"\]]")
 _SUBSET = re.compile(rb"<!DOCTYPE[^<>\[]{0,1000}\[", re.IGNORECASE)
-# What may hold a bracket that ends no subset.
+# The beginnings of things that may hold a bracket without ending the subset.
 _WITHIN_SUBSET = re.compile(rb"[\"'\]]|<!--|<\?")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 _FEED_ROOTS = frozenset({b"rss", b"feed", b"rdf", b"rdf:rdf", b"atom:feed"})
@@ -69,16 +70,28 @@ _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def escaped(body: bytes) -> bytes:
-    """The document with the ampersands escaped that stand for themselves ("R&D", "?a=1&b=2")."""
+    """The document with those ampersands escaped that begin no reference ("R&D", "?a=1&b=2")."""
     return _AMPERSAND.sub(lambda match: b"&amp;" if match.group() == b"&" else match.group(), body)
 
 
 def mend(body: bytes) -> bytes:
-    """The document with halves joined and references to what XML does not allow left out."""
+    """The document with the halves of emoji joined, and without references to what XML does not allow."""
     if b"&#" not in body:
         return body
     # A document has many references and few different ones.
-    mended = {written: _kept(written) for written in set(_REFERENCE.findall(body))}
+    mended = {}
+    for written in set(_REFERENCE.findall(body)):
+        number = written[2:].rstrip(b";").lower()
+        digits = number.lstrip(b"x").lstrip(b"0")
+        code = int(digits or b"0", 16 if number.startswith(b"x") else 10) if len(digits) <= 7 else _LAST + 1
+        # XML 1.0 §2.2
+        allowed = (
+            code in (9, 10, 13) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0xFFFF < code <= _LAST
+        )
+        if code in _WINDOWS:
+            mended[written] = b"&#%d;" % ord(_WINDOWS[code])
+        else:
+            mended[written] = written if allowed else b""
     if all(written == kept for written, kept in mended.items()):
         return body
     joined = _PAIR.sub(_joined, body)
@@ -86,31 +99,14 @@ def mend(body: bytes) -> bytes:
 
 
 def _joined(match: re.Match[bytes]) -> bytes:
-    high, low = _code(match.group(1)), _code(match.group(2))
+    high, low = (int(half[1:], 16) if half.startswith(b"x") else int(half) for half in match.groups())
     if 0xD800 <= high < 0xDC00 <= low < 0xE000:
         return b"&#%d;" % (0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
     return match.group()
 
 
-def _kept(reference: bytes) -> bytes:
-    number = reference[2:].rstrip(b";").lower()
-    digits = number.lstrip(b"x").lstrip(b"0")
-    code = int(digits or b"0", 16 if number.startswith(b"x") else 10) if len(digits) <= 7 else _LAST + 1
-    if code in _WINDOWS:
-        return b"&#%d;" % ord(_WINDOWS[code])
-    # XML 1.0 §2.2
-    allowed = (
-        code in (9, 10, 13) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0xFFFF < code <= _LAST
-    )
-    return reference if allowed else b""
-
-
-def _code(text: bytes) -> int:
-    return int(text[1:], 16) if text.startswith(b"x") else int(text)
-
-
 class Form(Enum):
-    """What reads a document."""
+    """The kind of parser that reads a document."""
 
     XML = auto()
     JSON = auto()
@@ -118,11 +114,11 @@ class Form(Enum):
 
 
 def form_of(body: bytes) -> Form:
-    """What the document is, by its bytes. Raises ParseError for what no parser should see."""
+    """The form of a document, by its bytes. Raises ParseError for a document that no parser should see."""
     if len(body) > MAX_BODY:
-        raise ParseError(TOO_LARGE)
+        raise ParseError(FEED_TOO_LARGE)
     if not body.strip(b"\0" + _BLANK):
-        raise ParseError(EMPTY)
+        raise ParseError(EMPTY_BODY)
     text = _ascii(body)
     if _JSON_START.match(text[:JUNK_BYTES].lstrip(_BLANK)):
         return Form.JSON
@@ -154,18 +150,31 @@ def is_page(body: bytes, content_type: str, *, refused: bool = False) -> bool:
 
 
 def wide_text(body: bytes) -> str | None:
-    """The text of what is in UTF-16 or UTF-32, cut off or spoilt as it may be; None for other encodings."""
+    """The text of a body in UTF-16 or UTF-32, even if it is cut off or spoilt; None for other encodings."""
     return body.decode(json.detect_encoding(body), "replace").lstrip("\ufeff") if _is_wide(body) else None
 
 
 def tidied(body: bytes) -> tuple[bytes, list[str]]:
     """An XML body with junk and control characters taken away, and warnings."""
     warnings: list[str] = []
-    body = _narrow(body)
     if _is_wide(body):
-        _refuse_entities(body)
-        return body, warnings
-    junk = _junk(body)
+        # UTF-16 and UTF-32 become UTF-8; what cannot be decoded stays.
+        with suppress(UnicodeError, LookupError):
+            # In JSON and XML the places of the zeros show the encoding.
+            body = body.decode(json.detect_encoding(body)).lstrip("\ufeff").encode("utf-8")
+            if declared := _DECLARED.search(body[:1000]):
+                body = body[: declared.start(1)] + b"utf-8" + body[declared.end(1) :]
+        if _is_wide(body):
+            _refuse_entities(body)
+            return body, warnings
+    # Junk stands before the prolog, or before the first element that feeds begin with.
+    root, place = _root(body)
+    if root in _FEED_ROOTS:
+        prolog = body.find(b"<?xml ", 0, place)
+        junk = body[: prolog if prolog >= 0 else body.find(b"<")]
+    else:
+        start = _START.search(body[:JUNK_BYTES])
+        junk = body[: start.start()] if start else b""
     if junk and junk not in _BOMS:
         body = body[len(junk) :]
         if junk.strip(_BLANK):
@@ -173,53 +182,28 @@ def tidied(body: bytes) -> tuple[bytes, list[str]]:
     kept = body.translate(None, _CONTROLS)
     if len(kept) < len(body):
         warnings.append("The feed has control characters, which XML does not allow; they were left out.")
-    return mend(_as_utf8(_without_prolog(kept))), warnings
-
-
-def _junk(body: bytes) -> bytes:
-    """What stands before the prolog, or before the first element that feeds begin with."""
-    root, place = _root(body)
-    if root in _FEED_ROOTS:
-        declared = body.find(b"<?xml ", 0, place)
-        return body[: declared if declared >= 0 else body.find(b"<")]
-    start = _START.search(body[:JUNK_BYTES])
-    return body[: start.start()] if start else b""
-
-
-def _without_prolog(body: bytes) -> bytes:
-    """Only the XML declaration before the first element: feedparser searches the rest of it for ever."""
-    name, start = _root(body)
-    declaration = _DECLARATION.match(body.lstrip(_BLANK))
-    if not name:
-        _refuse_entities(body)
-        # Whatever stands there is no declaration: not at the beginning, it is not taken for one.
-        return b"\n" + body
-    return (declaration.group() if declaration else b"") + b"\n" + body[start:]
+    root, place = _root(kept)
+    if root:
+        # Of the prolog only the XML declaration stays: feedparser searches the rest for ever.
+        declaration = _DECLARATION.match(kept.lstrip(_BLANK))
+        kept = (declaration.group() if declaration else b"") + b"\n" + kept[place:]
+    else:
+        _refuse_entities(kept)
+        # Whatever stands there is no declaration. After a line end it is not taken for one.
+        kept = b"\n" + kept
+    return mend(_as_utf8(kept)), warnings
 
 
 def _refuse_entities(body: bytes) -> None:
-    """Of a document whose prolog stays. (Elsewhere what it declares is thrown away with it, and unknown.)"""
+    """For a document whose prolog stays. From all others it is taken away, and its entities with it."""
     if _ENTITY.search(_ascii(body)):
-        raise ParseError(ENTITIES)
-
-
-def _narrow(body: bytes) -> bytes:
-    """UTF-16 and UTF-32 as UTF-8; what cannot be decoded stays."""
-    if not _is_wide(body):
-        return body
-    try:
-        # Of JSON or XML, an encoding shows in where the zeros are.
-        text = body.decode(json.detect_encoding(body)).lstrip("\ufeff").encode("utf-8")
-    except (UnicodeError, LookupError):
-        return body
-    declared = _DECLARED.search(text[:1000])
-    return text[: declared.start(1)] + b"utf-8" + text[declared.end(1) :] if declared else text
+        raise ParseError(DECLARES_ENTITIES)
 
 
 def charset_header(body: bytes, content_type: str) -> str:
-    """The Content-Type to parse with. What the bytes say goes before what the server says of them.
+    """The Content-Type to parse with. The bytes themselves count for more than the server's word.
 
-    Raises ParseError for an encoding that is none for documents.
+    Raises ParseError for an encoding that can hide tags.
     """
     if not _is_wide(body) and not body.isascii() and _is_utf8(body):
         return "application/xml; charset=utf-8"
@@ -244,7 +228,7 @@ def _codec(charset: str) -> str:
 
 
 def _as_utf8(body: bytes) -> bytes:
-    """A document in UTF-8 but for a few bytes, with those taken for Windows-1252."""
+    """The document in UTF-8; a few bytes in it that are not UTF-8 are read as Windows-1252."""
     declared = _DECLARED.search(body[:1000])
     if (
         _is_wide(body)
@@ -255,7 +239,7 @@ def _as_utf8(body: bytes) -> bytes:
         return body
     strange = sum(char == "\ufffd" for char in body.decode("utf-8", "replace"))
     high = len(body.translate(None, bytes(range(128))))
-    if strange * FEW > high:
+    if strange * BYTES_PER_WRONG_ONE > high:
         return body
     return body.decode("utf-8", "feedletter-windows").encode("utf-8")
 
@@ -280,7 +264,7 @@ def _root(text: bytes) -> tuple[bytes, int]:
         if position < 0:
             return b"", 0
         if _ENTITY.match(text, position):
-            raise ParseError(ENTITIES)
+            raise ParseError(DECLARES_ENTITIES)
         if name := _ROOT_NAME.match(text, position):
             return name.group(1).lower(), position
         if subset := _SUBSET.match(text, position):

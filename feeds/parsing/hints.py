@@ -8,7 +8,7 @@ from common.text import one_line, shortened
 # Within the namespace's URI, whatever its scheme and its last slash.
 NAMESPACE = "tech.interfluidity.com/xml/iffy"
 ALWAYS, NEVER, PIGGYBACK = "always", "never", "piggyback"
-MAX_SHOWN = 40
+MAX_POLICY_SHOWN = 40
 UNKNOWN = (
     "A post has the iffy:hint-announce policy “{}”, which is none of always, never and piggyback; it is sent"
     " as any other."
@@ -24,9 +24,15 @@ class Hint:
 
 
 def announced(hints: Iterable[Hint]) -> tuple[str, str]:
-    """What the first unrestricted hint says, as Entry.announce has it; and its policy if that is unknown."""
+    """The first unrestricted hint, as Entry.announce has it; and its policy if that is unknown."""
     hint = next((one for one in hints if not one.restricted and one.policy.strip()), None)
     policy = hint.policy.strip().lower() if hint else ALWAYS
     if policy in (NEVER, PIGGYBACK):
         return policy, ""
-    return "", "" if policy == ALWAYS else shortened(one_line(policy), MAX_SHOWN)
+    return "", "" if policy == ALWAYS else shortened(one_line(policy), MAX_POLICY_SHOWN)
+
+
+def unknown_policy(policies: Iterable[str]) -> list[str]:
+    """A warning about the first of the unknown policies; nothing where none is unknown ("")."""
+    unknown = next(filter(None, policies), "")
+    return [UNKNOWN.format(unknown)] if unknown else []

@@ -1,7 +1,8 @@
 """Whether a post still says the same, and whether two addresses lead to the same post.
 
-A digest is over what a post means, not over when or where it stands. Of an address is taken away what makes
-no difference, with what newsletters, ads and analytics add: it says who clicked, not what is there.
+A digest is made of what a post means, not of when or where it stands. From an address everything is taken
+away that makes no difference. So are the parameters of newsletters, ads and analytics: they say who clicked,
+not what is there.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from feeds.parsing.entry import Entry
 
@@ -65,7 +66,7 @@ _AND = r"&(?:amp;|#0*38;|#x0*26;)?"
 _NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in PARAMETERS)
 _TRACKED = re.compile(rf"(\A\?|{_AND})(?:(?:{_NAMES})=[^&#]*(?:{_AND}|(?!&)))+", re.IGNORECASE)
 _ENDS_IN_AND = re.compile(rf"{_AND}\Z", re.IGNORECASE)
-# From the question mark to the end of the address. (To look for a single character first is fast.)
+# From the question mark to the end of the address. The pattern begins with one character, which is fast.
 _QUERY = re.compile(r"\?[^\s\"'<>]+")
 VERSION = "2"
 _DEFAULT_PORTS = {80, 443}
@@ -98,8 +99,8 @@ def _kept(match: re.Match[str]) -> str:
 def content_hash(entry: Entry) -> str:
     """ "2:" and the hex SHA-256 over title, authors, link, content, summary, media and categories.
 
-    Left out is what changes without a difference: dates, tracking parameters of addresses anywhere in it,
-    how much white space there is, and a name that is said twice.
+    Left out is what may change without making a difference: dates, tracking parameters of addresses anywhere
+    in it, the amount of white space, and a name that is said twice.
     """
     content, summary = _html(entry.content), _html(entry.summary)
     heading = [
@@ -108,11 +109,11 @@ def content_hash(entry: Entry) -> str:
         untracked(entry.link),
         [(untracked(medium.url), medium.type, medium.length, _text(medium.alt)) for medium in entry.media],
         _each(entry.categories),
-        # Where the one ends and the other begins.
+        # Where the content ends and the summary begins.
         len(content),
     ]
     written = f"{json.dumps(heading)}\n{content}{summary}"
-    # A lone surrogate has its form, too.
+    # A lone surrogate is hashed, too.
     return f"{VERSION}:{hashlib.sha256(written.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
@@ -129,10 +130,10 @@ def _each(names: Iterable[str]) -> list[str]:
 
 
 def canonical(url: str) -> str:
-    """The address that stands for all that lead to the same post, for comparing, not for fetching.
+    """One address for all addresses that lead to the same post: for comparing, not for fetching.
 
     https for http, the host in lower case without a default port, "/" for no path; without fragment and
-    tracking parameters. "www." and the order of the other parameters stay. What is no http(s) address
+    tracking parameters. "www." and the order of the other parameters stay. A text that is no http(s) address
     comes back as it is, without blanks around it; "" for "".
     """
     text = url.strip()
@@ -143,18 +144,13 @@ def canonical(url: str) -> str:
         return text
     if parts.scheme not in ("http", "https") or not host:
         return text
-    return (
-        f"https://{_place(parts, host, port)}{parts.path or '/'}{untracked('?' + parts.query).rstrip('?&')}"
-    )
+    user, at, _ = parts.netloc.rpartition("@")
+    name = f"[{host}]" if ":" in host else host.rstrip(".")
+    place = f"{user}{at}{name}" + ("" if port is None or port in _DEFAULT_PORTS else f":{port}")
+    return f"https://{place}{parts.path or '/'}{untracked('?' + parts.query).rstrip('?&')}"
 
 
 def link_hash(url: str) -> str:
     """32 hex digits that are the same for addresses of the same post; "" for ""."""
     text = canonical(url)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32] if text else ""
-
-
-def _place(parts: SplitResult, host: str, port: int | None) -> str:
-    user, at, _ = parts.netloc.rpartition("@")
-    name = f"[{host}]" if ":" in host else host.rstrip(".")
-    return f"{user}{at}{name}" + ("" if port is None or port in _DEFAULT_PORTS else f":{port}")

@@ -1,12 +1,11 @@
 """Where well-known sites keep their feeds: guesses from an address, to be tried, not believed."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit, urlunsplit
 
 from common.text import words
 
-Path = Sequence[str]
 YOUTUBE = "https://www.youtube.com/feeds/videos.xml"
 _CHANNEL = re.compile(r"UC[A-Za-z0-9_-]{22}")
 _CHANNEL_IN_PAGE = re.compile(rf'"(?:channelId|externalId|browseId)"\s*:\s*"({_CHANNEL.pattern})"')
@@ -18,6 +17,12 @@ _NOT_USERS = words(
     "about apps collections contact customer-stories enterprise explore features login marketplace new"
     " notifications orgs pricing search settings signup site sponsors topics trending"
 )
+# Where a user has a host, the feed is in the same place on each.
+_OWN_HOSTS = {
+    r"\.tumblr\.com$": "/rss",
+    r"\.(?:medium|substack)\.com$": "/feed",
+    r"\.blogspot\.[a-z.]+$": "/feeds/posts/default",
+}
 
 
 def handle_page(text: str) -> str:
@@ -34,26 +39,46 @@ def guesses(url: str, html: str = "") -> tuple[str, ...]:
     except ValueError:
         return ()
     path = [step for step in parts.path.split("/") if step]
-    for fits, find in _SITES:
-        if fits.search(host):
-            return tuple(dict.fromkeys(find(parts, path, html)))
-    return tuple(_fediverse(parts, path, html))
+    first = path[0] if path else ""
+    if re.search(r"(?:^|\.)(?:youtube\.com|youtu\.be)$", host):
+        return tuple(_youtube(parts.query, path, html))
+    if host == "github.com":
+        if not path or first in _NOT_USERS or path[-1].endswith(".atom"):
+            return ()
+        if len(path) == 1:
+            return (_at(parts, f"/{first}.atom"),)
+        place = f"/{first}/{path[1].removesuffix('.git')}"
+        return tuple(_at(parts, f"{place}/{name}.atom") for name in ("releases", "tags", "commits"))
+    if re.search(r"(?:^|\.)reddit\.com$", host):
+        return (_at(parts, "/".join(["", *path, ".rss"])),) if ".rss" not in path else ()
+    if host == "tumblr.com":
+        name = path[1] if first == "blog" and len(path) > 1 else first
+        return (f"https://{name}.tumblr.com/rss",) if re.fullmatch(r"[a-z0-9-]{1,63}", name) else ()
+    if host == "medium.com":
+        return (_at(parts, f"/feed/{first}"),) if first not in ("", "feed") else ()
+    if host == "substack.com":
+        user = _ACCOUNT.fullmatch(first)
+        return (f"https://{user[1]}.substack.com/feed",) if user and not user[2] else ()
+    for own_host, place in _OWN_HOSTS.items():
+        if re.search(own_host, host):
+            return (_at(parts, place),)
+    return tuple(_fediverse(parts, path))
 
 
 def prefers_guesses(url: str) -> bool:
-    """Whether the site's own feed is better known to us than to its pages (they name only commits)."""
+    """Whether we know the site's feeds better than its pages do: those of GitHub name only commits."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.") == "github.com"
     except ValueError:
         return False
 
 
-def _at(parts: SplitResult, path: str, *, host: str = "") -> str:
-    return urlunsplit((parts.scheme, host or parts.netloc, path, "", ""))
+def _at(parts: SplitResult, path: str) -> str:
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def _youtube(parts: SplitResult, path: Path, html: str) -> list[str]:
-    listed = parse_qs(parts.query).get("list", [""])[0]
+def _youtube(query: str, path: Sequence[str], html: str) -> list[str]:
+    listed = parse_qs(query).get("list", [""])[0]
     found = [f"{YOUTUBE}?playlist_id={listed}"] if _PLAYLIST.fullmatch(listed) else []
     if path[:1] == ["channel"] and len(path) > 1 and _CHANNEL.fullmatch(path[1]):
         return [*found, f"{YOUTUBE}?channel_id={path[1]}"]
@@ -63,45 +88,7 @@ def _youtube(parts: SplitResult, path: Path, html: str) -> list[str]:
     return [*found, f"{YOUTUBE}?channel_id={inside[1]}"] if inside else found
 
 
-def _github(parts: SplitResult, path: Path, html: str) -> list[str]:
-    if not path or path[0] in _NOT_USERS or path[-1].endswith(".atom"):
-        return []
-    if len(path) == 1:
-        return [_at(parts, f"/{path[0]}.atom")]
-    place = f"/{path[0]}/{path[1].removesuffix('.git')}"
-    return [_at(parts, f"{place}/{name}.atom") for name in ("releases", "tags", "commits")]
-
-
-def _reddit(parts: SplitResult, path: Path, html: str) -> list[str]:
-    return [_at(parts, "/".join(["", *path, ".rss"]))] if ".rss" not in path else []
-
-
-def _tumblr(parts: SplitResult, path: Path, html: str) -> list[str]:
-    host = parts.hostname or ""
-    if host not in ("tumblr.com", "www.tumblr.com"):
-        return [_at(parts, "/rss")]
-    name = path[1] if path[:1] == ["blog"] and len(path) > 1 else (path[0] if path else "")
-    return [f"https://{name}.tumblr.com/rss"] if re.fullmatch(r"[a-z0-9-]{1,63}", name) else []
-
-
-def _medium(parts: SplitResult, path: Path, html: str) -> list[str]:
-    if parts.hostname not in ("medium.com", "www.medium.com"):
-        return [_at(parts, "/feed")]
-    return [_at(parts, f"/feed/{path[0]}")] if path and path[0] != "feed" else []
-
-
-def _substack(parts: SplitResult, path: Path, html: str) -> list[str]:
-    if parts.hostname not in ("substack.com", "www.substack.com"):
-        return [_at(parts, "/feed")]
-    user = _ACCOUNT.fullmatch(path[0]) if path else None
-    return [f"https://{user[1]}.substack.com/feed"] if user and not user[2] else []
-
-
-def _blogspot(parts: SplitResult, path: Path, html: str) -> list[str]:
-    return [_at(parts, "/feeds/posts/default")]
-
-
-def _fediverse(parts: SplitResult, path: Path, html: str) -> list[str]:
+def _fediverse(parts: SplitResult, path: Sequence[str]) -> list[str]:
     """Mastodon and its kin: https://instance.example/@user, and /users/user."""
     account = _ACCOUNT.fullmatch(path[0]) if path else None
     if account and account[2]:
@@ -111,14 +98,3 @@ def _fediverse(parts: SplitResult, path: Path, html: str) -> list[str]:
     if len(path) == 2 and path[0] == "users" and _NAME.fullmatch(path[1]) and not path[1].endswith(".rss"):
         return [_at(parts, f"/@{quote(path[1])}.rss"), _at(parts, f"/users/{quote(path[1])}.rss")]
     return []
-
-
-_SITES: tuple[tuple[re.Pattern[str], Callable[[SplitResult, Path, str], list[str]]], ...] = (
-    (re.compile(r"(?:^|\.)(?:youtube\.com|youtu\.be)$"), _youtube),
-    (re.compile(r"^github\.com$"), _github),
-    (re.compile(r"(?:^|\.)reddit\.com$"), _reddit),
-    (re.compile(r"(?:^|\.)tumblr\.com$"), _tumblr),
-    (re.compile(r"(?:^|\.)medium\.com$"), _medium),
-    (re.compile(r"(?:^|\.)substack\.com$"), _substack),
-    (re.compile(r"\.blogspot\.[a-z.]+$"), _blogspot),
-)

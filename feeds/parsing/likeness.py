@@ -1,4 +1,4 @@
-"""What tells a post under another id and at another address: it survives when a whole site moves."""
+"""Recognises a post under another id and at another address, even when a whole site moves."""
 
 import hashlib
 import re
@@ -8,18 +8,18 @@ from urllib.parse import urlsplit
 from feeds.parsing.identity import canonical
 
 _ENDING = re.compile(r"(?:/index)?(?:\.(?:html?|php|aspx?))?/*$", re.IGNORECASE)
-MAX_TITLE = 300
-# Where a page for telephones or for a link's origin says the same.
+MAX_COMPARED_TITLE = 300
+# Forms of an address, for telephones or to tell a link's origin, under which a page says the same.
 _AMP = re.compile(r"/amp/*$", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"(?:ref|amp)(?:=.*)?$|outputtype=amp$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """`title` without what changes without a difference; "" for what there is not.
+    """`title` in lower case, with single spaces. Every field may be "".
 
-    `loose` is the address without scheme, "www.", a slash at the end, "index" and ".html"; `place` its path
-    alone, which stays when a site moves to another host; `fragment` what tells posts of one page apart.
+    `loose` is the address without scheme, "www.", a slash at the end, "index" and ".html". `place` is its
+    path alone, which stays when a site moves to another host. `fragment` tells posts of one page apart.
     """
 
     title: str = ""
@@ -32,9 +32,9 @@ UNLIKE = Likeness()
 
 
 def likeness(title: str, link: str) -> Likeness:
-    """What a post with this title and link is recognised by."""
+    """The likeness of a post with this title and link."""
     text = canonical(link)
-    title = " ".join(title.split()).casefold()[:MAX_TITLE]
+    title = " ".join(title.split()).casefold()[:MAX_COMPARED_TITLE]
     fragment = link.strip().partition("#")[2]
     if not text.startswith("https://"):
         return Likeness(title, text, "", fragment)

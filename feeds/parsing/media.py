@@ -1,7 +1,7 @@
 """Addresses in an entry, and the pictures and sounds behind them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -12,7 +12,7 @@ from feeds.parsing.entry import Media
 # WHATWG URL §3.5: what no host may contain.
 _HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
 
-MAX_URL = 10_000
+MAX_ABSOLUTE_URL = 10_000
 MAX_ALT = 2_000
 MAX_MEDIA = 50
 
@@ -23,12 +23,12 @@ def absolute(url: object, base: str) -> str:
         return ""
     text = without_controls(str(url)).strip().replace("\n", "").replace("\r", "").replace("\t", "")
     text = text.replace(" ", "%20")
-    if not text or len(text) > MAX_URL:
+    if not text or len(text) > MAX_ABSOLUTE_URL:
         return ""
     try:
         joined = text if text.startswith(("https://", "http://")) else urljoin(base, text)
         parts = urlsplit(joined)
-        # (Asking for the port raises ValueError for one that is none.)
+        # Asking for the port raises ValueError where it is not a number of a port.
         sound = (
             parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port != 0
         )
@@ -37,19 +37,26 @@ def absolute(url: object, base: str) -> str:
         return ""
 
 
-def media_of(raw: dict[str, Any], base: str) -> Iterator[Media]:
-    """media:content first, then enclosures; each address once, at most fifty."""
+def media_of(raw: dict[str, Any], base: str) -> tuple[Media, ...]:
+    """media:content first, then enclosures; as `distinct` has them."""
     contents = (_content(one, base) for one in raw.get("media_content") or ())
     links = (one for one in raw.get("links") or () if dict.get(one, "rel") == "enclosure")
     enclosures = (
         Media(absolute(one.get("href"), base), type_of(one.get("type")), length_of(one.get("length")))
         for one in links
     )
+    return distinct((*contents, *enclosures))
+
+
+def distinct(media: Iterable[Media]) -> tuple[Media, ...]:
+    """Each address once, at most fifty; without those that have no address."""
     found: dict[str, Media] = {}
-    for medium in (*contents, *enclosures):
-        if medium.url and medium.url not in found and len(found) < MAX_MEDIA:
-            found[medium.url] = medium
-    yield from found.values()
+    for medium in media:
+        if medium.url:
+            found.setdefault(medium.url, medium)
+        if len(found) == MAX_MEDIA:
+            break
+    return tuple(found.values())
 
 
 def is_image(one: Mapping[str, Any]) -> bool:
@@ -64,7 +71,7 @@ def _content(one: Mapping[str, Any], base: str) -> Media:
 
 
 def type_of(value: object) -> str:
-    """A media type, or a word such as "image"; "" for what cannot be one."""
+    """A media type, or a word such as "image"; "" for a text that cannot be one."""
     text = str(value or "").strip().lower()
     return text if re.fullmatch(r"[a-z0-9][a-z0-9!#$&^_.+/;= -]{0,99}", text) else ""
 

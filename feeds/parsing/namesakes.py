@@ -1,9 +1,9 @@
-"""Posts that share a guid, or a link where there is no guid: what tells them apart, the same at all times.
+"""Tells posts apart that share a guid, or a link where there is no guid; their names never change.
 
-A guid that stands on one post names it, always. Where it stands on several with different titles, the post
-that had it first (the holder) keeps it, and each other is named by guid and title: by its text where it has
-no title, by its link where it has no text. Who holds a guid is remembered for each feed, so nobody's name
-changes when another post with that guid comes, when one leaves, or when the holder itself does.
+A guid that only one post has names that post. Where several posts with different titles have it, the post
+that had it first (the holder) keeps it. Each other one is named by guid and title: by its text where it has
+no title, by its link where it has no text. The holder is remembered for each feed, so no name changes when
+another post with that guid comes, when one leaves, or when the holder itself leaves.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ MARK_DIGITS = 32
 
 
 def name_of(guid: str, words: str) -> Name:
-    """`words` are what tells the post from its namesakes."""
+    """`words` tell the post from its namesakes."""
     return Name(guid, digest_of(f"shared\n{guid}\n{' '.join(words.split()).casefold()}"))
 
 
@@ -31,7 +31,7 @@ def mark(guid: str) -> str:
 
 
 def shared(parsed: ParsedFeed) -> dict[str, list[Name]]:
-    """The guids that stand on several posts of a document, each with their names in its order."""
+    """The guids that several posts of a document have, each with the posts' names in order."""
     found: dict[str, list[Name]] = {}
     for name in parsed.names:
         found.setdefault(name.guid, []).append(name)

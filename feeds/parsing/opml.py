@@ -1,12 +1,13 @@
 """OPML 2.0: lists of feeds from other programs, read as they are, and ours, written as the spec says.
 
-http://opml.org/spec2.opml. What expat refuses (bare ampersands, wrong encodings, half a file) is read by
-taking its tags one by one.
+http://opml.org/spec2.opml. A file that expat refuses (bare ampersands, wrong encodings, half a file) is read
+tag by tag.
 """
 
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import format_datetime
@@ -19,21 +20,23 @@ from common.text import one_line, without_controls
 MAX_BYTES = 5_000_000
 MAX_FEEDS = 10_000
 MAX_OUTLINES = 50_000
-MAX_TAGS = 20
+MAX_OUTLINE_TAGS = 20
 MAX_TAG = 100
-MAX_TITLE = 1000
-MAX_ATTRIBUTES = 50
+MAX_OUTLINE_TITLE = 1000
+MAX_OUTLINE_ATTRIBUTES = 50
 
-EMPTY = "The file is empty."
-TOO_LARGE = "The file is larger than 5 MB. Divide it into smaller ones."
-TOO_MANY = f"The file lists more than {MAX_FEEDS:,} feeds. Divide it into smaller ones."
+EMPTY_FILE = "The file is empty."
+FILE_TOO_LARGE = "The file is larger than 5 MB. Divide it into smaller ones."
+TOO_MANY_FEEDS = f"The file lists more than {MAX_FEEDS:,} feeds. Divide it into smaller ones."
 NOT_OPML = (
     "This is not an OPML file: there is no outline in it. Let the other program export its feeds again."
 )
 NO_FEEDS = "There are no feeds in this file: none of its outlines has an xmlUrl."
-ENTITIES = "The file declares entities in a DOCTYPE, which can be an attack. Take that out of it."
+LIST_DECLARES_ENTITIES = (
+    "The file declares entities in a DOCTYPE, which can be an attack. Take that out of it."
+)
 
-FEED_TYPES = frozenset({"", "rss", "rss1", "atom", "feed", "podcast", "json", "jsonfeed"})
+OUTLINE_FEED_TYPES = frozenset({"", "rss", "rss1", "atom", "feed", "podcast", "json", "jsonfeed"})
 _ATTRIBUTE = re.compile(r"""([A-Za-z_][\w:.-]{0,40})\s{0,100}=\s{0,100}(?:"([^"]*)"|'([^']*)')""")
 _TAG = re.compile(
     r"<(?:(?P<skipped>!--|!\[CDATA\[|\?)|(?P<entity>!ENTITY)"
@@ -82,29 +85,23 @@ class Opml:
 def parse_opml(body: bytes) -> Opml:
     """The feeds of an OPML file, in order. Raises OpmlError."""
     if len(body) > MAX_BYTES:
-        raise OpmlError(TOO_LARGE)
+        raise OpmlError(FILE_TOO_LARGE)
     if not body.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"):
-        raise OpmlError(EMPTY)
-    builder = _read(body)
+        raise OpmlError(EMPTY_FILE)
+    builder = _Builder()
+    try:
+        _read_strictly(body, builder)
+    except OpmlError:
+        raise
+    except (expat.ExpatError, ValueError, LookupError):
+        builder = _Builder()
+        builder.found.is_broken = True
+        _read_tags(_text(body), builder)
     if not builder.outlines:
         raise OpmlError(NOT_OPML)
     if not builder.found.outlines and not builder.found.passed:
         raise OpmlError(NO_FEEDS)
     return builder.found
-
-
-def _read(body: bytes) -> "_Builder":
-    strict = _Builder()
-    try:
-        _read_strictly(body, strict)
-    except (expat.ExpatError, ValueError, LookupError) as error:
-        if isinstance(error, OpmlError):
-            raise
-        lenient = _Builder()
-        _read_tags(_text(body), lenient)
-        lenient.found.is_broken = True
-        return lenient
-    return strict
 
 
 def _read_strictly(body: bytes, builder: "_Builder") -> None:
@@ -114,7 +111,7 @@ def _read_strictly(body: bytes, builder: "_Builder") -> None:
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
-        raise OpmlError(ENTITIES)
+        raise OpmlError(LIST_DECLARES_ENTITIES)
 
     parser.EntityDeclHandler = refuse
     parser.StartElementHandler = lambda name, attributes: builder.start(
@@ -136,54 +133,46 @@ def _text(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError:
         declared = _DECLARED.search(body[:1000])
-        return body.decode(_known(declared.group(1).decode() if declared else ""), "replace")
-
-
-def _known(encoding: str) -> str:
-    """The encoding if there is such a one for texts; cp1252 otherwise, as browsers guess."""
-    try:
-        codec = codecs.lookup(encoding)
-    except (LookupError, ValueError):
-        return "cp1252"
-    usable = codec._is_text_encoding and codec.name not in ("utf-8", "ascii", "idna", "punycode")
-    return codec.name if usable else "cp1252"
+    # The encoding that it declares if there is such a one for texts; cp1252 otherwise, as browsers guess.
+    encoding = "cp1252"
+    with suppress(LookupError, ValueError):
+        codec = codecs.lookup(declared.group(1).decode() if declared else "")
+        if codec._is_text_encoding and codec.name not in ("utf-8", "ascii", "idna", "punycode"):
+            encoding = codec.name
+    return body.decode(encoding, "replace")
 
 
 def _read_tags(text: str, builder: "_Builder") -> None:
-    """Tag by tag, each bounded by the next one: what stands between is text, even if it has a stray <."""
+    """Reads tag by tag. A tag ends before the next one; between them is text, even with a stray <."""
     line, counted, position = 1, 0, 0
     while tag := _TAG.search(text, position):
         start = tag.start()
         line, counted = line + text.count("\n", counted, start), start
         builder.text(_decoded(text[position:start]))
         if tag["entity"]:
-            raise OpmlError(ENTITIES)
+            raise OpmlError(LIST_DECLARES_ENTITIES)
         if mark := tag["skipped"]:
             end = text.find(_SKIPPED[mark.upper()], tag.end())
             position = len(text) if end < 0 else end + len(_SKIPPED[mark.upper()])
         else:
             following = _TAG.search(text, tag.end())
-            position = _read_tag(text, tag, following.start() if following else len(text), line, builder)
+            end = following.start() if following else len(text)
+            attributes: dict[str, str] = {}
+            position = tag.end()
+            for found in () if tag["end"] else _ATTRIBUTE.finditer(text, tag.end(), end):
+                attributes.setdefault(found[1], _decoded(found[2] or found[3] or ""))
+                position = found.end()
+            close = text.find(">", position, end)
+            if not tag["end"]:
+                builder.start(tag["name"], attributes, line)
+            if tag["end"] or (close > 0 and text[close - 1] == "/"):
+                builder.end(tag["name"])
+            position = end if close < 0 else close + 1
     builder.close()
 
 
-def _read_tag(text: str, tag: re.Match[str], end: int, line: int, builder: "_Builder") -> int:
-    """Reads a tag that ends before `end`; returns where the text after it begins."""
-    attributes: dict[str, str] = {}
-    position = tag.end()
-    for found in () if tag["end"] else _ATTRIBUTE.finditer(text, tag.end(), end):
-        attributes.setdefault(found[1], _decoded(found[2] or found[3] or ""))
-        position = found.end()
-    close = text.find(">", position, end)
-    if not tag["end"]:
-        builder.start(tag["name"], attributes, line)
-    if tag["end"] or (close > 0 and text[close - 1] == "/"):
-        builder.end(tag["name"])
-    return end if close < 0 else close + 1
-
-
 def _decoded(text: str) -> str:
-    """References that end as they should: the &copy of a bare ?a=1&copy=2 is none."""
+    """The text with references replaced that end as they should: the &copy of ?a=1&copy=2 is none."""
     return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
 
 
@@ -202,8 +191,12 @@ class _Builder:
             case "outline":
                 self.outlines += 1
                 if self.outlines > MAX_OUTLINES:
-                    raise OpmlError(TOO_MANY)
-                self._folders.append(self._outline(_lowered(attributes), line))
+                    raise OpmlError(TOO_MANY_FEEDS)
+                # Programs write xmlUrl, xmlurl and XMLURL.
+                given = {
+                    name.lower(): value for name, value in list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES]
+                }
+                self._folders.append(self._outline(given, line))
             case "body":
                 self._seen_body = True
             case "title" if not self._seen_body and not self.found.title:
@@ -217,69 +210,53 @@ class _Builder:
             self.close()
 
     def text(self, text: str) -> None:
-        if self._title is not None and len(self._title) < MAX_TITLE:
-            self._title.append(text[:MAX_TITLE])
+        if self._title is not None and len(self._title) < MAX_OUTLINE_TITLE:
+            self._title.append(text[:MAX_OUTLINE_TITLE])
 
     def close(self) -> None:
         if self._title is not None:
-            self.found.title = one_line("".join(self._title))[:MAX_TITLE]
+            self.found.title = one_line("".join(self._title))[:MAX_OUTLINE_TITLE]
             self._title = None
 
     def _outline(self, given: Mapping[str, str], line: int) -> str:
-        """Notes a feed; returns the name of the folder that the outline is, "" when it is none."""
-        title = _title(given)
-        url = _address(given)
-        if url:
-            self._add(Outline(line, url, "" if title == url else title, _site(given), self._tags(given)))
+        """Notes a feed, or why it is none; returns the name of the folder that the outline is, or ""."""
+        title = (one_line(given.get("title", "")) or one_line(given.get("text", "")))[
+            :MAX_OUTLINE_TITLE
+        ].strip()
+        url = given.get("xmlurl", "").strip()
+        if not url and given.get("type", "").strip().lower() in OUTLINE_FEED_TYPES:
+            url = given.get("url", "").strip()
+        reason = "" if url else _why_not(given)
+        if not url and not reason:
+            return _tag(title)
+        if len(self.found.outlines if url else self.found.passed) >= MAX_FEEDS:
+            raise OpmlError(TOO_MANY_FEEDS)
+        if reason:
+            self.found.passed.append(Passed(line, title, reason))
             return ""
-        if reason := _why_not(given):
-            self._note(Passed(line, title, reason))
-            return ""
-        return _tag(title)
-
-    def _add(self, outline: Outline) -> None:
-        if len(self.found.outlines) >= MAX_FEEDS:
-            raise OpmlError(TOO_MANY)
-        self.found.outlines.append(outline)
-
-    def _note(self, passed: Passed) -> None:
-        if len(self.found.passed) >= MAX_FEEDS:
-            raise OpmlError(TOO_MANY)
-        self.found.passed.append(passed)
-
-    def _tags(self, given: Mapping[str, str]) -> tuple[str, ...]:
+        site = without_controls(given.get("htmlurl", "").strip())
+        if not re.match(r"https?://\S+\Z", site, re.IGNORECASE) or len(site) > 4000:
+            site = ""
         # A file may be as deep as it is long; the folders nearest to the feed say the most.
-        names = (*self._folders[-MAX_TAGS:], *_categories(given.get("category", "")))
-        found: dict[str, str] = {}
+        names = self._folders[-MAX_OUTLINE_TAGS:]
+        for part in given.get("category", "").split(",")[:MAX_OUTLINE_TAGS]:
+            # OPML 2.0: one that begins with a slash is a path (RSS 2.0), another one a tag.
+            steps = (
+                part.strip().split("/")[:MAX_OUTLINE_TAGS] if part.strip().startswith("/") else [part.strip()]
+            )
+            names += map(_tag, steps)
+        tags: dict[str, str] = {}
         for name in filter(None, names):
-            found.setdefault(name.casefold(), name)
-        return tuple(found.values())[:MAX_TAGS]
+            tags.setdefault(name.casefold(), name)
+        own_title = "" if title == url else title
+        self.found.outlines.append(
+            Outline(line, url, own_title, site, tuple(tags.values())[:MAX_OUTLINE_TAGS])
+        )
+        return ""
 
 
 def _local(name: str) -> str:
     return name.rpartition(":")[2].lower()
-
-
-def _lowered(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Programs write xmlUrl, xmlurl and XMLURL."""
-    return {name.lower(): value for name, value in list(attributes.items())[:MAX_ATTRIBUTES]}
-
-
-def _title(given: Mapping[str, str]) -> str:
-    return (one_line(given.get("title", "")) or one_line(given.get("text", "")))[:MAX_TITLE].strip()
-
-
-def _address(given: Mapping[str, str]) -> str:
-    """The feed's address; `url` counts where the type does not say it is something else."""
-    if address := given.get("xmlurl", "").strip():
-        return address
-    is_feed = given.get("type", "").strip().lower() in FEED_TYPES
-    return given.get("url", "").strip() if is_feed else ""
-
-
-def _site(given: Mapping[str, str]) -> str:
-    site = without_controls(given.get("htmlurl", "").strip())
-    return site if re.match(r"https?://\S+\Z", site, re.IGNORECASE) and len(site) <= 4000 else ""
 
 
 def _why_not(given: Mapping[str, str]) -> str:
@@ -291,24 +268,17 @@ def _why_not(given: Mapping[str, str]) -> str:
         case "" | "link":
             return "It has no address." if "xmlurl" in given else ""
         case kind:
-            return "It has no address." if kind in FEED_TYPES else ""
-
-
-def _categories(text: str) -> Iterator[str]:
-    """OPML 2.0: comma-separated; one that begins with a slash is a path (RSS 2.0), another one a tag."""
-    for part in text.split(",")[:MAX_TAGS]:
-        name = part.strip()
-        yield from map(_tag, name.split("/")[:MAX_TAGS] if name.startswith("/") else [name])
+            return "It has no address." if kind in OUTLINE_FEED_TYPES else ""
 
 
 def _tag(name: str) -> str:
-    """A name as tags are: without commas, which separate them, and not longer than they may be."""
+    """A name fit for a tag: without commas, which separate tags, and not too long."""
     return one_line(name.replace(",", " ")).strip("/ ")[:MAX_TAG].strip("/ ")
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A feed to be written. It stands in the folder of its first tag; all of them are its categories."""
+    """A feed to be written. It stands in the folder of its first tag; all its tags are its categories."""
 
     url: str
     title: str = ""
@@ -330,23 +300,20 @@ def write_opml(feeds: Iterable[Listed], *, title: str, created: datetime) -> Ite
         indent = "    " if not name else "      "
         if name:
             yield f"    <outline{_attributes(text=name, title=name)}>\n"
-        yield from (f"{indent}<outline{_attributes(**_facts(feed))}/>\n" for feed in folders[name])
+        for feed in folders[name]:
+            facts = _attributes(
+                type="rss",
+                text=feed.title or feed.url,
+                title=feed.title or feed.url,
+                xmlUrl=feed.url,
+                htmlUrl=feed.site_url,
+                language=feed.language,
+                category=",".join(feed.tags),
+            )
+            yield f"{indent}<outline{facts}/>\n"
         if name:
             yield "    </outline>\n"
     yield "  </body>\n</opml>\n"
-
-
-def _facts(feed: Listed) -> dict[str, str]:
-    name = feed.title or feed.url
-    return {
-        "type": "rss",
-        "text": name,
-        "title": name,
-        "xmlUrl": feed.url,
-        "htmlUrl": feed.site_url,
-        "language": feed.language,
-        "category": ",".join(feed.tags),
-    }
 
 
 def _attributes(**values: str) -> str:

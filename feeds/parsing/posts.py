@@ -1,5 +1,6 @@
-"""A document's posts, in whatever format → entries: each once, the newest in full, bad ones left out."""
+"""The posts of a document of any format → entries: each once, the newest in full, bad ones left out."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,23 +13,35 @@ from feeds.parsing.namesakes import name_of
 T = TypeVar("T")
 
 BROKEN = "The feed is too broken to be read. Ask its publisher to check it with a validator."
-# What reading a post that is not what it should be may raise.
+# What the reading of a malformed post may raise.
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader(Generic[T]):
-    """How to read a post of a format: its guid ("" without any), its date, and all of it.
+class PostReader(ABC, Generic[T]):
+    """How to read a post of a format."""
 
-    `words` tell posts apart that share a guid.
-    `text` stands for the guid where no post of a document has one: RSS 2.0 asks for a title or a description.
-    """
+    @abstractmethod
+    def guid(self, post: T) -> str:
+        """Its guid, or what stands for it; "" without any."""
 
-    guid: Callable[[T], str]
-    words: Callable[[T], str]
-    date: Callable[[T], datetime | None]
-    entry: Callable[[T, str], Entry]
-    text: Callable[[T], str] = lambda post: ""
+    @abstractmethod
+    def words(self, post: T) -> str:
+        """What tells it from other posts with its guid."""
+
+    @abstractmethod
+    def date(self, post: T) -> datetime | None:
+        """When it came out."""
+
+    @abstractmethod
+    def entry(self, post: T, guid: str) -> Entry:
+        """All of it."""
+
+    def text(self, post: T) -> str:
+        """What stands for the guid where no post of a document has one.
+
+        RSS 2.0 asks for nothing more than a title or a description.
+        """
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,7 @@ class Posts:
     warnings: tuple[str, ...]
 
 
-def read_posts(raw: Sequence[T], reader: Reader[T], *, limit: int) -> Posts:
+def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
     """All guids in order, the newest `limit` entries in full, warnings. Raises ParseError if none is left."""
     names, warnings = _identified(raw, reader.guid, reader.words)
     if raw and not names:
@@ -50,10 +63,16 @@ def read_posts(raw: Sequence[T], reader: Reader[T], *, limit: int) -> Posts:
     for name, one in names.items():
         found.setdefault(name.own if name.guid in found else name.guid, (name, one))
     posts = [(guid, one) for guid, (_, one) in found.items()]
-    chosen = newest(posts, reader, limit)
+    chosen = newest_places(posts, reader, limit)
     if len(chosen) < len(posts):
         warnings.append(f"The feed has {len(posts)} posts; the newest {len(chosen)} are read in full.")
-    entries, bad = _entries([posts[place] for place in chosen], reader)
+    entries, bad = [], 0
+    for guid, one in (posts[place] for place in chosen):
+        expense.check()
+        try:
+            entries.append(reader.entry(one, guid))
+        except UNREADABLE:
+            bad += 1
     if bad:
         warnings.append(f"{counted(bad)} could not be read and {'was' if bad == 1 else 'were'} passed over.")
     if posts and not entries:
@@ -61,11 +80,16 @@ def read_posts(raw: Sequence[T], reader: Reader[T], *, limit: int) -> Posts:
     return Posts(tuple(found), tuple(name for name, _ in found.values()), tuple(entries), tuple(warnings))
 
 
-def newest(posts: Sequence[tuple[str, T]], reader: Reader[T], limit: int) -> list[int]:
-    """The places of the newest entries, in order: by date; undated ones from either end."""
+def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: int) -> list[int]:
+    """The places of the newest posts, in order: by date; of posts without a date those at either end."""
     if len(posts) <= limit:
         return list(range(len(posts)))
-    dates = [_date(one, reader) for _, one in posts]
+    dates: list[datetime | None] = []
+    for _, one in posts:
+        try:
+            dates.append(reader.date(one))
+        except UNREADABLE:
+            dates.append(None)
     undated = [place for place, date in enumerate(dates) if date is None]
     dated = sorted(((date, place) for place, date in enumerate(dates) if date is not None), reverse=True)
     # Newest first or oldest first: without dates nobody knows, so both ends count.
@@ -78,13 +102,6 @@ def newest(posts: Sequence[tuple[str, T]], reader: Reader[T], limit: int) -> lis
 
 def counted(count: int) -> str:
     return f"{count} post" if count == 1 else f"{count} posts"
-
-
-def _date(one: T, reader: Reader[T]) -> datetime | None:
-    try:
-        return reader.date(one)
-    except UNREADABLE:
-        return None
 
 
 def _identified(
@@ -113,14 +130,3 @@ def _identified(
     if nameless:
         warnings.append(f"{counted(nameless)} without guid, link, title and date passed over.")
     return found, warnings
-
-
-def _entries(posts: Sequence[tuple[str, T]], reader: Reader[T]) -> tuple[list[Entry], int]:
-    entries, bad = [], 0
-    for guid, one in posts:
-        expense.check()
-        try:
-            entries.append(reader.entry(one, guid))
-        except UNREADABLE:
-            bad += 1
-    return entries, bad

@@ -1,8 +1,8 @@
-"""RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0: by feedparser, which reads what can be read."""
+"""Reads RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0 by feedparser, which reads what can be read."""
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import feedparser
@@ -10,25 +10,12 @@ import feedparser
 from common.html.clean import plain
 from common.text import shortened
 from feeds.parsing import channels, elements
-from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
-from feeds.parsing.fields import (
-    MAX_TITLE,
-    Raw,
-    entry_of,
-    hint_of,
-    identity,
-    identity_of_text,
-    language,
-    listed,
-    moment,
-    names_of,
-    words,
-    words_of_atom,
-)
+from feeds.parsing.entry import Channel, ParsedFeed, ParseError
+from feeds.parsing.fields import MAX_ENTRY_TITLE, Raw, XmlReader, hint_of, language, listed, names_of
 from feeds.parsing.format import NOT_A_FEED, charset_header, escaped, tidied
-from feeds.parsing.hints import UNKNOWN
+from feeds.parsing.hints import unknown_policy
 from feeds.parsing.media import absolute
-from feeds.parsing.posts import BROKEN, Reader, read_posts
+from feeds.parsing.posts import BROKEN, read_posts
 
 elements.install()
 
@@ -39,11 +26,13 @@ BREAKS_OFF = "The feed breaks off in its first post, so nothing can be read. It 
 BAD_XML = "The feed is not well-formed XML; it was read as far as possible."
 
 
-def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
+def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     """As `feeds.parsing.document.parse`, of XML."""
     admitted, warnings = tidied(body)
     document = _parsed(admitted, content_type)
-    broken = _is_broken(document)
+    # Not well-formed. Trouble with encodings and media types is common and harmless.
+    harmless = feedparser.exceptions.ThingsNobodyCaresAboutButMe
+    broken = bool(document.get("bozo")) and not isinstance(document.get("bozo_exception"), harmless)
     if broken and (mended := escaped(admitted)) != admitted:
         document = _parsed(mended, content_type)
     feed, version, raw = document["feed"], str(document.get("version") or ""), document["entries"]
@@ -55,32 +44,20 @@ def read(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
         if not raw:
             raise ParseError(BROKEN)
     site = absolute(feed.get("link"), url)
-    posts = read_posts(raw, _reader(feed, site or url, url, atom=version.startswith("atom")), limit=limit)
+    atom = version.startswith("atom")
+    # RFC 4287 §4.2.1: they are the authors of entries that have none. RSS says nothing of the kind.
+    inherited = listed(names_of(feed)) if atom else ()
+    posts = read_posts(raw, XmlReader(site or url, url, atom, inherited), limit=limit)
+    policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
     return ParsedFeed(
-        title=shortened(plain(str(feed.get("title") or "")), MAX_TITLE),
+        title=shortened(plain(str(feed.get("title") or "")), MAX_ENTRY_TITLE),
         link=site,
         language=language(feed.get("language")),
         guids=posts.guids,
         names=posts.names,
         entries=posts.entries,
-        warnings=(*warnings, *posts.warnings, *_unknown_hints(raw)),
+        warnings=(*warnings, *posts.warnings, *unknown_policy(policies)),
         channel=_channel(feed, url),
-    )
-
-
-def _reader(feed: Raw, base: str, url: str, *, atom: bool) -> Reader[Raw]:
-    # RFC 4287 §4.2.1: they are the authors of entries that have none. RSS says nothing of the kind.
-    inherited = listed(names_of(feed)) if atom else ()
-
-    def entry(raw: Raw, guid: str) -> Entry:
-        return entry_of(raw, guid, base=base, url=url, atom=atom, inherited=inherited)
-
-    return Reader(
-        guid=identity,
-        words=words_of_atom if atom else words,
-        date=lambda raw: moment(raw, "published") or moment(raw, "updated"),
-        entry=entry,
-        text=identity_of_text,
     )
 
 
@@ -101,14 +78,8 @@ def _parsed(body: bytes, content_type: str) -> feedparser.FeedParserDict:
         raise ParseError(BROKEN) from error
 
 
-def _is_broken(document: Mapping[str, Any]) -> bool:
-    """Not well-formed. (Trouble with encodings and media types is common and harmless.)"""
-    harmless = feedparser.exceptions.ThingsNobodyCaresAboutButMe
-    return bool(document.get("bozo")) and not isinstance(document.get("bozo_exception"), harmless)
-
-
 def _without_the_cut(raw: list[Raw], body: bytes) -> list[Raw]:
-    """Without a last post that the end of the document cuts off: half of it would be sent as if it were all.
+    """The posts without a last one that the document's end cuts off: half of it would be sent as a whole.
 
     Raises ParseError when that was the only one.
     """
@@ -120,30 +91,21 @@ def _without_the_cut(raw: list[Raw], body: bytes) -> list[Raw]:
     return raw[:-1]
 
 
-def _unknown_hints(raw: list[Raw]) -> Iterator[str]:
-    policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
-    if unknown := next(filter(None, policies), ""):
-        yield UNKNOWN.format(unknown)
-
-
 def _channel(feed: Mapping[str, Any], url: str) -> Channel:
     links = [one for one in feed.get("links") or () if isinstance(one, dict)]
+    image = feed.get("image")
+    image_url = image.get("href") if isinstance(image, dict) else ""
+    logos = (absolute(one, url) for one in (feed.get("logo"), image_url, feed.get("icon")))
     topics = (absolute(one.get("href"), url) for one in links if "self" in _relations(one))
     return Channel(
         ttl=channels.ttl(feed.get("ttl")),
         skip_hours=channels.hours(feed.get("skipped_hours") or ()),
         skip_days=channels.days(feed.get("skipped_days") or ()),
-        hubs=channels.hubs((one.get("href") for one in links if "hub" in _relations(one)), url),
+        hubs=channels.hub_addresses((one.get("href") for one in links if "hub" in _relations(one)), url),
         topic=next(filter(None, topics), ""),
-        image=_image(feed, url),
+        image=next(filter(None, logos), ""),
     )
 
 
 def _relations(link: Mapping[str, Any]) -> list[str]:
     return str(link.get("rel") or "").lower().split()
-
-
-def _image(feed: Mapping[str, Any], url: str) -> str:
-    image = feed.get("image")
-    href = image.get("href") if isinstance(image, dict) else ""
-    return absolute(feed.get("logo"), url) or absolute(href, url) or absolute(feed.get("icon"), url)

@@ -9,9 +9,10 @@ serves finality.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
+
+from feeds.parsing.dates import mail_date
 
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -113,7 +114,7 @@ def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
     if "max-age" in said:
         lifetime = _seconds(said["max-age"])
     else:
-        expires, sent = http_date(headers.get("expires", "")), http_date(headers.get("date", ""))
+        expires, sent = mail_date(headers.get("expires", "")), mail_date(headers.get("date", ""))
         # Measured on the server's own clock where it shows it: clocks differ.
         lifetime = min(expires - (sent or now), LONGEST_FRESHNESS) if expires else timedelta(0)
     age = _seconds(headers.get("age", ""))
@@ -128,24 +129,12 @@ def directives(header: str) -> dict[str, str]:
     return found
 
 
-def http_date(header: str) -> datetime | None:
-    """An HTTP date in UTC; None when it is none."""
-    try:
-        named = parsedate_to_datetime(header.strip()[:100])
-    except (ValueError, OverflowError, TypeError, IndexError):
-        return None
-    try:
-        return named.astimezone(UTC) if named.tzinfo else named.replace(tzinfo=UTC)
-    except OverflowError:
-        return None
-
-
 def behind(headers: Mapping[str, str], now: datetime) -> timedelta:
     """How far the server's clock is behind ours, negative where it is ahead; zero where nobody can tell.
 
     A cache's answer was made so many seconds ago as Age says (RFC 9111, 5.1).
     """
-    sent = http_date(headers.get("date", ""))
+    sent = mail_date(headers.get("date", ""))
     found = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
     return found if abs(found) <= WRONGEST_CLOCK else timedelta(0)
 
@@ -165,7 +154,7 @@ def retry_at(header: str, now: datetime) -> datetime | None:
     text = header.strip()
     if text.isascii() and text.isdigit():
         return now + min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)
-    named = http_date(text)
+    named = mail_date(text)
     return min(max(named, now), now + LONGEST_RETRY_AFTER) if named else None
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from common.html.clean import MAX_HTML, clean
+from common.html.balance import MAX_HTML
+from common.html.clean import clean
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
 from subscriptions.rules import patterns

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from common.html.balance import balance
-from common.html.clean import bounded, clean, plain, to_text
+from common.html.clean import bounded, clean, plain
+from common.html.plain_text import to_text
 from delivery.bounces.parsing import Unreadable, read_report
 from delivery.channels.mastodon.links import holds
 from delivery.rendering.posts import for_letter

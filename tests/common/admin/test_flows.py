@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.admin.flows import HEIGHT, Flow, flow_plot
+from common.admin.flows import FLOW_HEIGHT, Flow, flow_plot
 
 COUNTS = st.integers(0, 10) | st.integers(0, 10**6)
 FLOWS = st.lists(st.builds(Flow, COUNTS, COUNTS, COUNTS, COUNTS), min_size=1, max_size=90)
@@ -21,7 +21,7 @@ def test_all_that_is_there_is_seen_and_stays_in_the_plot(flows: list[Flow]) -> N
     rects = [(kind, int(y), int(height)) for kind, _, y, _, height in RECT.findall(drawn(flows))]
     ground = next(y for kind, y, _ in rects if kind == "fl-ground")
     for kind, y, height in rects:
-        assert 0 <= y <= y + height <= HEIGHT
+        assert 0 <= y <= y + height <= FLOW_HEIGHT
         if kind == "fl-came":
             assert y + height == ground
         if kind == "fl-went":

@@ -2,7 +2,7 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
-from common.admin.sparkline import BELOW_BAD, HEIGHT, LOWEST, MOST, Bar, sparkline
+from common.admin.sparkline import BELOW_BAD, LOWEST, MOST, SPARK_HEIGHT, Bar, sparkline
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,7 +29,7 @@ def test_who_cannot_see_it_reads_its_title_and_description() -> None:
 
 
 def test_the_highest_stands_at_full_height_and_the_others_by_their_share() -> None:
-    assert heights(Bar(10), Bar(5), Bar(2.5)) == [HEIGHT, HEIGHT // 2, HEIGHT // 4]
+    assert heights(Bar(10), Bar(5), Bar(2.5)) == [SPARK_HEIGHT, SPARK_HEIGHT // 2, SPARK_HEIGHT // 4]
 
 
 def test_nothing_is_still_seen_as_nothing() -> None:
@@ -38,7 +38,7 @@ def test_nothing_is_still_seen_as_nothing() -> None:
 
 
 def test_bad_ones_stand_out_by_height_as_well_as_by_colour() -> None:
-    assert heights(Bar(5), Bar(99_999, bad=True)) == [BELOW_BAD, HEIGHT]
+    assert heights(Bar(5), Bar(99_999, bad=True)) == [BELOW_BAD, SPARK_HEIGHT]
     assert classes(Bar(5), Bar(5, bad=True)) == ["fl-bar", "fl-bad"]
 
 
@@ -49,7 +49,7 @@ def test_no_bars_draw_nothing() -> None:
 def test_no_more_than_a_bounded_number_is_drawn_and_the_newest_are() -> None:
     many = [Bar(1)] * MOST + [Bar(9)]
     assert len(heights(*many)) == MOST
-    assert heights(*many)[-1] == HEIGHT
+    assert heights(*many)[-1] == SPARK_HEIGHT
 
 
 def test_bars_stand_within_the_picture_and_do_not_overlap() -> None:

@@ -3,7 +3,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cli.tables import cell, cut, record, table, width
+from common.cli.tables import cell, cut_to_width, record, table
+from common.text import text_width
 
 ROWS = [{"id": 1, "title": "Short"}, {"id": 12, "title": "A longer title"}]
 
@@ -28,12 +29,12 @@ def test_the_widest_column_is_cut_on_a_terminal() -> None:
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=5), st.integers(20, 100))
 def test_a_line_fits_the_terminal(texts: list[tuple[str, str]], room: int) -> None:
     rows = [{"a": one, "b": two} for one, two in texts]
-    assert all(width(line) <= room for line in table(rows, room=room))
+    assert all(text_width(line) <= room for line in table(rows, room=room))
 
 
 @given(st.text(), st.integers(1, 20))
 def test_a_cut_text_is_no_wider_than_allowed(text: str, limit: int) -> None:
-    assert width(cut(text, limit)) <= limit
+    assert text_width(cut_to_width(text, limit)) <= limit
 
 
 def test_a_title_cannot_steer_the_terminal() -> None:

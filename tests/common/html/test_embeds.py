@@ -2,7 +2,8 @@
 
 import pytest
 
-from common.html.clean import clean, to_text
+from common.html.clean import clean
+from common.html.plain_text import to_text
 
 BASE = "https://blog.example.org/posts/one"
 FILM = "dQw4w9WgXcQ"

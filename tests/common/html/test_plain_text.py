@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.html.clean import to_text
+from common.html.plain_text import to_text
 
 
 @pytest.mark.parametrize(

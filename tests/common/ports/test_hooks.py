@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from common.ports.hooks import NONE, HookFailed, HookRefused, is_allowed, load
+from common.ports.hooks import NONE, HookFailed, HookRefused, is_loadable, load
 
 Write = Callable[[str, str], None]
 
@@ -97,8 +97,8 @@ def test_a_failure_names_the_hook_and_the_error(write: Write) -> None:
 
 
 def test_a_prefix_ends_at_a_dot() -> None:
-    assert is_allowed("own.weekly", ["own"])
-    assert is_allowed("own", ["other", "own"])
-    assert not is_allowed("owner", ["own"])
-    assert not is_allowed("own", ["own.weekly"])
-    assert not is_allowed("own", [])
+    assert is_loadable("own.weekly", ["own"])
+    assert is_loadable("own", ["other", "own"])
+    assert not is_loadable("owner", ["own"])
+    assert not is_loadable("own", ["own.weekly"])
+    assert not is_loadable("own", [])

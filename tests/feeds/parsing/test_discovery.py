@@ -4,8 +4,8 @@ import pytest
 
 from feeds.parsing.discovery import (
     MAX_ANCHORS,
-    MAX_LINKS,
     MAX_PAGE,
+    MAX_PAGE_LINKS,
     decoded,
     format_of,
     is_comment_feed,
@@ -97,7 +97,7 @@ def test_titles_are_one_line_of_text() -> None:
 
 
 def test_at_most_fifty_links_of_a_page_of_1_mb_are_read() -> None:
-    assert len(links("".join(f'<link rel="feed" href="/{n}">' for n in range(80)))) == MAX_LINKS
+    assert len(links("".join(f'<link rel="feed" href="/{n}">' for n in range(80)))) == MAX_PAGE_LINKS
     assert links(" " * MAX_PAGE + '<link rel="feed" href="/feed">') == []
 
 

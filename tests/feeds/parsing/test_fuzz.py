@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from common.html.clean import clean
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_CONTENT, MAX_GUID, MAX_LISTED, MAX_NAME, MAX_TITLE
+from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID, MAX_LISTED, MAX_LISTED_NAME
 from feeds.parsing.identity import content_hash
-from feeds.parsing.media import MAX_ALT, MAX_MEDIA, MAX_URL
+from feeds.parsing.media import MAX_ABSOLUTE_URL, MAX_ALT, MAX_MEDIA
 from feeds.parsing.namesakes import SYNTHETIC
 from tests.examples import examples
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
@@ -81,7 +81,7 @@ def examine_feed(feed: ParsedFeed) -> None:
     assert guids == [guid for guid in feed.guids if guid in set(guids)]
     assert len(feed.guids) >= len(guids)
     assert len(guids) <= 20
-    assert len(feed.title) <= MAX_TITLE
+    assert len(feed.title) <= MAX_ENTRY_TITLE
     assert len(feed.warnings) <= 10
     assert all(0 < len(text) < 500 for text in feed.warnings)
     assert is_address(feed.link)
@@ -102,11 +102,11 @@ def examine_channel(channel: Channel) -> None:
 
 def examine_entry(entry: Entry) -> None:
     assert 0 < len(entry.guid) <= MAX_GUID + len(SYNTHETIC)
-    assert len(entry.title) <= MAX_TITLE
+    assert len(entry.title) <= MAX_ENTRY_TITLE
     assert max(len(entry.content), len(entry.summary)) <= LONGEST_CONTENT
     for names in (entry.authors, entry.categories):
         assert len(names) <= MAX_LISTED
-        assert all(0 < len(name) <= MAX_NAME for name in names)
+        assert all(0 < len(name) <= MAX_LISTED_NAME for name in names)
     assert len(entry.media) <= MAX_MEDIA
     for medium in entry.media:
         assert medium.url
@@ -138,7 +138,7 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return text == "" or (
-        parts.scheme in ("http", "https") and bool(parts.hostname) and len(text) <= 3 * MAX_URL
+        parts.scheme in ("http", "https") and bool(parts.hostname) and len(text) <= 3 * MAX_ABSOLUTE_URL
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.parsing.link_header import MAX_LINKS, links_of_header
+from feeds.parsing.link_header import MAX_HEADER_LINKS, links_of_header
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_cannot_be_read_costs_only_the_links_behind_it() -> None:
 
 
 def test_a_header_without_end_has_an_end() -> None:
-    assert len(links_of_header("<a>; rel=hub, " * 100_000)) == MAX_LINKS
+    assert len(links_of_header("<a>; rel=hub, " * 100_000)) == MAX_HEADER_LINKS
 
 
 @given(st.text(max_size=80) | st.text(alphabet='<>;,="\\ rel', max_size=80))
