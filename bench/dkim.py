@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from statistics import median
 
 from delivery.channels.email.letter_form import compose_mail
-from delivery.dkim.keys import RSA, Key, generate
+from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.dkim.signing import sign
 from delivery.letter import Letter, Recipient
 
@@ -17,7 +17,7 @@ PARAGRAPH = "The quick brown fox jumps over the lazy dog, and tells about it at 
 
 def dkim() -> dict[str, object]:
     """Both in short rounds by turns, so that the core's speed is the same for both; their medians."""
-    key = Key("example.org", "bench", generate(RSA))
+    key = SigningKey("example.org", "bench", generate(RSA))
     message, now = a_letter(), datetime.now(UTC)
     rates = [
         (rate_of(lambda: sign(message, (key,), now)), rate_of(lambda: key.signature(b"x" * 64)))

@@ -14,7 +14,7 @@ from bench import audience, rss2email
 from bench.smtp import SESSIONS, sink, smtp_source
 from common.filled_tables import tend
 from delivery.accounts.dkim_keys import make_key
-from delivery.dkim.keys import RSA, Key, generate
+from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.models import Delivery
@@ -38,7 +38,7 @@ def letters() -> list[dict[str, object]]:
     signed = audience.newsletter("signed", readers=COUNT, domain=SIGNING_DOMAIN)
     make_key(domain=SIGNING_DOMAIN, now=timezone.now(), algorithm=RSA)
     size = audience.letter_size(audience.issue(plain, 0))
-    key = Key(SIGNING_DOMAIN, "bench", generate(RSA))
+    key = SigningKey(SIGNING_DOMAIN, "bench", generate(RSA))
     with sink() as port:
         settings.EMAIL_URL = f"smtp://127.0.0.1:{port}"
         warm_up(port, size)
@@ -102,7 +102,7 @@ def rate_of(count: int) -> float:
     return rate
 
 
-def signatures(key: Key) -> float:
+def signatures(key: SigningKey) -> float:
     """Bare signatures a second on one thread."""
     started = time.perf_counter()
     for _ in range(SIGNATURES):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-FORM = 64 * 1024
+MAX_FORM_BYTES = 64 * 1024
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -13,7 +13,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 class BodyLimit:
     """`largest` in bytes, or None where the view counts for itself; `files` are for staff only."""
 
-    largest: int | None = FORM
+    largest: int | None = MAX_FORM_BYTES
     files: bool = False
 
 

@@ -19,7 +19,7 @@ from django.core.signing import BadSignature, Signer
 from django.utils.translation import gettext, gettext_noop
 
 MAX_TOKEN = 1000
-LINK = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
+LINK_TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
 
 
 class TokenError(ValueError):
@@ -69,7 +69,7 @@ def link_token(pk: int, secret: str, purpose: str) -> str:
 
 def link_pk(token: str) -> int:
     """The row a link token speaks of, before anything is proven. Raises TokenError."""
-    match = LINK.fullmatch(token)
+    match = LINK_TOKEN.fullmatch(token)
     if match is None:
         raise TokenError(gettext(BROKEN))
     return int(match[1])

@@ -41,21 +41,21 @@ class FittingPart:
     cuttable: bool = False
 
 
-def one_line(text: str) -> str:
+def plain_line(text: str) -> str:
     """The text on one line, without control characters, lone surrogates and direction overrides."""
     kept = (" " if char in "\t\n\v\f\r\x85" else char for char in text)
     usable = (char for char in kept if unicodedata.category(char) not in ("Cc", "Cs") and char not in _BIDI)
     return " ".join("".join(usable).split())
 
 
-def count(text: str, limits: LengthLimits) -> int:
+def text_length(text: str, limits: LengthLimits) -> int:
     """Graphemes of the text, a link at its fixed price, `@user@host` as `@user` (as Mastodon counts)."""
     if limits.per_url is not None:
         text = _REMOTE_MENTION.sub(r"\1", _LINK.sub("x" * limits.per_url, text))
     return int(grapheme.length(text))
 
 
-def fit(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
+def fit_parts(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
     """The parts joined, the longest cuttable ones shortened at a word until the whole fits.
 
     Links inside a cuttable part go whole or stay whole. Raises DoesNotFit.
@@ -71,7 +71,7 @@ def fit(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def cut(text: str, fits: Callable[[str], bool]) -> str:
+def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:
     """The longest beginning of the text for which `fits` says yes, with an ellipsis; "" if there is none.
 
     `fits` must refuse every text that is longer than one that it refused.
@@ -111,10 +111,12 @@ def _bounded(part: FittingPart, limits: LengthLimits) -> FittingPart:
 
 
 def _joined_count(parts: Sequence[FittingPart], limits: LengthLimits) -> int:
-    return count("".join(part.text for part in parts), limits)
+    return text_length("".join(part.text for part in parts), limits)
 
 
 def _shortened(parts: Sequence[FittingPart], index: int, limits: LengthLimits) -> str:
     before = "".join(part.text for part in parts[:index])
     after = "".join(part.text for part in parts[index + 1 :])
-    return cut(parts[index].text, lambda text: count(before + text + after, limits) <= limits.characters)
+    return cut_at_word(
+        parts[index].text, lambda text: text_length(before + text + after, limits) <= limits.characters
+    )

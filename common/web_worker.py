@@ -20,7 +20,7 @@ from typing import Any
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from common.body_limits import FORM
+from common.body_limits import MAX_FORM_BYTES
 
 LONGEST_HEAD = 64 * 1024
 PIECE = 64 * 1024
@@ -42,7 +42,7 @@ def is_whole(received: bytes | bytearray) -> bool:
     found = _LENGTH.search(received, 0, end + 2)
     length = int(found[1]) if found else 0
     # A larger one is refused by its length, or read by the view that takes it.
-    return length > FORM or len(received) >= end + 4 + length
+    return length > MAX_FORM_BYTES or len(received) >= end + 4 + length
 
 
 def waits_to_go_on(received: bytes | bytearray) -> bool:

@@ -12,7 +12,7 @@ from delivery.models import LetterTemplate, Theme
 from delivery.rendering.addresses import web_address
 from delivery.rendering.engine import check_template
 from delivery.rendering.errors import LetterError
-from delivery.rendering.facts import LETTER_WIDTH, USUAL, TemplateSource, ThemeFacts
+from delivery.rendering.facts import LETTER_WIDTH, USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import BadPattern, check_pattern
 from subscriptions.models import Subscribable
 
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 2_000
 def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
     """The look as rendering takes it; the usual one where none was chosen."""
     row = Theme.objects.filter(subscribable=subscribable).first() if subscribable else None
-    return facts_of(row) if row else USUAL
+    return facts_of(row) if row else USUAL_THEME
 
 
 def facts_of(theme: Theme) -> ThemeFacts:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from delivery.dkim.keys import Key
+from delivery.dkim.keys import SigningKey
 from feeds.parsing.entry import Entry
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
@@ -42,7 +42,7 @@ class Letter:
     # The newsletter's own code may have another value of any field for each recipient.
     has_own_code: bool = False
     # Those that sign it, where it is mail; the first is the one that everybody can read.
-    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
+    signing_keys: tuple[SigningKey, ...] = field(default=(), repr=False)
 
 
 class Recipient(NamedTuple):

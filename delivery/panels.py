@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import link_to, list_link, listed, paragraph, table, when
+from common.admin.html import html_table, link_to, list_link, listed, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
@@ -56,7 +56,7 @@ def item_issues(item: Item) -> SafeString:
     rows = item.issue_items.select_related("issue__subscribable").defer("issue__html", "issue__text", "entry")
     shown = list(rows.order_by("pk"))
     delivered = how_delivered([row.issue_id for row in shown])
-    return table(
+    return html_table(
         ("issue", "newsletter", "published", "letters"),
         (
             (
@@ -86,7 +86,7 @@ def _not_out(issue: Issue) -> str:
 
 def recent_issues(subscribable: Subscribable) -> SafeString:
     rows = subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN]
-    return table(
+    return html_table(
         ("issue", "published"),
         ((link_to(row), when(row.published_at, _not_out(row))) for row in rows),
         "No issue has gone out so far.",
@@ -112,7 +112,7 @@ def sent_to(destination: Destination) -> SafeString:
     if len(rows) > SENT_SHOWN:
         more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
-    newest = table(
+    newest = html_table(
         ("what", "newsletter", "state", "sent", "in the server’s words"), shown, "Nothing was sent so far."
     )
     if not shown:
@@ -149,7 +149,7 @@ def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
         (link_to(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
         for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]
     ]
-    return table(("what", "when", "in the server’s words", "what was done"), shown) if shown else ""
+    return html_table(("what", "when", "in the server’s words", "what was done"), shown) if shown else ""
 
 
 def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:

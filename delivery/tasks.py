@@ -13,7 +13,7 @@ from delivery.engine.restore_hold import finish_go
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import finish_pauses
-from delivery.privacy.retention import prune as forget
+from delivery.privacy.retention import prune_old_data
 from delivery.webhooks.dispatch import call_due
 
 worker_shutting_down.connect(stop)
@@ -62,4 +62,4 @@ def bounces() -> None:
 @shared_task(name="delivery.prune")
 @skip_if_running
 def prune() -> None:
-    forget(now=utcnow(), budget=PASS_BUDGET)
+    prune_old_data(now=utcnow(), budget=PASS_BUDGET)

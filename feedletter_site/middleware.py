@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from common.api.problems import MEDIA_TYPE
-from common.body_limits import FORM, limit_of
+from common.body_limits import MAX_FORM_BYTES, limit_of
 from common.net.addresses import read_address
 from common.text import one_line, shortened
 from feedletter_site.env import Network
@@ -158,10 +158,10 @@ class BodyLimitMiddleware:
         if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
             return refusal(request, HTTPStatus.LENGTH_REQUIRED)
         length = content_length(request)
-        if length <= FORM and not limit.files:
+        if length <= MAX_FORM_BYTES and not limit.files:
             # Here it does not matter who asks, so no user is looked up.
             return None
-        largest = FORM if limit.files else limit.largest
+        largest = MAX_FORM_BYTES if limit.files else limit.largest
         if request.user.is_staff:
             largest = max(limit.largest, STAFF)
             if limit.files:

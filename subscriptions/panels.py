@@ -4,7 +4,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import add_url, button, link_to, table, when
+from common.admin.html import add_url, button, html_table, link_to, when
 from common.clock import utcnow
 from common.ports.panels import Action, Panel, add_action, add_panel
 from common.text import counted
@@ -34,7 +34,7 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
     rows = list(feed.subscribables.all())
     text = "Make another newsletter of this feed" if rows else "Make a newsletter of this feed"
     further = button(add_url(Subscribable, feeds=feed.pk), text)
-    shown = table(
+    shown = html_table(
         ("newsletter", "readers get it"),
         ((link_to(row), rhythm_for_admins(row)) for row in rows),
         "No newsletter reads it so far, so nothing of it is sent.",
@@ -54,7 +54,7 @@ def collections_of_post(item: Item) -> SafeString:
         said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
         return format_html('<p class="fl-alert">{}</p>', said)
     rows = item.assignables.select_related("subscribable").prefetch_related("subscribable__feeds")
-    return table(
+    return html_table(
         ("newsletter", "when it goes out"),
         ((link_to(row, row.subscribable), waits_for(row)) for row in rows),
         "It is in no open collection.",

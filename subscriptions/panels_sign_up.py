@@ -3,12 +3,12 @@
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import table, when
+from common.admin.html import html_table, when
 from common.clock import utcnow
 from common.ports.panels import Panel, add_panel
 from common.text import counted
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.subscribers.rate_limits import refusals
+from subscriptions.subscribers.rate_limits import count_refusals
 
 CONSENTS_SHOWN = 50
 WHY = {
@@ -30,7 +30,7 @@ def install() -> None:
 def proofs_of_consent(subscription: Subscription) -> SafeString:
     """The proofs of consent: when, how, which words, and from where if that is kept."""
     rows = subscription.consents.order_by("-at", "-pk")[:CONSENTS_SHOWN]
-    return table(
+    return html_table(
         ("when", "what", "how", "the words they saw", "from"),
         ((when(row.at), row.get_act_display(), row.how, row.words or "–", row.ip or "–") for row in rows),
         "There is no proof: they were there before proofs were kept.",
@@ -39,7 +39,7 @@ def proofs_of_consent(subscription: Subscription) -> SafeString:
 
 def turned_away(newsletter: Subscribable) -> SafeString | str:
     """The sign-ups of the last day or so that were turned away. No panel if there were none."""
-    found = refusals(newsletter, now=utcnow())
+    found = count_refusals(newsletter, now=utcnow())
     if not found:
         return ""
     said = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(found.items()))

@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 
 from common.text import counted
 
-LINK = '<a class="fl-link" href="{}">{}</a>'
+ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = "Nothing yet.") -> SafeString:
+def html_table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = "Nothing yet.") -> SafeString:
     """A small table for a panel; every cell is escaped unless it is safe already."""
     names = list(head)
     # On a phone a row becomes a card, and each cell says what it is.
@@ -53,7 +53,7 @@ def button(url: str, text: str) -> SafeString:
 
 def link_to(obj: Model, text: object = "") -> SafeString:
     """A link to an object's admin page."""
-    return format_html(LINK, object_url(obj), text or obj)
+    return format_html(ADMIN_LINK, object_url(obj), text or obj)
 
 
 def object_url(obj: Model) -> str:
@@ -78,7 +78,7 @@ def list_url(model: type[Model], **filters: Any) -> str:
 
 def list_link(model: type[Model], text: object, **filters: Any) -> SafeString:
     """A link to a filtered list."""
-    return format_html(LINK, list_url(model, **filters), text)
+    return format_html(ADMIN_LINK, list_url(model, **filters), text)
 
 
 def add_url(model: type[Model], **initial: Any) -> str:

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError, connections
 
 from common.cli.progress import Progress
-from common.cli.tables import Row, record, table
+from common.cli.tables import TableRow, record, table_lines
 from common.ports.channels import InvalidDestination
 
 BAD = {"failing", "failed", "held"}
@@ -31,7 +31,7 @@ class Printed:
     facts: Mapping[str, Any]
 
 
-Result = Printed | Row | Iterable[Row] | None
+Result = Printed | TableRow | Iterable[TableRow] | None
 
 
 class FeedletterCommand(BaseCommand):
@@ -84,10 +84,10 @@ class FeedletterCommand(BaseCommand):
         elif result is not None:
             self.show_table(result)
 
-    def show_table(self, rows: Iterable[Row]) -> None:
+    def show_table(self, rows: Iterable[TableRow]) -> None:
         room = shutil.get_terminal_size().columns if self.stdout.isatty() else None
         count = 0
-        for count, line in enumerate(table(rows, room=room, paint=self.paint()), 1):
+        for count, line in enumerate(table_lines(rows, room=room, paint=self.paint()), 1):
             self.stdout.write(self.style.MIGRATE_HEADING(line) if count == 1 and room else line)
         if not count:
             self.stdout.write(self.empty)
@@ -199,7 +199,7 @@ def as_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def json_lines(result: Row | Iterable[Row] | None) -> Iterator[str]:
+def json_lines(result: TableRow | Iterable[TableRow] | None) -> Iterator[str]:
     """One JSON document: an object, or an array with a row a line."""
     if result is None or isinstance(result, Mapping):
         yield json.dumps(dict(result or {}), default=as_json, indent=2)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from common.text import padded, text_width
 
-Row = Mapping[str, Any]
+TableRow = Mapping[str, Any]
 Paint = Callable[[str, str], str]
 MEASURED = 200
 NARROWEST = 8
@@ -49,7 +49,9 @@ def fit_columns(widths: list[int], room: int) -> list[int]:
     return widths
 
 
-def table(rows: Iterable[Row], *, room: int | None = None, paint: Paint | None = None) -> Iterator[str]:
+def table_lines(
+    rows: Iterable[TableRow], *, room: int | None = None, paint: Paint | None = None
+) -> Iterator[str]:
     """Lines of a table, headings first; widths come from the first 200 rows, so that any number streams.
 
     `room`: columns of the terminal, None when nothing need be cut. `paint(column, text)` may add colour.
@@ -71,7 +73,7 @@ def table(rows: Iterable[Row], *, room: int | None = None, paint: Paint | None =
         yield COLUMN_GAP.join(cells).rstrip()
 
 
-def record(row: Row, *, paint: Paint | None = None) -> Iterator[str]:
+def record(row: TableRow, *, paint: Paint | None = None) -> Iterator[str]:
     """Lines of one thing: its names at the left, its values at the right."""
     widest = max(map(text_width, row), default=0)
     for name, value in row.items():

@@ -57,7 +57,7 @@ def read_address(text: str) -> Address | None:
     return address.ipv4_mapped or address.sixtofour or address
 
 
-def is_allowed(address: Address, allow: Sequence[Network]) -> bool:
+def may_be_called(address: Address, allow: Sequence[Network]) -> bool:
     """Whether it is a public address, or within one of the networks of the exception list."""
     if any(address in network for network in allow):
         return True
@@ -76,7 +76,7 @@ def callable_addresses(
     Raises OSError when the name has none, NotAllowed when none of them may be called.
     """
     found = list(dict.fromkeys((resolve or look_up)(host, port)))
-    allowed = [address for address in found if is_allowed(ip_address(address.split("%")[0]), allow)]
+    allowed = [address for address in found if may_be_called(ip_address(address.split("%")[0]), allow)]
     if not allowed:
         raise NotAllowed(found[0] if found else host)
     return allowed[:MAX_ADDRESSES]

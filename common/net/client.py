@@ -34,7 +34,7 @@ __all__ = [
 
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
-SECONDS = 20.0
+REQUEST_SECONDS = 20.0
 READ_BYTES = 64 * 1024
 BEGINNING = 4096
 # Redirects that want the same method and body.
@@ -61,7 +61,12 @@ class SafeSession(requests.Session):
     """
 
     def __init__(
-        self, adapter: CheckedAdapter, *, user_agent: str, verify: bool | str = True, seconds: float = SECONDS
+        self,
+        adapter: CheckedAdapter,
+        *,
+        user_agent: str,
+        verify: bool | str = True,
+        seconds: float = REQUEST_SECONDS,
     ) -> None:
         super().__init__()
         self.trust_env = False
@@ -105,7 +110,7 @@ class SafeClient:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float = SECONDS,
+        timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
         """The answer after at most five redirects, whatever its status.
@@ -134,7 +139,7 @@ class SafeClient:
         url: str,
         *,
         data: Mapping[str, str],
-        timeout: float = SECONDS,
+        timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
         """The answer to a form (UTF-8, urlencoded), whatever its status.
@@ -156,7 +161,9 @@ class SafeClient:
                     )
                 url = target
 
-    def push(self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = SECONDS) -> Fetched:
+    def push(
+        self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = REQUEST_SECONDS
+    ) -> Fetched:
         """The answer to these bytes, whatever its status: a redirect is an answer and not followed.
 
         Only a beginning of its body is kept, and a body that breaks off is no error. Raises FetchError.

@@ -8,13 +8,13 @@ from common.text import counted
 from common.transactions import forbid_open_transaction
 from delivery.channels.email.account_url import Mailbox, parse_email_url, transport_of
 from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.session import CannotLogIn, log_in
+from delivery.channels.email.session import CannotLogIn, probe_login
 from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.lanes.lanes import mail_lane
 from delivery.lanes.settings import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane
 from delivery.models.delivery import NOT_FINISHED
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 
 EMAIL = "email"
@@ -81,7 +81,7 @@ def url_of(lane: Lane) -> str:
     Empty for EMAIL_URL's lane and those of other channels; also when there is no such account any more, or
     SECRET_KEY has changed.
     """
-    if lane.kind != EMAIL or lane.account == DEFAULT:
+    if lane.kind != EMAIL or lane.account == DEFAULT_ACCOUNT:
         return ""
     account = Account.objects.filter(name=lane.account).first()
     return secret_url(account) if account else ""
@@ -118,7 +118,7 @@ def try_login(account: Account) -> str:
         target = target_of(account)
     except ImproperlyConfigured as error:
         raise CannotLogIn(str(error)) from None
-    return log_in(target)
+    return probe_login(target)
 
 
 def _set_url(account: Account, url: str) -> None:

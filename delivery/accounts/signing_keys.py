@@ -8,7 +8,7 @@ from typing import cast
 from common.ports.channels import InvalidDestination
 from common.secrets import Sealed
 from delivery.channels.email.address import parse_sender
-from delivery.dkim.keys import Key, from_pem
+from delivery.dkim.keys import SigningKey, from_pem
 from delivery.models import DkimKey
 
 FRESH_SECONDS = 60.0
@@ -20,9 +20,9 @@ class SigningKeys:
     def __init__(self) -> None:
         self._read_at = -FRESH_SECONDS
         self._domains: dict[str, list[tuple[str, Sealed]]] = {}
-        self._found: dict[str, tuple[Key, ...]] = {}
+        self._found: dict[str, tuple[SigningKey, ...]] = {}
 
-    def of(self, sender: str) -> tuple[Key, ...]:
+    def of(self, sender: str) -> tuple[SigningKey, ...]:
         """The keys for letters from an address (with or without a name); none for what is no address.
 
         Raises ValueError when a key cannot be read: a letter that should be signed does not go unsigned.
@@ -51,8 +51,8 @@ class SigningKeys:
 
 
 @lru_cache(maxsize=256)
-def _loaded(domain: str, selector: str, token: str) -> Key:
+def _loaded(domain: str, selector: str, token: str) -> SigningKey:
     try:
-        return Key(domain, selector, from_pem(Sealed(token).open()["pem"]))
+        return SigningKey(domain, selector, from_pem(Sealed(token).open()["pem"]))
     except (ValueError, KeyError) as error:
         raise ValueError(f"The DKIM key {selector} of {domain} cannot be used. {error}") from error

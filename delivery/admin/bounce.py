@@ -12,7 +12,7 @@ from common.admin.model_admin import ReadOnlyAdmin
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted, shortened
-from delivery.bounces.record import release
+from delivery.bounces.record import release_bounces
 from delivery.models import Bounce
 
 # Two lines on a phone.
@@ -42,12 +42,12 @@ def describe_bounce(bounce: Bounce) -> SafeString:
 
 
 def suppress_held(request: HttpRequest, keys: list[int]) -> str:
-    count = release(bounces=_held(keys), suppressing=True, now=utcnow())
+    count = release_bounces(bounces=_held(keys), suppressing=True, now=utcnow())
     return f"{counted(count, 'address', 'addresses')} will not be written to any more."
 
 
 def let_be(request: HttpRequest, keys: list[int]) -> str:
-    count = release(bounces=_held(keys), suppressing=False, now=utcnow())
+    count = release_bounces(bounces=_held(keys), suppressing=False, now=utcnow())
     return f"{counted(count, 'bounce')} let be: letters go on to {'that' if count == 1 else 'those'}."
 
 

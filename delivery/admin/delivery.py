@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, link_to, moment_of, table, when
+from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.lists import FewChoices, LargeList
 from common.clock import utcnow
 from common.ports.channels import all_kinds
@@ -60,7 +60,7 @@ def describe_delivery(delivery: Delivery) -> SafeString:
 
 def failed_attempts(delivery: Delivery) -> SafeString:
     rows = delivery.attempt_rows.order_by("-at", "-pk")[:ATTEMPTS_SHOWN]
-    return table(
+    return html_table(
         ("when", "outcome", "status", "in the server’s words"),
         ((when(row.at), row.outcome, row.status, row.text) for row in rows),
         "No attempt has failed.",

@@ -16,12 +16,16 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from common.admin.html import button
 from common.clock import utcnow
 from delivery.doctor.check import DoctorReport, check_mail
-from delivery.doctor.findings import Verdict
+from delivery.doctor.findings import DoctorVerdict
 from subscriptions.models import Subscribable
 
 MAY_CHECK = "delivery.view_lane"
-VERDICT_TONES = {Verdict.GOOD: "good", Verdict.BETTER: "wait", Verdict.WRONG: "bad"}
-VERDICT_WORDS = {Verdict.GOOD: "Good", Verdict.BETTER: "Could be better", Verdict.WRONG: "Wrong"}
+VERDICT_TONES = {DoctorVerdict.GOOD: "good", DoctorVerdict.BETTER: "wait", DoctorVerdict.WRONG: "bad"}
+VERDICT_WORDS = {
+    DoctorVerdict.GOOD: "Good",
+    DoctorVerdict.BETTER: "Could be better",
+    DoctorVerdict.WRONG: "Wrong",
+}
 
 
 class MailCheckForm(forms.Form):

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin.html import ago, link_to, list_link, list_url, table, when
+from common.admin.html import ago, html_table, link_to, list_link, list_url, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import counted
@@ -153,7 +153,7 @@ def by_domain(issue: Issue) -> SafeString | str:
         counts = (row.sent, row.deferred, row.failed, row.bounced, row.waiting)
         rows.append((theirs, *(f"{count:,}" if count else "" for count in counts)))
     head = ("domain", "sent", "deferred", "failed", "bounced", "waiting")
-    return format_html('<div class="fl-domains">{}</div>', table(head, rows))
+    return format_html('<div class="fl-domains">{}</div>', html_table(head, rows))
 
 
 def trouble(issue: Issue) -> SafeString | str:
@@ -175,7 +175,7 @@ def trouble(issue: Issue) -> SafeString | str:
         (link_to(row, row.destination), row.get_state_display().lower(), server_words(row, attempts[row.pk]))
         for row in rows
     ]
-    figures = table(("to", "state", "in the server’s words"), shown)
+    figures = html_table(("to", "state", "in the server’s words"), shown)
     if not are_more:
         return figures
     links = [

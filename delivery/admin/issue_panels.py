@@ -5,11 +5,11 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin.html import facts, link_to, listed, paragraph, table, web_link, when
+from common.admin.html import facts, html_table, link_to, listed, paragraph, web_link, when
 from common.text import counted
 from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
-from delivery.bounces.domain_refusals import why
+from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import sent_late
 from delivery.issues.publish import late_subscribers, recipients_of
@@ -63,7 +63,7 @@ def describe_issue(issue: Issue) -> SafeString:
     if issue.published_at is not None:
         rows.append(("Published", when(issue.published_at)))
     if issue.paused_at is not None:
-        rows.append(("Paused", f"{when(issue.paused_at)}. {why(issue.paused_reason)}".strip()))
+        rows.append(("Paused", f"{when(issue.paused_at)}. {pause_cause(issue.paused_reason)}".strip()))
     if issue.cancelled_at is not None and issue.published_at is not None:
         rows.append(("Cancelled", f"{when(issue.cancelled_at)}: the rest of it goes to nobody."))
     if issue.period_start and issue.period_end:
@@ -88,7 +88,7 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
 
 def posts(issue: Issue) -> SafeString:
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
-    return table(
+    return html_table(
         ("post", "feed"),
         ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:POSTS_SHOWN]),
         "It has no posts.",

@@ -7,14 +7,14 @@ from django.conf import settings
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin.html import facts, link_to, list_link, paragraph, table, when
+from common.admin.html import facts, html_table, link_to, list_link, paragraph, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import counted
 from delivery.accounts.accounts import server_of
 from delivery.lanes.status import DomainStanding, coming_days, domains, holders, in_words, last_day, standing
 from delivery.models import Account, Delivery, Lane
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 from delivery.rules.holdups import advice
 from delivery.rules.server_words import meaning
 
@@ -49,7 +49,7 @@ def describe_lane(lane: Lane) -> SafeString:
 
 
 def _server(lane: Lane) -> SafeString | str:
-    if lane.account == DEFAULT:
+    if lane.account == DEFAULT_ACCOUNT:
         return (
             "Letters are kept here, not sent." if settings.EMAIL_URL == "mailbox:" else "That of EMAIL_URL."
         )
@@ -120,7 +120,7 @@ def warm_up(lane: Lane) -> SafeString | str:
     end = "And so on." if len(days) == WARM_UP_DAYS_SHOWN else over
     return format_html(
         '<div class="fl-narrow">{}</div><p class="fl-quiet">{}</p>',
-        table(("Day", "Messages at most in 24 hours"), rows),
+        html_table(("Day", "Messages at most in 24 hours"), rows),
         end,
     )
 
@@ -132,7 +132,7 @@ def connections(lane: Lane) -> SafeString | str:
     if not shares:
         return ""
     rows = ((str(share.holder)[:8], share.connections, when(share.until)) for share in shares)
-    return table(("Worker", f"Connections of {lane.concurrency}", "Unless renewed, until"), rows)
+    return html_table(("Worker", f"Connections of {lane.concurrency}", "Unless renewed, until"), rows)
 
 
 def of_domains(lane: Lane) -> SafeString | str:
@@ -140,7 +140,7 @@ def of_domains(lane: Lane) -> SafeString | str:
     shown = domains(lane, now)
     if not shown:
         return ""
-    return table(
+    return html_table(
         ("Domain", "State", "Limits", "Last hour", "Last 24 hours", "Held"),
         (_domain_cells(lane, each) for each in shown),
     )

@@ -4,7 +4,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import LINK, listed, table, when
+from common.admin.html import ADMIN_LINK, html_table, listed, when
 from common.clock import utcnow
 from delivery.letters.preview import preview
 from delivery.letters.templates import KnownTemplate, known_templates
@@ -17,7 +17,7 @@ def letters(subscribable: Subscribable) -> SafeString | str:
     if subscribable.channel != "email":
         return ""
     own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}
-    return table(
+    return html_table(
         ("mail or page", "template", "changed", "by", ""),
         (_row(subscribable, known, own.get(known.name)) for known in known_templates()),
     )
@@ -34,8 +34,8 @@ def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate |
     title = format_html('{}<span class="fl-note">{}</span>', known.title, known.about)
     links = listed(
         (
-            format_html(LINK, page_of(subscribable, known.name), "Preview"),
-            format_html(LINK, page_of(subscribable, known.name, edit=True), "Edit"),
+            format_html(ADMIN_LINK, page_of(subscribable, known.name), "Preview"),
+            format_html(ADMIN_LINK, page_of(subscribable, known.name, edit=True), "Edit"),
         )
     )
     if own is None:

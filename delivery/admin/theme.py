@@ -15,7 +15,7 @@ from common.ports.panels import Action, Panel
 from delivery.admin.preview import letter_preview
 from delivery.customisation import THEME_FIELDS, back_to_usual, set_theme
 from delivery.models import Theme
-from delivery.rendering.colours import DEFAULT, PAPER
+from delivery.rendering.colours import DEFAULT_ACCENT, PAPER
 from subscriptions.models import Subscribable
 
 LINKS = "Addresses become links, and so does [words](https://…)."
@@ -56,7 +56,7 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("subscribable", *THEME_FIELDS)
         widgets = {  # noqa: RUF012
             "subscribable": forms.HiddenInput(),
-            "accent": ColourInput(DEFAULT),
+            "accent": ColourInput(DEFAULT_ACCENT),
             "background": ColourInput(PAPER),
             "header": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
             "footer": UnfoldAdminTextareaWidget(attrs={"rows": 3}),

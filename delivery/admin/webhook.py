@@ -15,7 +15,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.html import facts, link_to, list_link, moment_of, table, when
+from common.admin.html import facts, html_table, link_to, list_link, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.clock import utcnow
 from common.ports.events import EventKind
@@ -31,7 +31,7 @@ from delivery.webhooks.manage import (
     pause_webhooks,
     resume_webhooks,
     rotate_secret,
-    send_test,
+    send_test_call,
 )
 from subscriptions.models import Subscribable
 
@@ -58,7 +58,7 @@ def describe_webhook(webhook: Webhook) -> SafeString:
 
 def last_calls(webhook: Webhook) -> SafeString:
     rows = webhook.calls.select_related("webhook").defer("body")[:CALLS_SHOWN]
-    shown = table(
+    shown = html_table(
         ("event", "when", "how it stands", "answer"),
         (
             (link_to(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
@@ -73,7 +73,7 @@ def last_calls(webhook: Webhook) -> SafeString:
 def test(request: HttpRequest, keys: list[int]) -> str:
     taken = []
     for webhook in Webhook.objects.filter(pk__in=keys)[:TESTED_AT_ONCE]:
-        answer = send_test(webhook=webhook, now=utcnow())
+        answer = send_test_call(webhook=webhook, now=utcnow())
         if answer.error:
             messages.error(request, f"{webhook} did not take the test. {answer.error}")
         else:

@@ -14,7 +14,7 @@ from common.admin.html import object_url
 from common.text import counted, one_line, shortened
 from delivery.alerts.mails import alert_recipients, queue_alert
 from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
-from delivery.bounces.domain_refusals import BY_ITSELF, why
+from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.models import Delivery, Issue, Lane, LaneDomain
 from delivery.rules.holdups import advice
 from delivery.rules.server_words import meaning
@@ -88,7 +88,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
         yield Pause(
             key=f"domain:{row.pk}:{sign}",
             what=f"Letters to {row.domain} are paused",
-            reason=why(row.paused_reason),
+            reason=pause_cause(row.paused_reason),
             page=object_url(row.lane),
             noun="domain",
         )
@@ -113,7 +113,7 @@ def _paused_newsletters_and_issues() -> Iterator[Pause]:
         yield Pause(
             key=f"newsletter:{newsletter.pk}:{newsletter.sending_paused_at:{PAUSE_STAMP}}",
             what=f"“{shortened(one_line(str(newsletter)), LONGEST_ALERT_TITLE)}” is paused",
-            reason=why(newsletter.sending_paused_reason),
+            reason=pause_cause(newsletter.sending_paused_reason),
             page=object_url(newsletter),
             noun="newsletter",
         )
@@ -123,7 +123,7 @@ def _paused_newsletters_and_issues() -> Iterator[Pause]:
         yield Pause(
             key=f"issue:{issue.pk}:{issue.paused_at:{PAUSE_STAMP}}",
             what=f"“{title}” of {issue.subscribable} is paused",
-            reason=why(issue.paused_reason),
+            reason=pause_cause(issue.paused_reason),
             page=object_url(issue),
             noun="issue",
         )

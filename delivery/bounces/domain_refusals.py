@@ -18,8 +18,8 @@ from delivery.models.delivery import UNFINISHED
 from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
 from delivery.rules.refusals import (
     LARGE_DOMAINS,
-    LAST,
-    SAMPLE,
+    LAST_LETTERS,
+    RECIPIENTS_SAMPLED,
     Answers,
     doubts_us,
     is_about_identity,
@@ -76,7 +76,7 @@ def pause_denying(*, bounce: Bounce, now: datetime) -> bool:
     return pause_domain(lane_id=bounce.delivery.lane_id, domain=bounce.domain, reason=reason, now=now)
 
 
-def why(reason: str) -> str:
+def pause_cause(reason: str) -> str:
     """The reason of a pause as it goes on after a colon."""
     return reason.removeprefix(BY_ITSELF)
 
@@ -99,7 +99,7 @@ def _on_refusals_of_domain(group: Sequence[Bounce], delivery: Delivery, now: dat
         return
     # The letters beside them are worth a look only if enough refusals have led to nothing yet.
     rows = Bounce.objects.filter(domain=domain, kind=BounceKind.POLICY, effect=ABOUT_OUR_MAIL)
-    if not may_matter(list(rows.order_by("-at").values_list("status", flat=True)[:LAST])):
+    if not may_matter(list(rows.order_by("-at").values_list("status", flat=True)[:LAST_LETTERS])):
         return
     letters, answers = _last_answers(delivery)
     if not (refuses(answers) or doubts_us(answers)):
@@ -132,8 +132,8 @@ def _last_answers(delivery: Delivery) -> tuple[list[int], Answers]:
         delivery__lane=delivery.lane_id,
         delivery__state__in=UNFINISHED,
     )
-    waiting = about_us.order_by("-at").values_list("delivery", flat=True)[:LAST]
-    last = list(dict.fromkeys([*waiting, *last_letters(near=delivery, most=LAST)]))
+    waiting = about_us.order_by("-at").values_list("delivery", flat=True)[:LAST_LETTERS]
+    last = list(dict.fromkeys([*waiting, *last_letters(near=delivery, most=LAST_LETTERS)]))
     rows = Bounce.objects.filter(delivery__in=last, kind=BounceKind.POLICY)
     refused: dict[int | None, bool] = {}
     settled: set[int | None] = set()
@@ -149,7 +149,7 @@ def _last_answers(delivery: Delivery) -> tuple[list[int], Answers]:
 def _stops_newsletter(delivery: Delivery, answers: Answers) -> bool:
     # The issue's recipients, in an order that has nothing to do with what became of them.
     recipients = Delivery.objects.filter(issue=delivery.issue_id).order_by("destination")
-    shares = large(list(recipients.values_list("domain", flat=True)[:SAMPLE]))
+    shares = large(list(recipients.values_list("domain", flat=True)[:RECIPIENTS_SAMPLED]))
     others = LaneDomain.objects.filter(lane=delivery.lane_id, domain__in=list(shares), paused=True)
     refusing = others.filter(paused_reason__startswith=REFUSED).exclude(domain=delivery.domain).count()
     return stops_newsletter(

@@ -12,17 +12,17 @@ from datetime import datetime
 from common.admin.html import when
 from delivery.bounces.domain_refusals import BY_ITSELF, REFUSED
 from delivery.channels.base import Holdup, Temporary
-from delivery.issues.pause import LONGEST_REASON, pause_newsletter
+from delivery.issues.pause import LONGEST_PAUSE_REASON, pause_newsletter
 from delivery.lanes.backoff import Stop, back_off
 from delivery.lanes.settings import pause_domain
 from delivery.models import Delivery, Issue, LaneDomain
 from delivery.rules.holdups import (
     LONGEST_REFUSAL,
     advice,
+    domain_rests_until,
     is_everybodys,
     is_over,
     refuses_sender,
-    rests_until,
 )
 from delivery.rules.meaning import Meaning
 
@@ -33,7 +33,7 @@ SENDER_SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldLetter:
     """A letter that waits because of something that is wrong with us."""
 
     delivery_id: int
@@ -45,10 +45,10 @@ class Held:
     at: datetime
 
 
-def on_holdups(held: Sequence[Held]) -> None:
+def on_holdups(held: Sequence[HeldLetter]) -> None:
     """Lets rest or pauses the domains, lanes, issues and newsletters of letters that were just recorded."""
-    domains: dict[tuple[int, str], list[Held]] = defaultdict(list)
-    issues: dict[tuple[Holdup, int], list[Held]] = defaultdict(list)
+    domains: dict[tuple[int, str], list[HeldLetter]] = defaultdict(list)
+    issues: dict[tuple[Holdup, int], list[HeldLetter]] = defaultdict(list)
     for one in held:
         if one.outcome.holdup is Holdup.DOMAIN:
             domains[(one.lane_id, one.domain)].append(one)
@@ -66,11 +66,11 @@ def on_holdups(held: Sequence[Held]) -> None:
         else:
             reason = f"{BY_ITSELF}it is too large. {advice(Meaning.SIZE)} The server said: {_said(last)}"
             running = Issue.objects.filter(pk=issue_id, paused_at=None, cancelled_at=None)
-            if running.update(paused_at=last.at, paused_reason=reason[:LONGEST_REASON]):
+            if running.update(paused_at=last.at, paused_reason=reason[:LONGEST_PAUSE_REASON]):
                 log.warning("an issue was paused: %s", last.outcome.text, extra={"issue": issue_id})
 
 
-def _rest_domains(domains: Mapping[tuple[int, str], Sequence[Held]]) -> None:
+def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> None:
     """Lets the domains rest, and then the lanes through which nobody is reached any more."""
     for _, group in sorted(domains.items()):
         last = group[-1]
@@ -86,7 +86,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[Held]]) -> None:
                 row.failures, row.refused_since = 0, last.at
                 log.warning("letters to a domain wait: %s", row.last_error, extra={"domain": row.domain})
             row.failures += 1
-            row.free_at = rests_until(row.failures, last.at)
+            row.free_at = domain_rests_until(row.failures, last.at)
         row.save(update_fields=["last_error", "failures", "refused_since", "free_at"])
         if row.refused_since and last.at - row.refused_since > LONGEST_REFUSAL:
             said = (
@@ -111,7 +111,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[Held]]) -> None:
         back_off(stops=list(stops.values()), sent=(), now=None)
 
 
-def _on_refused_sender(issue_id: int, last: Held) -> None:
+def _on_refused_sender(issue_id: int, last: HeldLetter) -> None:
     """Pauses the newsletter, if enough letters of the issue say that its sender is refused."""
     letters = Delivery.objects.filter(issue=issue_id)
     refused = letters.filter(state=Delivery.State.DEFERRED, last_error__startswith=Holdup.SENDER)
@@ -129,5 +129,5 @@ def _on_refused_sender(issue_id: int, last: Held) -> None:
         log.warning("a newsletter was paused: %s", _said(last), extra={"subscribable": newsletter})
 
 
-def _said(held: Held) -> str:
+def _said(held: HeldLetter) -> str:
     return held.outcome.text.removeprefix(f"{held.outcome.holdup}: ")

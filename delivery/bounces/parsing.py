@@ -17,12 +17,12 @@ from delivery.bounces.loose import ReportText, before_copy, failures
 from delivery.bounces.mail_parts import MAX_MAIL_TEXT, addresses, decoded_field, parts_of_type, text_of
 from delivery.bounces.replies import is_auto_reply, is_daemon
 from delivery.bounces.sns import told_by_sns
-from delivery.rules.bounce_policy import BounceKind, worst
+from delivery.rules.bounce_policy import BounceKind, worst_kind
 from delivery.rules.meaning import Meaning
 from delivery.rules.server_words import meaning
 from delivery.rules.verp import Token, tokens
 
-MAX_BYTES = 2_000_000
+MAX_MAIL_BYTES = 2_000_000
 MAX_PARTS = 100
 MAX_TYPE = 5_000
 MAX_BOUNDARIES = 2_000
@@ -55,7 +55,7 @@ class BounceReport:
 
 def read_report(raw: bytes) -> BounceReport:
     """What the first MAX_BYTES of a mail say. Raises Unreadable, and nothing else."""
-    raw = raw[:MAX_BYTES]
+    raw = raw[:MAX_MAIL_BYTES]
     try:
         # Python's parser asks every open part about every line, and looks for parameters again and again.
         pattern = rb"^content-type[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*"
@@ -81,7 +81,7 @@ def read_report(raw: bytes) -> BounceReport:
         raise
     except Exception as error:  # the mail parser and flufl.bounce were written for friendlier input
         raise Unreadable(f"It cannot be read as a mail ({type(error).__name__}).") from error
-    kind = worst(finding.kind for finding in findings)
+    kind = worst_kind(finding.kind for finding in findings)
     return BounceReport(kind, findings, tokens(raw), marks(raw), words)
 
 
@@ -90,7 +90,7 @@ def report_digest(raw: bytes, about: int | None = None) -> str:
 
     It leaves out what mail hosts add on top.
     """
-    head, _, body = raw[:MAX_BYTES].replace(b"\r\n", b"\n").partition(b"\n\n")
+    head, _, body = raw[:MAX_MAIL_BYTES].replace(b"\r\n", b"\n").partition(b"\n\n")
     identity = re.search(rb"^message-id:[ \t]*(.{1,900})", head, re.IGNORECASE | re.MULTILINE)
     known = hashlib.sha256(identity[1].strip() if identity else b"")
     known.update(b"\0%d\0" % (about or 0) + body.rstrip())

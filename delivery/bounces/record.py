@@ -185,7 +185,7 @@ def _is_denial(bounce: Bounce) -> bool:
     return bounce.held and bounce.kind == BounceKind.HARD
 
 
-def release(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
+def release_bounces(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
     """Decides on held bounces: suppresses their addresses, or lets them be. Returns how many there were."""
     held = Bounce.objects.filter(pk__in=[bounce.pk for bounce in bounces], held=True)
     effect = "Suppressed by hand." if suppressing else LET_BE

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from common.transactions import forbid_open_transaction
 from delivery.bounces.account import MailAccount
-from delivery.bounces.parsing import MAX_BYTES
+from delivery.bounces.parsing import MAX_MAIL_BYTES
 
 TIMEOUT = 30.0
 MOST_MAILS = 500
@@ -100,7 +100,7 @@ class Maildir:
             if file.is_file() and not file.is_symlink():
                 try:
                     with file.open("rb") as opened_file:
-                        raw = opened_file.read(MAX_BYTES)
+                        raw = opened_file.read(MAX_MAIL_BYTES)
                 except FileNotFoundError:
                     raw = b""  # another reader was faster
                 except OSError as error:
@@ -143,7 +143,7 @@ class Imap:
         uids = (found[0] or b"").split() if found else []
         for uid in (octets.decode("ascii", "replace") for octets in uids[:MOST_MAILS]):
             with _in_words(self.account):
-                answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_BYTES}>)")
+                answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_MAIL_BYTES}>)")
                 parts = self._ok(answer, "a mail")
             raw = next((part[1] for part in parts if isinstance(part, tuple)), None)
             if raw is not None:  # somebody may have deleted it meanwhile
@@ -222,10 +222,10 @@ class Pop3:
         for line in listed[:MOST_MAILS]:
             match = re.match(rb"(\d{1,9}) (\d{1,12})", line)
             # Too large a mail stays where it is: TOP is optional, and RETR has no limit.
-            if match and int(match[2]) <= 4 * MAX_BYTES:
+            if match and int(match[2]) <= 4 * MAX_MAIL_BYTES:
                 with _in_words(self.account):
                     lines = self.client.retr(int(match[1]))[1]
-                yield Incoming(b"\n".join(lines)[:MAX_BYTES], match[1].decode("ascii"))
+                yield Incoming(b"\n".join(lines)[:MAX_MAIL_BYTES], match[1].decode("ascii"))
 
     def done(self, mail: Incoming) -> None:
         with _in_words(self.account):

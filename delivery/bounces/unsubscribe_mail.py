@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import Message
 
-from common.signing import LINK
+from common.signing import LINK_TOKEN
 from delivery.bounces.mail_parts import decoded_field
 from delivery.bounces.parsing import Unreadable, read_report
 from delivery.bounces.replies import is_unanswerable
@@ -22,7 +22,7 @@ HEAD_BYTES = 64_000
 MOST_LEAVE_ADDRESSES = 50
 # The fields in which mail hosts and people write whom a mail is for.
 _FOR = ("to", "cc", "delivered-to", "x-original-to", "envelope-to", "x-envelope-to", "resent-to")
-_TOKEN = re.compile(rf"(?<![0-9A-Za-z-])({LINK.pattern})(?![0-9A-Za-z-])", re.IGNORECASE | re.ASCII)
+_TOKEN = re.compile(rf"(?<![0-9A-Za-z-])({LINK_TOKEN.pattern})(?![0-9A-Za-z-])", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

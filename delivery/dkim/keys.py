@@ -33,7 +33,7 @@ class UnusableKey(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SigningKey:
     """A key that signs, loaded. May be used by many threads at once: OpenSSL works without the GIL."""
 
     domain: str

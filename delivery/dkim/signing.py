@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from delivery.dkim.canonical import relaxed_body, relaxed_fields, split_message
-from delivery.dkim.keys import Key
+from delivery.dkim.keys import SigningKey
 
 # The fields that people see and programs act on. Each is named once more than it occurs, so that nobody can
 # add another on the way (RFC 6376 §8.15).
@@ -29,7 +29,7 @@ _MARGIN = 78
 _FOLD = "\r\n "
 
 
-def sign(message: bytes, keys: Sequence[Key], now: datetime) -> bytes:
+def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
     """The DKIM-Signature fields to put in front of the message, one for each key, at `now` (aware).
 
     The message has CRLF line ends and is as it goes out, but for dots. Raises ValueError without a From.

@@ -19,16 +19,16 @@ from common.text import counted
 from common.transactions import forbid_open_transaction
 from delivery.accounts.accounts import EMAIL, url_of
 from delivery.channels.email.account_url import transport_of
-from delivery.channels.email.address import Address, parse_address, parse_sender
+from delivery.channels.email.address import EmailAddress, parse_address, parse_sender
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.doctor.checks import DomainKey, FromDomain, Way, check_bounces, check_domain, check_way
 from delivery.doctor.dkim import Publication, publication
 from delivery.doctor.dns import Dns, NoResolver
 from delivery.doctor.domains import organisation
-from delivery.doctor.findings import Finding, Verdict, worst_verdict
+from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.web import check_links
 from delivery.models import DkimKey, Lane
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 
 LOOKS_AT_ONCE = 8
@@ -45,10 +45,10 @@ class DoctorReport:
     problem: str = ""
 
     @property
-    def verdict(self) -> Verdict:
-        return Verdict.WRONG if self.problem else worst_verdict(self.findings)
+    def verdict(self) -> DoctorVerdict:
+        return DoctorVerdict.WRONG if self.problem else worst_verdict(self.findings)
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: DoctorVerdict) -> int:
         return sum(finding.verdict is verdict for finding in self.findings)
 
     @property
@@ -56,7 +56,7 @@ class DoctorReport:
         """ "2 things are wrong, 1 could be better." """
         if self.problem:
             return self.problem
-        wrong, better = self.count(Verdict.WRONG), self.count(Verdict.BETTER)
+        wrong, better = self.count(DoctorVerdict.WRONG), self.count(DoctorVerdict.BETTER)
         if not wrong and not better:
             return "All is well."
         return f"{counted(wrong, 'thing')} {'is' if wrong == 1 else 'are'} wrong, {better:,} could be better."
@@ -118,7 +118,7 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
     rows = Subscribable.objects.filter(channel=EMAIL)
     if newsletter:
         rows = rows.filter(pk=Subscribable.objects.get(name=newsletter).pk)
-    pairs = [(row.from_email, str(row.options.get("account") or DEFAULT)) for row in rows]
+    pairs = [(row.from_email, str(row.options.get("account") or DEFAULT_ACCOUNT)) for row in rows]
     if from_address:
         wanted = parse_address(from_address).domain
         accounts = set()
@@ -126,20 +126,20 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
             with suppress(InvalidDestination):
                 if newsletter or parse_sender(sender or settings.DEFAULT_FROM_EMAIL).domain == wanted:
                     accounts.add(account)
-        found.senders[wanted.lower()] |= accounts or {DEFAULT}
+        found.senders[wanted.lower()] |= accounts or {DEFAULT_ACCOUNT}
         return found
     if not newsletter:
         # Confirmations and sign-in links of no newsletter, too.
-        pairs.append(("", DEFAULT))
+        pairs.append(("", DEFAULT_ACCOUNT))
     for sender, account in pairs:
         sender = sender or settings.DEFAULT_FROM_EMAIL
         try:
-            address: Address = parse_sender(sender)
+            address: EmailAddress = parse_sender(sender)
             parse_address(sender)
         except InvalidDestination:
             says = f"Letters from {sender} are refused: that is no address of a domain of yours."
             change = "Set DEFAULT_FROM_EMAIL, or the newsletter’s From, to Name <letters@example.org>."
-            wrong = Finding("From", sender, "From", Verdict.WRONG, says, (sender,), change)
+            wrong = Finding("From", sender, "From", DoctorVerdict.WRONG, says, (sender,), change)
             if wrong not in found.wrong:
                 found.wrong.append(wrong)
         else:
@@ -185,5 +185,5 @@ def look_up(key: DkimKey) -> Publication:
     try:
         dns = Dns(settings.DNS_SERVERS, seconds=PAGE_SECONDS)
     except NoResolver as error:
-        return Publication(Verdict.BETTER, str(error))
+        return Publication(DoctorVerdict.BETTER, str(error))
     return publication(key.record, key.algorithm, dns(key.record.name, "TXT"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import ip_address
 
-from delivery.channels.email.session import CannotLogIn, log_in
+from delivery.channels.email.session import CannotLogIn, probe_login
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.dkim.records import Record
 from delivery.doctor.answers import Lookup
@@ -16,7 +16,7 @@ from delivery.doctor.dkim import judge_key, judge_no_key
 from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
 from delivery.doctor.dns import reverse_name
 from delivery.doctor.domains import include_of
-from delivery.doctor.findings import Finding, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding
 from delivery.doctor.hosts import NULL, PTR, judge_mx, judge_ptr
 from delivery.doctor.server import SERVER, judge_server, look_at
 from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, proposal
@@ -126,23 +126,23 @@ def check_way(
 ) -> list[Finding]:
     """The server of an account: encryption, login, and the names of the addresses that letters leave from."""
     if way.trouble:
-        return [Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, way.trouble, (), "Mend that.")]
+        return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, way.trouble, (), "Mend that.")]
     if way.server is None and way.is_service:
         says = f"Letters go to {way.name} over its API: its servers are its own business."
-        return [Finding(SERVER, way.name, "EMAIL_URL", Verdict.GOOD, says)]
+        return [Finding(SERVER, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]
     if way.server is None:
         says = "Letters are kept here, not sent."
-        return [Finding(SERVER, way.account, "EMAIL_URL", Verdict.WRONG, says, (), "Set EMAIL_URL.")]
+        return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, says, (), "Set EMAIL_URL.")]
     found = judge_server(way.server, look_at(way.server, context=context), is_here=way.is_here, now=now)
-    if way.server.user and all(finding.verdict is not Verdict.WRONG for finding in found):
+    if way.server.user and all(finding.verdict is not DoctorVerdict.WRONG for finding in found):
         looked = f"AUTH at {way.server.name}"
         try:
-            said = log_in(way.server, context=context)
+            said = probe_login(way.server, context=context)
         except CannotLogIn as error:
             change = "Check user and password in EMAIL_URL."
-            found.append(Finding(LOGIN, way.server.name, looked, Verdict.WRONG, str(error), (), change))
+            found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.WRONG, str(error), (), change))
         else:
-            found.append(Finding(LOGIN, way.server.name, looked, Verdict.GOOD, said))
+            found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.GOOD, said))
     return [*found, *_ptr(way, lookup)]
 
 
@@ -152,7 +152,7 @@ def _spf(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Findin
     if services and not servers:
         says = f"Return addresses belong to {services}: its SPF record counts, not yours."
         change = f"Let {services} verify {sender.domain}: it signs then (DKIM), and letters pass DMARC."
-        return [Finding(SPF, sender.domain, "EMAIL_URL", Verdict.GOOD, says, (), change)]
+        return [Finding(SPF, sender.domain, "EMAIL_URL", DoctorVerdict.GOOD, says, (), change)]
     node = Tree(lookup).node(sender.envelope)
     leaving = {way.account: addresses_of(way, lookup) for way in servers}
     mechanisms = [each for way in servers for each in _mechanisms(way, leaving[way.account])]
@@ -166,14 +166,14 @@ def _spf(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Findin
                 "From which public address letters leave cannot be told here, so not whether it is allowed."
             )
             change = "Name it: manage.py check_mail --sending-address 192.0.2.1"
-            found.append(Finding(SPF, about, f"TXT {about}", Verdict.BETTER, says, node.found, change))
+            found.append(Finding(SPF, about, f"TXT {about}", DoctorVerdict.BETTER, says, node.found, change))
             continue
         judged = judge_sender(
             node, addresses=addresses, server=way.name, is_own=way.is_direct, provider=_include(way)
         )
         if judged is not None:
             found.append(judged)
-            lacking += _mechanisms(way, addresses) if judged.verdict is Verdict.WRONG else ()
+            lacking += _mechanisms(way, addresses) if judged.verdict is DoctorVerdict.WRONG else ()
     # One record to publish, at the last finding that asks for another one.
     asking = [at for at, each in enumerate(found) if each.change.startswith((INSTEAD, "Remove include:"))]
     if asking and len(node.found) == 1:
@@ -239,7 +239,7 @@ def _mx(domain: str, lookup: Lookup, purpose: str) -> Finding:
 def _ptr(way: Way, lookup: Lookup) -> list[Finding]:
     if not way.is_direct:
         says = "Letters leave from the provider’s addresses: their names are its business."
-        return [Finding(PTR, way.name, "EMAIL_URL", Verdict.GOOD, says)]
+        return [Finding(PTR, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]
     found = []
     for address in addresses_of(way, lookup):
         name = reverse_name(address)

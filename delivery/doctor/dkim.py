@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from delivery.dkim.records import Record
 from delivery.doctor.answers import DnsAnswer
-from delivery.doctor.findings import Finding, Publish, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding, Publish
 from delivery.doctor.tags import read_tags
 
 DKIM = "DKIM"
@@ -24,13 +24,13 @@ class PublicKey:
 class Publication:
     """What the DNS says of one key: whether signatures by it count now, and a sentence."""
 
-    verdict: Verdict
+    verdict: DoctorVerdict
     says: str
     change: str = ""
 
     @property
     def is_good(self) -> bool:
-        return self.verdict is not Verdict.WRONG
+        return self.verdict is not DoctorVerdict.WRONG
 
 
 def read_key(text: str) -> PublicKey:
@@ -56,28 +56,34 @@ def read_key(text: str) -> PublicKey:
 def publication(ours: Record, algorithm: str, answer: DnsAnswer) -> Publication:
     """Judges what the DNS has at our record's name. `answer` holds the TXT records there."""
     if answer.failed:
-        return Publication(Verdict.BETTER, "No name server answered: whether it is published is not known.")
+        return Publication(
+            DoctorVerdict.BETTER, "No name server answered: whether it is published is not known."
+        )
     there = [text for text in answer.records if "p=" in text.replace(" ", "")]
     if not there:
         return Publication(
-            Verdict.WRONG, "Its record is not published: no signature by it counts.", "Publish this record."
+            DoctorVerdict.WRONG,
+            "Its record is not published: no signature by it counts.",
+            "Publish this record.",
         )
     if len(there) > 1:
         return Publication(
-            Verdict.WRONG, f"There are {len(there)} records at its name.", "Leave only this one."
+            DoctorVerdict.WRONG, f"There are {len(there)} records at its name.", "Leave only this one."
         )
     found, instead = read_key(there[0]), "Publish this record in its place."
     if found.problems:
-        return Publication(Verdict.WRONG, f"Its record cannot be used: {'; '.join(found.problems)}.", instead)
+        return Publication(
+            DoctorVerdict.WRONG, f"Its record cannot be used: {'; '.join(found.problems)}.", instead
+        )
     if not found.key:
-        return Publication(Verdict.WRONG, "The DNS says that it was revoked (p= is empty).", instead)
+        return Publication(DoctorVerdict.WRONG, "The DNS says that it was revoked (p= is empty).", instead)
     if found.key != read_key(ours.value).key or found.algorithm != algorithm:
         said = "The DNS has another key under this name: no signature of ours counts."
-        return Publication(Verdict.WRONG, said, instead)
+        return Publication(DoctorVerdict.WRONG, said, instead)
     if found.is_test:
         said = "Its record says that it is only a test (t=y): some receivers treat letters as unsigned."
-        return Publication(Verdict.BETTER, said, instead)
-    return Publication(Verdict.GOOD, "Its record is published, and is ours.")
+        return Publication(DoctorVerdict.BETTER, said, instead)
+    return Publication(DoctorVerdict.GOOD, "Its record is published, and is ours.")
 
 
 def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, answer: DnsAnswer) -> Finding:
@@ -88,7 +94,7 @@ def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, ans
     publish = Publish(ours.name, ours.value) if judged.change else None
     if not is_active:
         says = f"The key {selector} waits to be used. {says}"
-        verdict = Verdict.GOOD if verdict is Verdict.GOOD else Verdict.BETTER
+        verdict = DoctorVerdict.GOOD if verdict is DoctorVerdict.GOOD else DoctorVerdict.BETTER
     else:
         says = f"Letters are signed by the key {selector}. {says}"
     return Finding(DKIM, domain, f"TXT {ours.name}", verdict, says, answer.records, judged.change, publish)
@@ -102,4 +108,4 @@ def judge_no_key(domain: str, *, signer: str) -> Finding:
         "Authentication-Results of a letter that you got). Otherwise make a key and publish its record: "
         f"manage.py dkim_key {domain}"
     )
-    return Finding(DKIM, domain, "DKIM keys", Verdict.BETTER, says, (), change)
+    return Finding(DKIM, domain, "DKIM keys", DoctorVerdict.BETTER, says, (), change)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from delivery.doctor.answers import Lookup
 from delivery.doctor.domains import aligned, organisation
-from delivery.doctor.findings import Finding, Publish, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding, Publish
 from delivery.doctor.tags import read_tags
 
 DMARC = "DMARC"
@@ -80,19 +80,19 @@ def find_place(domain: str, lookup: Lookup) -> Place:
 def judge_policy(place: Place) -> list[Finding]:
     """Whether there is a record, and what it asks for."""
     if place.is_unknown:
-        return [_said(place, Verdict.BETTER, "No name server answered: its DMARC record is not known.")]
+        return [_said(place, DoctorVerdict.BETTER, "No name server answered: its DMARC record is not known.")]
     if not place.records:
         said = "It has no DMARC record: large providers refuse newsletters from such domains."
         value = f"{DMARC_VERSION}; p=none; rua=mailto:dmarc-reports@{place.at}"
         change = "Publish this record, with an address that you read."
-        return [_said(place, Verdict.WRONG, said, change, Publish(place.name, value))]
+        return [_said(place, DoctorVerdict.WRONG, said, change, Publish(place.name, value))]
     if len(place.records) > 1:
         said = f"It has {len(place.records)} DMARC records, and so none that counts."
-        return [_said(place, Verdict.WRONG, said, "Leave only one of them.")]
+        return [_said(place, DoctorVerdict.WRONG, said, "Leave only one of them.")]
     dmarc = read_dmarc(place.records[0])
     if dmarc.problems:
         said = f"Its DMARC record cannot be read: {'; '.join(dmarc.problems)}."
-        return [_said(place, Verdict.WRONG, said, "Mend that in the record.")]
+        return [_said(place, DoctorVerdict.WRONG, said, "Mend that in the record.")]
     policy = dmarc.policy
     if place.at != place.domain and dmarc.subdomain_policy in POLICIES:
         policy = dmarc.subdomain_policy
@@ -101,12 +101,12 @@ def judge_policy(place: Place) -> list[Finding]:
         "quarantine": "sends what fails to the spam folder",
         "reject": "has what fails refused",
     }[policy]
-    found = [_said(place, Verdict.GOOD, f"There is a DMARC record; it {asks} (p={policy}).")]
+    found = [_said(place, DoctorVerdict.GOOD, f"There is a DMARC record; it {asks} (p={policy}).")]
     if not dmarc.reports:
         value = f"{place.records[0].rstrip().rstrip(';')}; rua=mailto:dmarc-reports@{place.at}"
         said = "It asks for no reports (rua): nobody tells you of letters that fail."
         change = "Publish this in its place, with an address that you read."
-        found.append(_said(place, Verdict.BETTER, said, change, Publish(place.name, value)))
+        found.append(_said(place, DoctorVerdict.BETTER, said, change, Publish(place.name, value)))
     return found
 
 
@@ -122,19 +122,19 @@ def judge_alignment(
     by_dkim = any(aligned(place.domain, signer, strict=dmarc.strict_dkim) for signer in signers)
     if by_spf and by_dkim:
         said = f"Return address ({envelope}) and signature ({', '.join(signers)}) both belong to it."
-        return [_said(place, Verdict.GOOD, said)]
+        return [_said(place, DoctorVerdict.GOOD, said)]
     if by_dkim:
         said = f"Only the signature counts: the return address is of {envelope}, which does not belong to it."
         change = f"Let BOUNCE_DOMAIN be a domain below {organisation(place.domain)}."
-        return [_said(place, Verdict.BETTER, said, change)]
+        return [_said(place, DoctorVerdict.BETTER, said, change)]
     if by_spf:
         said = "Only the return address counts: Feedletter does not sign for it, and forwarded letters fail."
         change = f"Make a key: manage.py dkim_key {place.domain}"
         if others_may_sign:
             change += " (unless your mail server or provider signs with this domain)"
-        return [_said(place, Verdict.BETTER, said, f"{change}.")]
+        return [_said(place, DoctorVerdict.BETTER, said, f"{change}.")]
     said = f"Letters fail DMARC: the return address is of {envelope}, and nothing of ours is signed for it."
-    verdict = Verdict.BETTER if others_may_sign else Verdict.WRONG
+    verdict = DoctorVerdict.BETTER if others_may_sign else DoctorVerdict.WRONG
     return [_said(place, verdict, said, f"Make a key: manage.py dkim_key {place.domain}")]
 
 
@@ -152,11 +152,11 @@ def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
         if not answer.failed and not dmarc_records([text.strip() for text in answer.records]):
             said = f"Reports go to {domain}, which does not say that it wants them: nobody sends them."
             change = f"{domain} has to publish this record, or use an address of {place.at}."
-            found.append(_said(place, Verdict.BETTER, said, change, Publish(name, DMARC_VERSION)))
+            found.append(_said(place, DoctorVerdict.BETTER, said, change, Publish(name, DMARC_VERSION)))
     return found
 
 
 def _said(
-    place: Place, verdict: Verdict, says: str, change: str = "", publish: Publish | None = None
+    place: Place, verdict: DoctorVerdict, says: str, change: str = "", publish: Publish | None = None
 ) -> Finding:
     return Finding(DMARC, place.domain, f"TXT {place.name}", verdict, says, place.records, change, publish)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class DoctorVerdict(StrEnum):
     GOOD = "good"
     BETTER = "could be better"
     WRONG = "wrong"
@@ -35,14 +35,14 @@ class Finding:
     topic: str
     about: str
     looked_at: str
-    verdict: Verdict
+    verdict: DoctorVerdict
     says: str
     found: tuple[str, ...] = ()
     change: str = ""
     publish: Publish | None = None
 
 
-def worst_verdict(findings: Iterable[Finding]) -> Verdict:
+def worst_verdict(findings: Iterable[Finding]) -> DoctorVerdict:
     """The worst of all; good when there are none."""
-    order = list(Verdict)
-    return max((finding.verdict for finding in findings), key=order.index, default=Verdict.GOOD)
+    order = list(DoctorVerdict)
+    return max((finding.verdict for finding in findings), key=order.index, default=DoctorVerdict.GOOD)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from delivery.doctor.answers import DnsAnswer, DnsStatus
-from delivery.doctor.findings import Finding, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding
 
 MX, PTR = "MX", "PTR"
 NULL = "."
@@ -22,32 +22,32 @@ def judge_mx(
     `addresses` are the domain's own (used without MX, RFC 5321 §5.1), `without` those of the named hosts.
     """
 
-    def said(verdict: Verdict, says: str, change: str = "") -> Finding:
+    def said(verdict: DoctorVerdict, says: str, change: str = "") -> Finding:
         return Finding(MX, domain, f"MX {domain}", verdict, says, mx.records or addresses.records, change)
 
     change = "Publish an MX record that names the server which takes its mail, such as “10 mail.example.org.”"
     if mx.failed:
-        return said(Verdict.BETTER, f"No name server answered: who takes {purpose} is not known.")
+        return said(DoctorVerdict.BETTER, f"No name server answered: who takes {purpose} is not known.")
     hosts = [each.partition(" ")[2] for each in mx.records]
     if hosts == [NULL]:
         text = (
             f"It says that it takes no mail at all (null MX): {purpose} are lost, and servers may refuse us."
         )
-        return said(Verdict.WRONG, text, change)
+        return said(DoctorVerdict.WRONG, text, change)
     if not hosts and not addresses.records:
         text = f"Nobody takes mail for it: {purpose} are lost, and servers may refuse us."
-        return said(Verdict.WRONG, text, change)
+        return said(DoctorVerdict.WRONG, text, change)
     if not hosts:
         text = f"It has no MX record: {purpose} go to the machine of that name itself."
-        return said(Verdict.BETTER, text, change)
+        return said(DoctorVerdict.BETTER, text, change)
     dead = [host for host, answer in (without or {}).items() if not answer.records and not answer.failed]
     if dead and len(dead) == len(hosts):
         text = f"None of its mail servers has an address: {', '.join(dead)}. {purpose.capitalize()} are lost."
-        return said(Verdict.WRONG, text, "Give them addresses (A or AAAA), or name others.")
+        return said(DoctorVerdict.WRONG, text, "Give them addresses (A or AAAA), or name others.")
     if dead:
         text = f"One of its mail servers has no address: {', '.join(dead)}."
-        return said(Verdict.BETTER, text, "Give it an address (A or AAAA), or remove it.")
-    return said(Verdict.GOOD, f"{', '.join(hosts)} takes {purpose}.")
+        return said(DoctorVerdict.BETTER, text, "Give it an address (A or AAAA), or remove it.")
+    return said(DoctorVerdict.GOOD, f"{', '.join(hosts)} takes {purpose}.")
 
 
 def judge_ptr(address: str, name: str, names: DnsAnswer, forward: Mapping[str, Sequence[str]]) -> Finding:
@@ -56,16 +56,16 @@ def judge_ptr(address: str, name: str, names: DnsAnswer, forward: Mapping[str, S
     `name` is that of the PTR record, `forward` the addresses of each name found.
     """
 
-    def said(verdict: Verdict, says: str, change: str = "") -> Finding:
+    def said(verdict: DoctorVerdict, says: str, change: str = "") -> Finding:
         return Finding(PTR, address, f"PTR {name}", verdict, says, names.records, change)
 
     ask = "Ask whom the address is rented from to set its reverse DNS to your mail server’s name"
     if names.failed:
-        return said(Verdict.BETTER, "No name server answered: its name is not known.")
+        return said(DoctorVerdict.BETTER, "No name server answered: its name is not known.")
     if names.status is not DnsStatus.FOUND:
-        return said(Verdict.WRONG, "It has no name: large providers refuse mail from it.", f"{ask}.")
+        return said(DoctorVerdict.WRONG, "It has no name: large providers refuse mail from it.", f"{ask}.")
     confirmed = [each for each, addresses in forward.items() if address in addresses]
     if not confirmed:
         text = f"Its name is {', '.join(names.records)}, but that name does not lead back to it."
-        return said(Verdict.WRONG, text, f"{ask}, and give that name this address.")
-    return said(Verdict.GOOD, f"Its name is {confirmed[0]}, and that leads back to it.")
+        return said(DoctorVerdict.WRONG, text, f"{ask}, and give that name this address.")
+    return said(DoctorVerdict.GOOD, f"Its name is {confirmed[0]}, and that leads back to it.")

@@ -9,7 +9,7 @@ from typing import Any
 from common.text import one_line
 from common.transactions import forbid_open_transaction
 from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
-from delivery.doctor.findings import Finding, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding
 
 SERVER, TLS = "Mail server", "TLS"
 SERVER_SECONDS = 10.0
@@ -82,49 +82,55 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
     """Judges what `look_at` saw. `is_here`: the server is on this machine or in a private network."""
     about, looked = target.name, f"SMTP {target.name} ({target.security})"
 
-    def said(topic: str, verdict: Verdict, says: str, change: str = "", found: str = "") -> Finding:
+    def said(topic: str, verdict: DoctorVerdict, says: str, change: str = "", found: str = "") -> Finding:
         return Finding(topic, about, looked, verdict, says, (found,) if found else (), change)
 
     if server.trouble:
         text = f"It cannot be used: {server.trouble}"
-        return [said(SERVER, Verdict.WRONG, text, "Check host and port in EMAIL_URL, and that it runs.")]
-    answers = said(SERVER, Verdict.GOOD, "It answers.", found=server.name)
+        return [
+            said(SERVER, DoctorVerdict.WRONG, text, "Check host and port in EMAIL_URL, and that it runs.")
+        ]
+    answers = said(SERVER, DoctorVerdict.GOOD, "It answers.", found=server.name)
     if server.tls_trouble:
         text = f"No trusted encryption: {server.tls_trouble}."
         change = (
             "Name the server in EMAIL_URL as its certificate does, or give it a certificate that is valid."
         )
-        return [said(TLS, Verdict.WRONG, text, change)]
+        return [said(TLS, DoctorVerdict.WRONG, text, change)]
     if server.tls is not None:
         tls = server.tls
         found = f"{tls.version}, {tls.cipher}; certificate of {', '.join(tls.names)}"
         if tls.ends is not None and tls.ends - now < SOON:
             text = f"Its certificate ends on {tls.ends:%Y-%m-%d}: then no letter goes out."
-            return [answers, said(TLS, Verdict.BETTER, text, "Have it renewed.", found)]
+            return [answers, said(TLS, DoctorVerdict.BETTER, text, "Have it renewed.", found)]
         if tls.version in OLD:
             text = f"It speaks {tls.version}, which is out of date."
             change = "Let the server speak TLS 1.2 or 1.3."
-            return [answers, said(TLS, Verdict.BETTER, text, change, found)]
+            return [answers, said(TLS, DoctorVerdict.BETTER, text, change, found)]
         ends = f", valid until {tls.ends:%Y-%m-%d}" if tls.ends else ""
         text = f"{tls.version}, with a certificate that is trusted{ends}."
-        return [answers, said(TLS, Verdict.GOOD, text, "", found)]
+        return [answers, said(TLS, DoctorVerdict.GOOD, text, "", found)]
     return [answers, said(TLS, *_judge_open(target, server, is_here))]
 
 
-def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[Verdict, str, str]:
+def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[DoctorVerdict, str, str]:
     change = "Use smtp+starttls:// in EMAIL_URL."
     if is_here:
         return (
-            Verdict.GOOD,
+            DoctorVerdict.GOOD,
             "Not encrypted, and it need not be: the server is on this machine or network.",
             "",
         )
     if target.user:
         text = "User and password go to it unencrypted, for everybody on the way to read."
-        return Verdict.WRONG, text, change if server.offers_starttls else "Use smtps:// in EMAIL_URL."
+        return DoctorVerdict.WRONG, text, change if server.offers_starttls else "Use smtps:// in EMAIL_URL."
     if server.offers_starttls:
-        return Verdict.BETTER, "Letters go to it unencrypted, although it offers STARTTLS.", change
-    return Verdict.BETTER, "Letters go to it unencrypted, and it offers nothing else.", "Use another port."
+        return DoctorVerdict.BETTER, "Letters go to it unencrypted, although it offers STARTTLS.", change
+    return (
+        DoctorVerdict.BETTER,
+        "Letters go to it unencrypted, and it offers nothing else.",
+        "Use another port.",
+    )
 
 
 def _words(said: object) -> str:

@@ -21,7 +21,7 @@ import uvloop
 from common.clock import take_over, utcnow
 from delivery.channels.base import Outcome, Sent
 from delivery.channels.email.mail_message import MailMessage
-from delivery.dkim.keys import Key, from_pem
+from delivery.dkim.keys import SigningKey, from_pem
 from delivery.engine.async_connections import FRESH, AsyncConnections
 from delivery.engine.child_protocol import FrameReader, frame
 from delivery.engine.child_recorder import Recorder
@@ -67,7 +67,7 @@ class ChildProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._lanes: dict[int, AsyncConnections[ChildTask]] = {}
         self._unsettled: dict[int, ChildTask] = {}
-        self._keys: dict[int, Key] = {}
+        self._keys: dict[int, SigningKey] = {}
         self._recorder: Recorder[ChildTask] | None = None
         # By lane: what the worker has not been told of yet.
         self._recorded: dict[int, list[int]] = {}
@@ -108,7 +108,7 @@ class ChildProtocol(asyncio.Protocol):
         self._lanes[lane].take(())
 
     def on_key(self, number: int, domain: str, selector: str, pem: str) -> None:
-        self._keys[number] = Key(domain, selector, from_pem(pem))
+        self._keys[number] = SigningKey(domain, selector, from_pem(pem))
 
     def on_put(self, lane: int, mails: Sequence[tuple[Any, ...]]) -> None:
         tasks = [self._sending(lane, *mail) for mail in mails]

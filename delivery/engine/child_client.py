@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from delivery.dkim.keys import Key, to_pem
+from delivery.dkim.keys import SigningKey, to_pem
 from delivery.engine.child_protocol import FrameReader, frame
 from delivery.engine.event_loop import prepare
 from delivery.engine.jobs import SendTask
@@ -40,7 +40,7 @@ class LoopProcess:
             )
         self._socket, self._lock = ours, threading.Lock()
         self._listeners: dict[int, Heard] = {}
-        self._keys: dict[int, tuple[int, Key]] = {}
+        self._keys: dict[int, tuple[int, SigningKey]] = {}
         self._records = False
         self.is_alive = True
         self.used_at = time.monotonic()
@@ -87,7 +87,7 @@ class LoopProcess:
         """Its lease's, if an acceptance may be recorded over there: by a lane that is well."""
         return task.job.token.hex if self._records and not task.job.row.lane.failures else ""
 
-    def _known(self, key: Key) -> int:
+    def _known(self, key: SigningKey) -> int:
         """The key's number over there. (Kept, so that no other object gets the same id.)"""
         if id(key) not in self._keys:
             number = len(self._keys)

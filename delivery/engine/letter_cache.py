@@ -9,7 +9,7 @@ from django.db import DatabaseError, InterfaceError
 
 from delivery.accounts.signing_keys import SigningKeys
 from delivery.channels import channel
-from delivery.dkim.keys import Key
+from delivery.dkim.keys import SigningKey
 from delivery.engine.jobs import ClaimedDelivery, OutgoingMessage
 from delivery.issues.own_code import recipient_params
 from delivery.letter import Letter, Recipient
@@ -71,7 +71,7 @@ class LetterCache:
         signed = replace(letter, signing_keys=self._keys_of(row, letter), has_own_code=ask is not None)
         return Prepared(signed, channel(row.lane.kind).composer(signed), ask)
 
-    def _keys_of(self, row: ClaimedDelivery, letter: Letter) -> tuple[Key, ...]:
+    def _keys_of(self, row: ClaimedDelivery, letter: Letter) -> tuple[SigningKey, ...]:
         return self._keys.of(letter.from_email) if row.destination.kind == "email" else ()
 
 

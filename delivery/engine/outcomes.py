@@ -17,7 +17,7 @@ from django.db.models import F
 from common.counters import count
 from common.db.leases import RELEASED
 from common.text import one_line, without_controls
-from delivery.bounces.holdups import Held, on_holdups
+from delivery.bounces.holdups import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
 from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
@@ -190,11 +190,13 @@ def _after(result: Result, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
     return after, True
 
 
-def _held(result: Result) -> Held | None:
+def _held(result: Result) -> HeldLetter | None:
     if not isinstance(result.outcome, Temporary) or result.outcome.holdup is None:
         return None
     row, outcome = result.job.row, replace(result.outcome, text=_text(result))
-    return Held(row.pk, row.issue_id, row.lane_id, row.domain, outcome, result.job.claimed_at, result.at)
+    return HeldLetter(
+        row.pk, row.issue_id, row.lane_id, row.domain, outcome, result.job.claimed_at, result.at
+    )
 
 
 def _record_failure(result: Result, row: Delivery, after: tuple[Next, bool]) -> bool:

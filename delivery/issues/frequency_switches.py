@@ -21,7 +21,7 @@ from subscriptions.models import Assignable, Assignment, Subscribable, Subscript
 from subscriptions.rules.collections import number_of
 from subscriptions.rules.completion import is_closed
 from subscriptions.rules.switches import Bound, Place, goes_to_new, goes_to_old, is_olds
-from subscriptions.subscribers.frequency import settle
+from subscriptions.subscribers.frequency import apply_switches
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _settle_batch(cut: Cut, now: datetime) -> int:
     # A switch that can still be undone waits until it cannot.
     ready = cut.switches.exclude(~Q(new__status="confirmed"), new__undo_until__gt=now)
     rows = list(ready.select_for_update(of=("self",)).order_by("pk")[:SWITCHES_A_BATCH])
-    settle(switches=rows, now=now)
+    apply_switches(switches=rows, now=now)
     return len(rows)
 
 

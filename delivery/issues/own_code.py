@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from common.ports.hooks import Hooks
 from common.text import one_line, shortened, without_controls
-from delivery.rendering.subjects import LONGEST
+from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.posts import Post, override
 from subscriptions.hooks import Context, Recipient, entry_of, post_of
 from subscriptions.hooks import Post as Shown
@@ -64,7 +64,7 @@ def subject_of(subscribable: Subscribable, posts: Sequence[Post]) -> str:
     if "subject" not in hooks or not posts:
         return ""
     answer = hooks.call("subject", context=context_of(subscribable), posts=_shown(posts))
-    return shortened(one_line(_text(hooks, "subject", answer)), LONGEST)
+    return shortened(one_line(_text(hooks, "subject", answer)), LONGEST_SUBJECT)
 
 
 def recipient_params(subscribable: Subscribable) -> Callable[[Recipient], Mapping[str, str]] | None:

@@ -27,7 +27,7 @@ PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
 PAUSED = "Its issue or newsletter is paused."
 CLICK_BUDGET = timedelta(seconds=2)
-LONGEST_REASON = 2000
+LONGEST_PAUSE_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 def pause_newsletter(*, subscribable_id: int, reason: str, now: datetime) -> bool:
     """Nothing of the newsletter goes out until it is resumed. False when it was paused already."""
     rows = Subscribable.objects.filter(pk=subscribable_id, sending_paused_at=None)
-    changes = {"sending_paused_at": now, "sending_paused_reason": one_line(reason)[:LONGEST_REASON]}
+    changes = {"sending_paused_at": now, "sending_paused_reason": one_line(reason)[:LONGEST_PAUSE_REASON]}
     return bool(rows.update(**changes))
 
 

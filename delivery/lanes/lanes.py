@@ -10,7 +10,7 @@ from django.db.models.functions import StrIndex, Substr
 
 from delivery.channels import channel
 from delivery.models import Delivery, Lane
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Destination
 
 # INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.
@@ -24,7 +24,7 @@ def lane_for(*, kind: str, core: str, options: Mapping[str, str] = NO_OPTIONS) -
     return _lane(kind, channel(kind).lane_account(core, options))
 
 
-def mail_lane(account: str = DEFAULT) -> Lane:
+def mail_lane(account: str = DEFAULT_ACCOUNT) -> Lane:
     """The lane of a mail account, made if nothing went through it yet."""
     return _lane("email", account)
 

@@ -16,7 +16,7 @@ from delivery.rules.lanes import EXPECTED_RATE, claimable, slowed
 from delivery.rules.limits import (
     DAY,
     HOUR,
-    LONGEST_WAIT,
+    LONGEST_PUT_OFF,
     Bucket,
     LaneLimits,
     Used,
@@ -26,7 +26,7 @@ from delivery.rules.limits import (
     counted_after,
     minute_of,
     pace,
-    put_off,
+    spread_due_times,
 )
 
 # The lane's own sum stands under this name.
@@ -159,7 +159,7 @@ def _next(row: LaneDomain, limits: LaneLimits, used: Used, taken: int, now: date
         bucket, limits.per_hour, limits.per_day, limits.warm_up, limits.concurrency, free_at=limits.free_at
     )
     after = Used(used.hour + taken, used.day + taken, used.sending + taken)
-    return again_at(spent, after, uses, now) or now + LONGEST_WAIT
+    return again_at(spent, after, uses, now) or now + LONGEST_PUT_OFF
 
 
 def _put_off(
@@ -170,10 +170,10 @@ def _put_off(
     others = [pk for pk in pks if pk not in urgent]
     if first:
         yield first, start
-    latest = max(start, now + LONGEST_WAIT)
+    latest = max(start, now + LONGEST_PUT_OFF)
     behind = min(max(start, row.put_off_until or start), latest)
     speed, until, done = pace(row.limits, now), behind, 0
-    for number, due_at in put_off(len(others), behind, speed, latest):
+    for number, due_at in spread_due_times(len(others), behind, speed, latest):
         yield others[done : done + number], due_at
         done, until = done + number, due_at + timedelta(seconds=number / speed)
     if others:

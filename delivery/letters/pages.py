@@ -18,8 +18,8 @@ from common.ttl_cache import TtlCache
 from delivery.customisation import own_source, theme_of
 from delivery.models import Issue, LetterTemplate
 from delivery.rendering.errors import LetterError
-from delivery.rendering.facts import USUAL
-from delivery.rendering.page import FORM, ISSUE, Link, PageFacts, render_page
+from delivery.rendering.facts import USUAL_THEME
+from delivery.rendering.page import FORM, ISSUE_PAGE, Link, PageFacts, render_page
 from delivery.rendering.page_posts import PagePost, Shown
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.sign_up import is_open
@@ -50,7 +50,7 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
     around = Around(annotated.earlier_pk, annotated.later_pk, annotated.template_pk)
     facts = replace(
         _facts(newsletter, title=issue.title, published=issue.published_at or issue.created_at, pk=issue.pk),
-        theme=theme_of(newsletter) if around.template else USUAL,
+        theme=theme_of(newsletter) if around.template else USUAL_THEME,
     )
     key = hashlib.sha256(pickle.dumps((issue.token, newsletter.challenge, around, facts))).hexdigest()
     return _cache.get(key, lambda: _made(facts, newsletter, around, read=read, form=form))
@@ -62,7 +62,9 @@ def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
     moment, pk = OuterRef("published_at"), OuterRef("pk")
     before = out.filter(Q(published_at__lt=moment) | Q(published_at=moment, pk__lt=pk))
     after = out.filter(Q(published_at__gt=moment) | Q(published_at=moment, pk__gt=pk))
-    own = LetterTemplate.objects.filter(subscribable=OuterRef("subscribable"), name=ISSUE, is_current=True)
+    own = LetterTemplate.objects.filter(
+        subscribable=OuterRef("subscribable"), name=ISSUE_PAGE, is_current=True
+    )
     return issues.annotate(
         earlier_pk=Subquery(before.order_by("-published_at", "-pk").values("pk")[:1]),
         later_pk=Subquery(after.order_by("published_at", "pk").values("pk")[:1]),
@@ -92,7 +94,7 @@ def _made(
     )
     earlier = _link(newsletter, neighbours.get(around.earlier or 0))
     later = _link(newsletter, neighbours.get(around.later or 0))
-    own = own_source(newsletter, ISSUE) if around.template else None
+    own = own_source(newsletter, ISSUE_PAGE) if around.template else None
     shown = read()
     facts = replace(
         facts,
@@ -108,10 +110,10 @@ def _made(
         try:
             html = render_page(facts)
         except LetterError as error:
-            log.warning("%s of %s: the default is used", ISSUE, facts.newsletter, exc_info=error)
+            log.warning("%s of %s: the default is used", ISSUE_PAGE, facts.newsletter, exc_info=error)
     is_own = html is not None
     if html is None:
-        html = render_page(replace(facts, own=None, theme=USUAL))
+        html = render_page(replace(facts, own=None, theme=USUAL_THEME))
     return CachedPage(html.replace(FORM, form(), 1) if FORM in html else html, is_own=is_own)
 
 

@@ -12,7 +12,7 @@ from delivery.accounts.accounts import newsletters_of, server_of
 from delivery.lanes.lanes import mail_lane
 from delivery.lanes.status import DomainStanding, in_words, standing, state
 from delivery.models import Account, Lane
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 NONE = "none"
 HINT = "“list_lanes” shows those there are."
@@ -66,7 +66,7 @@ def find_lane(name: str) -> Lane:
         return found[0]
     if found:
         raise CommandError(f"There are several lanes {name}: say which, such as {found[0].kind}:{name}.")
-    if name == DEFAULT or Account.objects.filter(name=name).exists():
+    if name == DEFAULT_ACCOUNT or Account.objects.filter(name=name).exists():
         return mail_lane(name)
     raise CommandError(f"There is no lane {name}. {HINT}")
 

@@ -36,7 +36,7 @@ class PrunedPart:
     batch: int = ROWS_A_BATCH
 
 
-def prune(
+def prune_old_data(
     *,
     now: datetime,
     days: int | None = None,

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from common.text import one_line, without_controls
 from delivery.rendering.addresses import web_address
 from delivery.rendering.colours import Palette, palettes
-from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL, ThemeFacts
+from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts
 from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, language_tag
 
 _LINK = re.compile(
@@ -99,7 +99,7 @@ def look(
     language: str,
     params: Mapping[str, str],
     accent: str = "",
-    theme: ThemeFacts = USUAL,
+    theme: ThemeFacts = USUAL_THEME,
 ) -> Branding:
     """The look of one newsletter.
 

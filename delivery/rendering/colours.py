@@ -5,7 +5,7 @@ properties. Pure.
 import re
 from dataclasses import dataclass
 
-DEFAULT = "#1f5f8b"
+DEFAULT_ACCENT = "#1f5f8b"
 PAPER = "#ffffff"
 NIGHT = "#17191c"
 # WCAG 2.2 §1.4.3 (AA) for text of normal size; thin links on dark want more (§1.4.6).
@@ -41,10 +41,19 @@ class Palette:
 
 
 _BY_DAY = Palette(
-    PAPER, "#24211e", "#24211e", "#57514a", "#6a645d", "#d9d4cc", "#e4e0d9", "#f5f3ef", DEFAULT, "#ffffff"
+    PAPER,
+    "#24211e",
+    "#24211e",
+    "#57514a",
+    "#6a645d",
+    "#d9d4cc",
+    "#e4e0d9",
+    "#f5f3ef",
+    DEFAULT_ACCENT,
+    "#ffffff",
 )
 _BY_NIGHT = Palette(
-    NIGHT, "#e6e2db", "#f4f1ea", "#bdb7ae", "#a8a29a", "#4a4d52", "#33373c", "#22252a", DEFAULT, NIGHT
+    NIGHT, "#e6e2db", "#f4f1ea", "#bdb7ae", "#a8a29a", "#4a4d52", "#33373c", "#22252a", DEFAULT_ACCENT, NIGHT
 )
 
 
@@ -87,7 +96,7 @@ def _palette(accent: str, paper: str) -> Palette:
         usual_paper, own = _rgb(usual.paper), _rgb(colour)
         return _hex(tuple(max(0, min(255, p + c - u)) for p, c, u in zip(on, own, usual_paper, strict=True)))
 
-    link = text(_chosen(accent, DEFAULT), CONTRAST_DARK if night else CONTRAST)
+    link = text(_chosen(accent, DEFAULT_ACCENT), CONTRAST_DARK if night else CONTRAST)
     return Palette(
         paper=paper,
         ink=text(usual.ink, 7),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from common.text import shortened
-from delivery.rendering.subjects import LONGEST
+from delivery.rendering.subjects import LONGEST_SUBJECT
 
 MOST_OUTPUT = 5_000_000
 
@@ -23,7 +23,7 @@ def shortened_around(subject: str, tokens: Iterable[str]) -> str:
     """At most 200 characters besides the holes. No hole is cut, because its value comes later."""
     holes = "|".join(map(re.escape, tokens))
     pieces = re.split(f"({holes})", subject) if holes else [subject]
-    room, kept = LONGEST, []
+    room, kept = LONGEST_SUBJECT, []
     for number, piece in enumerate(pieces):
         if number % 2:
             kept.append(piece)

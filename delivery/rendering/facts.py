@@ -33,7 +33,7 @@ class ThemeFacts:
     subject: str = ""
 
 
-USUAL = ThemeFacts()
+USUAL_THEME = ThemeFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class IssueFacts:
     time_zone: str = "UTC"
     n: int | None = None
     template: str = ""
-    theme: ThemeFacts = USUAL
+    theme: ThemeFacts = USUAL_THEME
     own: Mapping[str, TemplateSource] = field(default_factory=dict)
     # The subject that the newsletter's own code chose; and how many posts stand in it in full.
     subject: str = ""

@@ -12,10 +12,10 @@ from common.text import one_line, shortened
 from delivery.rendering import engine
 from delivery.rendering.branding import look
 from delivery.rendering.errors import LetterError, Rendered, UnknownTemplate
-from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
+from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.languages import spoken
 from delivery.rendering.placeholders import Placeholders
-from delivery.rendering.subjects import LONGEST
+from delivery.rendering.subjects import LONGEST_SUBJECT
 
 Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 
@@ -28,7 +28,7 @@ class Mail:
     needs: tuple[str, ...]
 
 
-MAILS: Mapping[str, Mail] = MappingProxyType(
+MAIL_TEMPLATES: Mapping[str, Mail] = MappingProxyType(
     {
         "confirmation": Mail(
             gettext_noop("Confirm your subscription to %(newsletter)s"),
@@ -56,7 +56,7 @@ def render_mail(
     *,
     language: str = "en",
     params: Mapping[str, str] | None = None,
-    theme: ThemeFacts = USUAL,
+    theme: ThemeFacts = USUAL_THEME,
     own: TemplateSource | None = None,
 ) -> Rendered:
     """One of MAILS. Links that are not in the context come from the recipient's fields.
@@ -66,15 +66,15 @@ def render_mail(
     context lacks something.
     """
     engine.known(engine.MAIL_FOLDER, template)
-    if template not in MAILS:
-        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS)}.")
-    mail, params = MAILS[template], params or {}
+    if template not in MAIL_TEMPLATES:
+        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAIL_TEMPLATES)}.")
+    mail, params = MAIL_TEMPLATES[template], params or {}
     values = {"newsletter": SITE} | {name: _plain(name, value) for name, value in context.items()}
     lacking = [name for name in mail.needs if not values.get(name)]
     if lacking:
         raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
     with translation.override(spoken(language)):
-        subject = shortened(one_line(gettext(mail.subject) % values), LONGEST)
+        subject = shortened(one_line(gettext(mail.subject) % values), LONGEST_SUBJECT)
         holes = Placeholders(params)
         branding = look(name=str(values["newsletter"]), language=language, params=params, theme=theme)
         plain = {**values, "newsletter": branding, "subject": subject}

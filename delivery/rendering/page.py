@@ -10,12 +10,12 @@ from django.utils.safestring import mark_safe
 
 from delivery.rendering import engine
 from delivery.rendering.branding import look
-from delivery.rendering.facts import USUAL, TemplateSource, ThemeFacts
+from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, spoken
 from delivery.rendering.page_posts import PagePost
 from delivery.rendering.placeholders import Placeholders
 
-ISSUE = "pages/issue"
+ISSUE_PAGE = "pages/issue"
 # Stands where the form belongs that a page ends with. No post holds a comment: posts are cleaned.
 FORM = "<!-- the form to subscribe -->"
 
@@ -60,7 +60,7 @@ class PageFacts:
     reads: str = DEFAULT_LANGUAGE
     time_zone: str = "UTC"
     params: Mapping[str, str] = field(default_factory=dict)
-    theme: ThemeFacts = USUAL
+    theme: ThemeFacts = USUAL_THEME
     earlier: Link | None = None
     later: Link | None = None
     is_open: bool = False
@@ -84,4 +84,4 @@ def render_page(facts: PageFacts) -> str:
             "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
             **{name: getattr(facts, name) for name in names},
         }
-        return engine.render_parts(ISSUE, context, Placeholders({}), facts.own).html
+        return engine.render_parts(ISSUE_PAGE, context, Placeholders({}), facts.own).html

@@ -92,7 +92,7 @@ class Shown:
     picture: str = ""
 
 
-def shown(entries: Sequence[Entry], *, newsletter_language: str = "") -> Shown:
+def shown_posts(entries: Sequence[Entry], *, newsletter_language: str = "") -> Shown:
     """A page with these posts, in their order."""
     return Shown(
         posts=tuple(post_of(entry, newsletter_language=newsletter_language) for entry in entries),

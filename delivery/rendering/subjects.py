@@ -9,7 +9,7 @@ from django.utils.translation import get_language, gettext, ngettext
 from common.text import one_line, shortened
 from delivery.rendering.facts import IssueFacts
 
-LONGEST = 200
+LONGEST_SUBJECT = 200
 _LONGEST_NAME = 80
 # What a pattern of a theme may hold, in braces.
 PLACES = ("newsletter", "title", "count", "date")
@@ -23,7 +23,7 @@ class BadPattern(ValueError):
 def title(facts: IssueFacts) -> str:
     """The name in the archive."""
     if _is_single(facts):
-        return shortened(one_line(facts.entries[0].title), LONGEST) or gettext("Untitled post")
+        return shortened(one_line(facts.entries[0].title), LONGEST_SUBJECT) or gettext("Untitled post")
     return _several(facts)
 
 
@@ -39,7 +39,7 @@ def subject_line(facts: IssueFacts) -> str:
         }
         # One pass over the pattern: what a title has in braces is never looked at.
         filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
-        if by_pattern := shortened(one_line(filled), LONGEST):
+        if by_pattern := shortened(one_line(filled), LONGEST_SUBJECT):
             return by_pattern
     if not _is_single(facts):
         subject = _several(facts)
@@ -47,7 +47,7 @@ def subject_line(facts: IssueFacts) -> str:
         subject = gettext("New Post: %(title)s") % {"title": post}
     else:
         subject = gettext("New Untitled Post")
-    return shortened(f"[{name}] {subject}", LONGEST)
+    return shortened(f"[{name}] {subject}", LONGEST_SUBJECT)
 
 
 def check_pattern(pattern: str) -> None:

@@ -1,4 +1,4 @@
 """Names of mail accounts."""
 
 # That of EMAIL_URL.
-DEFAULT = "default"
+DEFAULT_ACCOUNT = "default"

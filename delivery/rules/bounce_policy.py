@@ -131,7 +131,7 @@ def is_flood(hard: int, answered: int) -> bool:
     return hard >= FLOOD_LEAST and hard > answered * FLOOD_SHARE
 
 
-def worst(kinds: Iterable[BounceKind]) -> BounceKind:
+def worst_kind(kinds: Iterable[BounceKind]) -> BounceKind:
     """The one that concerns us most; UNKNOWN of none."""
     order = list(BounceKind)
     return min(kinds, key=order.index, default=BounceKind.UNKNOWN)

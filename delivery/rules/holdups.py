@@ -25,7 +25,7 @@ ADVICE = {
 }
 
 
-def rests_until(failures: int, now: datetime, *, chance: float | None = None) -> datetime:
+def domain_rests_until(failures: int, now: datetime, *, chance: float | None = None) -> datetime:
     """Until when a domain that refuses our letters is left alone: from 5 minutes to 4 hours.
 
     `failures` in a row, counting this one.

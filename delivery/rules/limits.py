@@ -22,7 +22,7 @@ ENDS_A_SECOND = 5.0
 # Rows that nothing slows but a rest come back at this rate.
 UNHURRIED = 50.0
 # No row is put off by more than this at once, so that a limit that is lifted or a warm-up is noticed.
-LONGEST_WAIT = timedelta(hours=24)
+LONGEST_PUT_OFF = timedelta(hours=24)
 # Rows are put off in so many groups, each with one due time.
 GROUPS = 20
 
@@ -222,7 +222,9 @@ def pace(limits: LaneLimits, now: datetime) -> float:
     return min(paces)
 
 
-def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Iterator[tuple[int, datetime]]:
+def spread_due_times(
+    count: int, start: datetime, pace: float, latest: datetime
+) -> Iterator[tuple[int, datetime]]:
     """Groups of `count` rows, in order, each with how many it has and when they are due again.
 
     The first is due at `start`, the others at the pace; none after `latest`.
@@ -230,7 +232,9 @@ def put_off(count: int, start: datetime, pace: float, latest: datetime) -> Itera
     size = max(-(-count // GROUPS), 1)
     for first in range(0, count, size):
         due = (
-            min((latest - start).total_seconds(), first / pace) if pace > 0 else LONGEST_WAIT.total_seconds()
+            min((latest - start).total_seconds(), first / pace)
+            if pace > 0
+            else LONGEST_PUT_OFF.total_seconds()
         )
         yield min(size, count - first), start + timedelta(seconds=max(due, 0))
 

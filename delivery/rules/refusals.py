@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # A domain's last so many letters are looked at.
-LAST = 100
+LAST_LETTERS = 100
 # So many recipients of them, and such a share, and the domain is paused.
 LEAST = 10
 SHARE = 0.2
@@ -16,7 +16,7 @@ LEAST_OF_IDENTITY = 3
 LARGE_DOMAINS = 3
 # A domain is large that has such a share of an issue's recipients, by a sample of so many.
 LARGE_SHARE = 0.01
-SAMPLE = 2000
+RECIPIENTS_SAMPLED = 2000
 
 _REFUSAL = re.compile(r"5\.7\.[0-9]{1,3}")
 # RFC 7372 and RFC 8616 (SPF, DKIM, DMARC, PTR), as Google uses them too; 515 is Microsoft's.

@@ -74,7 +74,7 @@ def next_try(
     return min(max(planned, _granted(wish, now)), give_up_at)
 
 
-def rests_until(failures: int, *, now: datetime, wish: datetime | None = None) -> datetime:
+def webhook_rests_until(failures: int, *, now: datetime, wish: datetime | None = None) -> datetime:
     """Until when a webhook that failed so often in a row is left alone."""
     return max(now + delay(failures, first=FIRST_REST, limit=LONGEST_REST), _granted(wish, now))
 

@@ -13,7 +13,7 @@ from delivery.customisation import facts_of, theme_of
 from delivery.models import Theme
 from delivery.rendering import colours
 from delivery.rendering.branding import logo_of
-from delivery.rendering.facts import USUAL
+from delivery.rendering.facts import USUAL_THEME
 from delivery.views.issues import newsletter_or_404
 from delivery.views.posts import latest_of
 from subscriptions.branding import Brand, brand_sources, latest_sources
@@ -48,7 +48,7 @@ def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
     }
     found = {}
     for newsletter in newsletters:
-        theme = themes.get(newsletter.pk, USUAL)
+        theme = themes.get(newsletter.pk, USUAL_THEME)
         logo = logo_of(theme)
         found[newsletter.pk] = Brand(
             accent=colours.accent_by_day(theme.accent or newsletter.params.get("accent", "")),

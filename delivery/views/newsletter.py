@@ -20,7 +20,7 @@ from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.sign_up import take
+from subscriptions.views.sign_up import take_sign_up
 
 # The newest is shown in part, the others by name.
 NEWEST_SHOWN = 6
@@ -41,7 +41,7 @@ def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
         return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
     form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
-        return take(request, form, How.PAGE)
+        return take_sign_up(request, form, How.PAGE)
     focus_on_error(form)
     return _page(request, subscribable, form, status=400)
 

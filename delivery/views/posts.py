@@ -2,7 +2,7 @@
 
 from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.rendering.page_posts import Shown, part_of, picture_of, shown, summary_of
+from delivery.rendering.page_posts import Shown, part_of, picture_of, shown_posts, summary_of
 from delivery.views.issues import published
 from feeds.parsing.entry import Entry
 from subscriptions.branding import Latest
@@ -15,7 +15,7 @@ LATEST_POSTS_SHOWN = 3
 def shown_of(issue: Issue) -> Shown:
     """The posts of an issue, in its order."""
     entries = [Entry.from_json(item.entry) for item in issue.issue_items.all()]
-    return shown(entries, newsletter_language=issue.subscribable.language)
+    return shown_posts(entries, newsletter_language=issue.subscribable.language)
 
 
 def latest_of(newsletter: Subscribable) -> Latest | None:

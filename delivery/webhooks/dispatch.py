@@ -21,7 +21,7 @@ from common.passes import TimeBudget
 from common.shutdown import stopping
 from common.text import one_line, shortened
 from delivery.models import Webhook, WebhookCall
-from delivery.rules.webhooks import GIVE_UP_AFTER, next_try, rests_until, verdict
+from delivery.rules.webhooks import GIVE_UP_AFTER, next_try, verdict, webhook_rests_until
 from delivery.webhooks.calls import (
     CALLS_AT_ONCE,
     WebhookJob,
@@ -89,7 +89,7 @@ def _put_off(job: WebhookJob, answer: WebhookResponse, now: datetime) -> None:
         return
     webhook.failures += 1
     webhook.failing_since = webhook.failing_since or now
-    webhook.free_at = rests_until(webhook.failures, now=now, wish=answer.wish)
+    webhook.free_at = webhook_rests_until(webhook.failures, now=now, wish=answer.wish)
     webhook.save(update_fields=["failures", "failing_since", "free_at"])
     if webhook.failing_since <= now - GIVE_UP_AFTER:
         # Tried one by one, with rests between, the waiting calls would only pile up.

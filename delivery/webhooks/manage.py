@@ -114,7 +114,7 @@ def drop_webhooks(keys: Collection[int]) -> int:
     return Webhook.objects.filter(pk__in=keys).delete()[1].get(Webhook._meta.label, 0)
 
 
-def send_test(*, webhook: Webhook, now: datetime) -> WebhookResponse:
+def send_test_call(*, webhook: Webhook, now: datetime) -> WebhookResponse:
     """Calls it now, once, whether or not it is paused."""
     ours = lease(now, CALL_LEASE)
     body = body_of(TEST, now, {"message": WHAT_A_TEST_SAYS, "webhook": webhook.name})

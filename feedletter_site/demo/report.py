@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common.cli.tables import Row, table
+from common.cli.tables import TableRow, table_lines
 from delivery.models import Delivery, Issue, IssueItem
 from feedletter_site.demo.blog import LIVE_EVERY
 from feedletter_site.demo.content import CORRECTED, WITHDRAWN
@@ -34,11 +34,11 @@ def letters_of(name: str) -> int:
     return letters.filter(kept_message__isnull=False).count()
 
 
-def without_letters(rows: Iterable[Row]) -> list[str]:
+def without_letters(rows: Iterable[TableRow]) -> list[str]:
     return [str(row["rhythm"]) for row in rows if not row["letters"]]
 
 
-def story(tally: Tally, rows: Iterable[Row], seconds: float) -> Iterator[str]:
+def story(tally: Tally, rows: Iterable[TableRow], seconds: float) -> Iterator[str]:
     """Lines: what happened to the posts, then the table."""
     yield f"Five weeks of Harbour Notes, replayed in {seconds:.0f} seconds:"
     yield f"  {tally.posts} posts were seen, {tally.there_before} older than the newsletters: not sent."
@@ -49,7 +49,7 @@ def story(tally: Tally, rows: Iterable[Row], seconds: float) -> Iterator[str]:
     yield f"  {tally.withdrawn} was withdrawn after 20 minutes (“{WITHDRAWN.title}”): nobody got it."
     yield f"  {tally.issues} issues went out as {tally.letters} letters, all of them kept in the mailbox."
     yield ""
-    yield from table(rows)
+    yield from table_lines(rows)
 
 
 def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from common.text import counted, shortened
 from delivery.admin.growth import drawn as growth_drawn
 from delivery.admin.restoring import restored
 from delivery.alerts.drafts import goes_out
-from delivery.bounces.domain_refusals import BY_ITSELF, why
+from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.issues.approve import drafts
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.webhooks.calls import TEST
@@ -169,7 +169,7 @@ def paused_domains() -> list[Alert]:
     shown = [
         Alert(
             f"Letters to {row.domain} {'are paused' if row.paused else 'wait'}: "
-            f"{shortened(why(row.paused_reason or row.last_error), LONGEST_REASON)}",
+            f"{shortened(pause_cause(row.paused_reason or row.last_error), LONGEST_REASON)}",
             "Look",
             object_url(row.lane),
         )

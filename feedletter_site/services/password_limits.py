@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from common.text import one_line, shortened
 from subscriptions.rules.limits import Limit, networks_of
-from subscriptions.subscribers.rate_limits import Draw, OverLimit, judged, take
+from subscriptions.subscribers.rate_limits import CountedRequest, OverLimit, check_values, count_request
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def count_wrong(
     log.warning(FAILED, _address(request), repr(shortened(one_line(username), LONGEST_USER_NAME)))
     try:
         with transaction.atomic():
-            take(_draws(request, username))
+            count_request(_draws(request, username))
     except OverLimit:
         return  # another request used the last try meanwhile, so this one does not count
 
@@ -53,12 +53,12 @@ def watch() -> None:
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
 
 
-def _draws(request: HttpRequest, username: str) -> list[Draw]:
+def _draws(request: HttpRequest, username: str) -> list[CountedRequest]:
     network = next(iter(networks_of(_address(request))))
     user = get_user_model().objects.filter(username=username[:LONGEST_USER_NAME]).first()
     # With a new password the count begins anew: `manage.py changepassword` helps whomever others lock out.
     name = f"{username.lower()} {user.password if user else ''}"
-    return judged([(OF_NETWORK, network), (OF_NAME, name)], timezone.now())
+    return check_values([(OF_NETWORK, network), (OF_NAME, name)], timezone.now())
 
 
 def _address(request: HttpRequest) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.utils.text import Truncator
 
 from common.html.clean import clean
-from common.net.client import SECONDS, SafeClient, client
+from common.net.client import REQUEST_SECONDS, SafeClient, client
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
 from feeds.adding.probe import Looked, look
@@ -93,7 +93,7 @@ def preview(
     now: datetime,
     http: SafeClient | None = None,
     credentials: Mapping[str, str] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = REQUEST_SECONDS,
 ) -> Preview:
     """Fetches the feed and says what adding it would do. Writes nothing.
 

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, link_to, list_link, listed, moment_of, table, web_link, when
+from common.admin.html import facts, html_table, link_to, list_link, listed, moment_of, web_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
@@ -71,7 +71,7 @@ def newest_posts(feed: Feed) -> SafeString:
     now = utcnow()
     items = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
     rows = ((link_to(item), when(item.published_at), standing(item, now)) for item in items[:NEWEST])
-    return table(("post", "published", "is it sent"), rows, "No posts so far.")
+    return html_table(("post", "published", "is it sent"), rows, "No posts so far.")
 
 
 @admin.register(Feed)

@@ -4,7 +4,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import link_to, list_link, table, when
+from common.admin.html import html_table, link_to, list_link, when
 from common.clock import utcnow
 from common.text import counted
 from feeds.items.held import exclude_held, release
@@ -40,7 +40,7 @@ def held(feed: Feed) -> SafeString | str:
         '<p class="fl-sentence"><strong>{}</strong> {}</p>{}<p>{}</p>',
         said,
         WHY_RESTORED if items.filter(reason=RESTORED).exists() else WHY_FLOODS_ARE_HELD,
-        table(("post", "published"), rows),
+        html_table(("post", "published"), rows),
         list_link(Item, decide, feed__id__exact=feed.pk, held="yes"),
     )
 

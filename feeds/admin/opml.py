@@ -23,7 +23,7 @@ from unfold.decorators import action
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from common.admin.html import list_url
-from common.body_limits import FORM, takes_body
+from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.secrets import decrypt, encrypt
 from common.text import counted, shortened
@@ -87,7 +87,7 @@ class OpmlPages:
         ]
         return [*own, *super().get_urls()]  # type: ignore[misc]
 
-    @takes_body(MAX_BYTES + FORM, files=True)
+    @takes_body(MAX_BYTES + MAX_FORM_BYTES, files=True)
     @action(description="Import OPML", url_path="opml", icon="upload", permissions=["add"])
     def import_opml(self: Any, request: HttpRequest) -> HttpResponse:
         form = FileForm(request.POST or None, request.FILES or None)

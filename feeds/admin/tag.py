@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import link_to, list_link, table
+from common.admin.html import html_table, link_to, list_link
 from common.admin.model_admin import ServiceAdmin
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -46,7 +46,7 @@ class TagFilter(SimpleListFilter):
 def its_feeds(tag: Tag) -> SafeString:
     feeds = tag.feeds.order_by("title", "pk")
     count = feeds.count()
-    shown = table(
+    shown = html_table(
         ("feed", "health"),
         ((link_to(feed), feed.health) for feed in feeds[:FEEDS_SHOWN]),
         "No feed has this tag.",

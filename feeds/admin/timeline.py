@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import ago, table, when
+from common.admin.html import ago, html_table, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import counted, shortened
@@ -83,7 +83,7 @@ def _figure(title: str, drawn: SafeString, words: str) -> SafeString:
 def timeline(feed: Feed) -> SafeString:
     """The latest readings, those that brought nothing in one line."""
     stretches = folded(readings(feed))
-    shown = table(HEAD, map(_row, stretches[:LINES]), "It has not been read so far.")
+    shown = html_table(HEAD, map(_row, stretches[:LINES]), "It has not been read so far.")
     older, hidden = stretches[LINES : LINES + MORE_LINES], stretches[LINES + MORE_LINES :]
     if not older:
         return format_html('<div class="fl-timeline">{}</div>', shown)
@@ -95,7 +95,7 @@ def timeline(feed: Feed) -> SafeString:
     unfolded = format_html(
         '<details class="fl-older"><summary>{}</summary>{}<p class="fl-quiet">{}</p></details>',
         number,
-        table(HEAD, map(_row, older)),
+        html_table(HEAD, map(_row, older)),
         words,
     )
     return format_html('<div class="fl-timeline">{}{}</div>', shown, unfolded)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from common.net.addresses import is_allowed
+from common.net.addresses import may_be_called
 from feeds.models import Feed, FeedDocument, HubSubscription
 from feeds.parsing.entry import Channel
 from feeds.parsing.link_header import links_of_header
@@ -33,7 +33,7 @@ def is_reachable() -> bool:
         return True
     host = (urlsplit(settings.SITE_URL).hostname or "").rstrip(".").lower()
     try:
-        return is_allowed(ip_address(host), ())
+        return may_be_called(ip_address(host), ())
     except ValueError:
         return bool(host) and host not in HERE and not host.endswith(".localhost")
 

@@ -4,10 +4,10 @@ from feeds.parsing import format, h_feed, json_feed, xml_feed
 from feeds.parsing.entry import ParsedFeed
 from feeds.parsing.expense import allowance
 
-LIMIT = 500
+MAX_ENTRIES = 500
 
 
-def parse(body: bytes, *, content_type: str, url: str, limit: int = LIMIT) -> ParsedFeed:
+def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES) -> ParsedFeed:
     """All guids in document order, and the newest `limit` entries in full, in the same order.
 
     RSS, Atom, JSON Feed, or a web page with h-entries, told apart by what the bytes are, never by what the

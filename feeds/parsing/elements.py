@@ -165,7 +165,7 @@ class _Bounds:
         super().startElementNS(name, qname, kept)  # type: ignore[misc]
 
     def unknown_starttag(self: Any, tag: str, attrs: list[tuple[str, str]]) -> None:
-        expense.check()
+        expense.check_allowance()
         if attrs and (len(self.baseuri) > MAX_BASE or any(len(value) > MAX_BASE for _, value in attrs)):
             attrs = [(name, value) for name, value in attrs if name.lower() not in ("xml:base", "base")]
         super().unknown_starttag(tag, attrs)  # type: ignore[misc]

@@ -44,7 +44,7 @@ def allowance(seconds: float | None = None, clock: Callable[[], float] | None = 
         _current.reset(token)
 
 
-def check() -> None:
+def check_allowance() -> None:
     """Raises ParseError when the allowance in force is used up."""
     ours = _current.get()
     if ours is not None:

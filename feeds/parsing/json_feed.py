@@ -18,7 +18,7 @@ from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity, languag
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, absolute, distinct, length_of, type_of
 from feeds.parsing.plain_html import paragraphs
-from feeds.parsing.posts import PostReader, counted, read_posts
+from feeds.parsing.posts import PostReader, counted_posts, read_posts
 
 Json = Mapping[str, Any]
 
@@ -65,7 +65,9 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
     if document.get("expired") is True:
         warnings.append(EXPIRED)
     if strange := len(_list(document, "items")) - len(items):
-        warnings.append(f"{counted(strange)} could not be read, being no JSON object{'s' * (strange > 1)}.")
+        warnings.append(
+            f"{counted_posts(strange)} could not be read, being no JSON object{'s' * (strange > 1)}."
+        )
     site = absolute(_text(document, "home_page_url"), url)
     tongue = language(_text(document, "language"))
     shared = Entry("", authors=listed(_authors(document)), language=tongue)

@@ -68,13 +68,15 @@ def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
         warnings.append(f"The feed has {len(posts)} posts; the newest {len(chosen)} are read in full.")
     entries, bad = [], 0
     for guid, one in (posts[place] for place in chosen):
-        expense.check()
+        expense.check_allowance()
         try:
             entries.append(reader.entry(one, guid))
         except UNREADABLE:
             bad += 1
     if bad:
-        warnings.append(f"{counted(bad)} could not be read and {'was' if bad == 1 else 'were'} passed over.")
+        warnings.append(
+            f"{counted_posts(bad)} could not be read and {'was' if bad == 1 else 'were'} passed over."
+        )
     if posts and not entries:
         raise ParseError(BROKEN)
     return Posts(tuple(found), tuple(name for name, _ in found.values()), tuple(entries), tuple(warnings))
@@ -100,7 +102,7 @@ def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: 
     return sorted(list(chosen)[:limit])
 
 
-def counted(count: int) -> str:
+def counted_posts(count: int) -> str:
     return f"{count} post" if count == 1 else f"{count} posts"
 
 
@@ -111,7 +113,7 @@ def _identified(
     found: dict[Name, T] = {}
     twice, nameless = 0, 0
     for one in posts:
-        expense.check()
+        expense.check_allowance()
         try:
             guid = guid_of(one)
             name = name_of(guid, words_of(one))
@@ -124,9 +126,9 @@ def _identified(
         found.setdefault(name, one)
     warnings = []
     if twice:
-        warnings.append(f"{counted(twice)} with the guid of an earlier one; the first one counts.")
+        warnings.append(f"{counted_posts(twice)} with the guid of an earlier one; the first one counts.")
     if sharing := len(found) - len({name.guid for name in found}):
-        warnings.append(f"{counted(sharing)} with the guid or link of another, told apart by title.")
+        warnings.append(f"{counted_posts(sharing)} with the guid or link of another, told apart by title.")
     if nameless:
-        warnings.append(f"{counted(nameless)} without guid, link, title and date passed over.")
+        warnings.append(f"{counted_posts(nameless)} without guid, link, title and date passed over.")
     return found, warnings

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from common.text import shortened
 from feeds.models import Feed, FeedDocument, Item
-from feeds.parsing.posts import counted
+from feeds.parsing.posts import counted_posts
 from feeds.polling.kept_document import HOLDERS
 from feeds.polling.known_items import packed
 from feeds.polling.read import CONDITIONS, Reading
@@ -121,4 +121,4 @@ def _warnings(feed: Feed, reading: Reading, plan: PollPlan, left_out: Collection
         entry = reading.entries.get(latest)
         name = (entry.title or entry.link) if entry else reading.guids[latest]
         are = "is" if len(left_out) == 1 else "are"
-        yield LEFT_OUT.format(counted(len(left_out)), are, shortened(name, MAX_NAMED_TITLE))
+        yield LEFT_OUT.format(counted_posts(len(left_out)), are, shortened(name, MAX_NAMED_TITLE))

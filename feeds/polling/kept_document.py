@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Mapping
 
 from feeds.models import FeedDocument
-from feeds.parsing.document import LIMIT, parse
+from feeds.parsing.document import MAX_ENTRIES, parse
 from feeds.parsing.entry import ParsedFeed, ParseError
 from feeds.parsing.namesakes import told_apart
 
@@ -13,7 +13,7 @@ from feeds.parsing.namesakes import told_apart
 HOLDERS = "holders"
 
 
-def kept_feed(document: FeedDocument, *, limit: int = LIMIT) -> ParsedFeed | None:
+def kept_feed(document: FeedDocument, *, limit: int = MAX_ENTRIES) -> ParsedFeed | None:
     """What the document says, its posts named as the feed's items are; None when it cannot be read."""
     headers = document.headers
     try:

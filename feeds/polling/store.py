@@ -64,7 +64,7 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
             written = [insert.id for insert in plan.insert if not insert.excluded]
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
                 reading.cleaned(id_)
-                expense.check()
+                expense.check_allowance()
     except ParseError as error:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:

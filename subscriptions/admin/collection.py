@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, link_to, table, when
+from common.admin.html import facts, html_table, link_to, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
@@ -39,7 +39,7 @@ def posts(assignable: Assignable) -> SafeString:
     rows = (
         assignable.assignments.select_related("item__feed").defer("item__entry").order_by("-pk")[:POSTS_SHOWN]
     )
-    return table(
+    return html_table(
         ("post", "feed", "since"),
         ((link_to(row.item), row.item.feed, when(row.assigned_at)) for row in rows),
         "No posts.",

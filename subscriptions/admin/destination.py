@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, link_to, moment_of, table, when
+from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.ports import channels
 from common.ports.panels import Action, Panel
@@ -32,7 +32,7 @@ def about_address(destination: Destination) -> SafeString:
 
 def wanted(destination: Destination) -> SafeString:
     rows = destination.subscriptions.select_related("subscribable").order_by("pk")
-    return table(
+    return html_table(
         ("newsletter", "status", "since"),
         (
             (link_to(row, row.subscribable), row.get_status_display(), when(row.confirmed_at or row.added_at))

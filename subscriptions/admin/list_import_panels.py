@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import ago, facts, link_to, paragraph, table, when
+from common.admin.html import ago, facts, html_table, link_to, paragraph, when
 from common.clock import utcnow
 from common.text import counted, shortened
 from subscriptions.lists.uploads import State, terms_of
@@ -136,7 +136,7 @@ def sample(row: ListImport) -> SafeString | str:
         return ""
     shown = [(label, name, status, WOULD.get(done, done)) for label, name, status, done in row.sample]
     more = row.lines - len(shown)
-    drawn = table(("address", "name", "status in the list", "what happens"), shown)
+    drawn = html_table(("address", "name", "status in the list", "what happens"), shown)
     return format_html("{}{}", drawn, paragraph(f"and {counted(more, 'more line')}") if more > 0 else "")
 
 
@@ -151,4 +151,4 @@ def refused_lines(row: ListImport) -> SafeString | str:
     url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
     link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
     said = format_html("{}: mend them there, and import that file.", link)
-    return format_html("{}{}", table(("line", "what it says", "why"), shown), paragraph(said))
+    return format_html("{}{}", html_table(("line", "what it says", "why"), shown), paragraph(said))

@@ -21,7 +21,7 @@ from unfold.decorators import action
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from common.admin.html import list_url, object_url
-from common.body_limits import FORM, takes_body
+from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.ports import channels as kinds
 from subscriptions.lists.export import export_subscribers
@@ -92,7 +92,7 @@ class ListPages:
 
     actions_list = ("import_list", "export_list")
 
-    @takes_body(MOST_BYTES + FORM, files=True)
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
     @action(description="Import a list", url_path="import", icon="upload", permissions=["add"])
     def import_list(self: Any, request: HttpRequest) -> HttpResponse:
         chosen = {"newsletter": request.GET.get("newsletter")}

@@ -6,7 +6,7 @@ from django.db.models import Count
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin.html import add_url, facts, link_to, list_link, listed, table
+from common.admin.html import add_url, facts, html_table, link_to, list_link, listed
 from common.clock import utcnow
 from common.ports import channels
 from common.text import counted
@@ -71,7 +71,9 @@ def open_collections(subscribable: Subscribable) -> SafeString:
     for row in rows:
         row.subscribable = subscribable  # saves a query for each row
         shown.append((link_to(row, counted(row.held, "post")), waits_for(row)))
-    return table(("being collected", "when it goes out"), shown, "Nothing is being collected at the moment.")
+    return html_table(
+        ("being collected", "when it goes out"), shown, "Nothing is being collected at the moment."
+    )
 
 
 def command(subscribable: Subscribable) -> SafeString:

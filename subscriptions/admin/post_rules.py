@@ -9,9 +9,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
-from common.admin.html import link_to, paragraph, table, web_link, when
+from common.admin.html import html_table, link_to, paragraph, web_link, when
 from common.text import counted
-from subscriptions.collections.post_rules import MOST_RULES, change_rules, refuse_slow, try_rules
+from subscriptions.collections.post_rules import MOST_RULES, change_rules, refuse_slow_rule, try_rules
 from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
 
 LEFT_OUT_SHOWN = 10
@@ -61,7 +61,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.errors or not self.has_changed():
             return
         try:
-            refuse_slow(self.instance)
+            refuse_slow_rule(self.instance)
         except ValidationError as error:
             self.add_error(None, error)
 
@@ -126,7 +126,7 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
         lines = format_html_join("", "{}<br>", ((line,) for line in because))
         rows.append((web_link(each.link, each.title), verdict, lines))
     empty = "Its feeds have not been read yet, or are empty."
-    shown = table(("post", "it is", "because"), rows, empty)
+    shown = html_table(("post", "it is", "because"), rows, empty)
     return format_html("{}{}{}", troubles, paragraph(said) if tried else "", shown)
 
 
@@ -134,7 +134,7 @@ def left_out_lately(subscribable: Subscribable) -> SafeString | str:
     """Posts that it did not take; nothing where there are none."""
     rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
     shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
-    return table(("post", "when", "because"), shown) if shown else ""
+    return html_table(("post", "when", "because"), shown) if shown else ""
 
 
 def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
@@ -148,5 +148,5 @@ def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
         return ""
     said = "They have settled, but could not be put into letters. Nothing is lost: they wait."
     return format_html(
-        '<p class="fl-alert">{}</p>{}', said, table(("post", "what went wrong", "tried again"), shown)
+        '<p class="fl-alert">{}</p>{}', said, html_table(("post", "what went wrong", "tried again"), shown)
     )

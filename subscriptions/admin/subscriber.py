@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, link_to, moment_of, table, when
+from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.clock import utcnow
 from common.ports.panels import Panel
@@ -70,12 +70,12 @@ def others(subscription: Subscription) -> SafeString | str:
         )
         for row in rows.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN]
     ]
-    return table(("newsletter", "status", "since"), shown) if shown else ""
+    return html_table(("newsletter", "status", "since"), shown) if shown else ""
 
 
 def how_they_agreed(subscription: Subscription) -> SafeString:
     """The proof that they agreed, oldest first."""
-    return table(
+    return html_table(
         ("what", "when", "how", "the words they saw", "from"),
         (
             (

@@ -16,7 +16,7 @@ from subscriptions.api.rows import core_of
 from subscriptions.api.serializers import DestinationSerializer
 from subscriptions.models import Destination
 from subscriptions.privacy.erase import erase
-from subscriptions.subscribers.suppression import BY_HAND, disable, enable
+from subscriptions.subscribers.suppression import DISABLED_BY_HAND, disable, enable
 
 
 class DestinationViewSet(ResourceViewSet):
@@ -47,7 +47,9 @@ class DestinationViewSet(ResourceViewSet):
     @action(detail=True, methods=["post"])
     def disable(self, request: Request, **_: Any) -> Response:
         """Its subscriptions stay. The first reason is kept."""
-        disable(destination=self.get_object(), reason=self.body().get("reason", BY_HAND), now=utcnow())
+        disable(
+            destination=self.get_object(), reason=self.body().get("reason", DISABLED_BY_HAND), now=utcnow()
+        )
         return self.shown()
 
     @extend_schema(summary="Send there again", request=None)

@@ -14,7 +14,7 @@ from feeds.api.bodies import ExcludeItem, FeedParameters, ForceParameters, ItemP
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Item
 from subscriptions.collections.drop import DropRefused, drop_feed
-from subscriptions.collections.exclude import BY_HAND, exclude
+from subscriptions.collections.exclude import EXCLUDED_BY_HAND, exclude
 
 LATER = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
 
@@ -43,7 +43,7 @@ class ExcludableItemViewSet(ItemViewSet):
     def exclude(self, request: Request, **_: object) -> Response:
         """It is taken out of what is being collected. 409 when it is on its way already. A second time
         changes nothing."""
-        item, reason = self.get_object(), self.body().get("reason", BY_HAND)
+        item, reason = self.get_object(), self.body().get("reason", EXCLUDED_BY_HAND)
         if item.state != Item.State.EXCLUDED and not exclude(item_id=item.pk, reason=reason):
             raise Conflict(f"“{item}” has gone out, or is on its way.")
         return self.shown()

@@ -11,10 +11,10 @@ from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Assignable, Assignment, Carried, Subscribable
 
-BY_HAND = "by hand"
+EXCLUDED_BY_HAND = "by hand"
 
 
-def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = BY_HAND) -> int:
+def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = EXCLUDED_BY_HAND) -> int:
     """Excludes each item that no sealed collection holds and that was not sent. Returns how many."""
     return sum(exclude(item_id=pk, reason=reason) for pk in item_ids)
 

@@ -104,7 +104,7 @@ def change_rules(
     """
     for row in saved:
         row.full_clean(exclude=["subscribable"])
-        refuse_slow(row)
+        refuse_slow_rule(row)
     with transaction.atomic():
         subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
         PostRule.objects.filter(pk__in=[row.pk for row in gone], subscribable=subscribable).delete()
@@ -115,7 +115,7 @@ def change_rules(
             raise ValidationError(f"At most {MOST_RULES} rules for a newsletter; these would be {count}.")
 
 
-def refuse_slow(row: PostRule) -> None:
+def refuse_slow_rule(row: PostRule) -> None:
     """Raises ValidationError for an expression that takes too long for a post that stands in a feed now."""
     if row.test != PostRule.Test.MATCHES:
         return

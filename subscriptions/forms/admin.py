@@ -23,7 +23,7 @@ from unfold.widgets import (
 
 from common.ports import channels
 from subscriptions.models import Subscribable
-from subscriptions.newsletters.define import SCHEDULING, USES, check
+from subscriptions.newsletters.define import SCHEDULING, USES, check_subscribable
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
 LONGEST_OPTION = 700
@@ -244,7 +244,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.errors:
             return
         try:
-            check(self.instance)
+            check_subscribable(self.instance)
         except ValidationError as error:
             self.add_error(None, error)
 

@@ -10,11 +10,11 @@ from subscriptions.lists.reading import RefusedRow, Wanted
 from subscriptions.models import Destination, OldNumber, Subscribable, Subscription, Suppression
 from subscriptions.rules.list_rows import (
     NO_PROOF,
-    Change,
     KnownSubscriber,
     ListRow,
     Proof,
-    RefusedLine,
+    RowChange,
+    UnusableLine,
     after,
     change,
 )
@@ -51,7 +51,7 @@ class Planned:
         self.proof = row.proof or self.proof
 
     @property
-    def change(self) -> Change:
+    def change(self) -> RowChange:
         return change(self.standing.known, self.then)
 
 
@@ -65,12 +65,12 @@ class ImportPlan:
     updated: int = 0
     unchanged: int = 0
 
-    def count(self, done: Change) -> None:
-        self.added += done is Change.ADD
-        self.updated += done is Change.UPDATE
-        self.unchanged += done is Change.NOTHING
+    def count(self, done: RowChange) -> None:
+        self.added += done is RowChange.ADD
+        self.updated += done is RowChange.UPDATE
+        self.unchanged += done is RowChange.NOTHING
 
-    def doing(self, done: Change) -> list[Planned]:
+    def doing(self, done: RowChange) -> list[Planned]:
         return [one for one in self.planned.values() if one.change is done]
 
 
@@ -89,7 +89,7 @@ def plan_import(
         before = one.then if one else standing.known
         try:
             then = after(wanted.row, before)
-        except RefusedLine as error:
+        except UnusableLine as error:
             made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells)))
             continue
         if then.upstream_ids != before.upstream_ids:

@@ -12,7 +12,7 @@ from subscriptions.lists.csv_lines import Head, Record
 from subscriptions.models import Subscribable
 from subscriptions.rules.formulas import as_text
 from subscriptions.rules.list_headings import Heading, NoList, heading
-from subscriptions.rules.list_rows import ListRow, RefusedLine, read_row
+from subscriptions.rules.list_rows import ListRow, UnusableLine, read_row
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
 # Each batch is stored in one transaction.
@@ -129,7 +129,7 @@ def batches(
             try:
                 row = read_row(columns.row(cells), now=now, status=terms.status, dates=dates)
                 parsed = kind.parse_destination({"email": row.email})
-            except (RefusedLine, InvalidDestination) as error:
+            except (UnusableLine, InvalidDestination) as error:
                 batch.refused.append(RefusedRow(line, str(error), tuple(cells)))
             else:
                 name = _tidy(row.name) or _tidy(parsed.display_name)

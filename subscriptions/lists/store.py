@@ -15,9 +15,9 @@ from subscriptions.lists.plan import (
 from subscriptions.lists.reading import Terms, Wanted
 from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription, Suppression
 from subscriptions.models.subscription import random_token
-from subscriptions.rules.list_rows import Change
+from subscriptions.rules.list_rows import RowChange
 from subscriptions.rules.origin import How
-from subscriptions.subscribers.bulk import end
+from subscriptions.subscribers.bulk import end_subscriptions
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
 IMPORTED_AS_SUPPRESSED = "imported as suppressed"
@@ -55,7 +55,7 @@ def store_batch(
             "created_at": [now] * count,
         }
         insert_rows(Suppression, columns)
-    fresh, changed = made.doing(Change.ADD), made.doing(Change.UPDATE)
+    fresh, changed = made.doing(RowChange.ADD), made.doing(RowChange.UPDATE)
     if fresh:
         # A reader who signs up at this very moment is there already, and stays as they are.
         made.added -= len(fresh) - _add_subscriptions(subscribable, fresh, terms, now)
@@ -126,7 +126,7 @@ def _change_subscriptions(
     by_key = {one.standing.subscription: one for one in changed if one.standing.subscription}
     leaving = frozenset(key for key, one in by_key.items() if _moves_to(one, UNSUBSCRIBED))
     if leaving:
-        end(leaving, now=now, tell=False)
+        end_subscriptions(leaving, now=now, tell=False)
     rows = list(Subscription.objects.filter(pk__any_of=frozenset(by_key)))
     for row in rows:
         one = by_key[row.pk]

@@ -48,7 +48,7 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
     fields = {**usual_access(feeds), **fields}
     refuse_unused(str(fields.get("arrangement", "each")), fields)
     subscribable = Subscribable(name=name, **fields)
-    check(subscribable)
+    check_subscribable(subscribable)
     with transaction.atomic():
         _save(subscribable)
         _set_feeds(subscribable, feeds)
@@ -89,7 +89,7 @@ def alter_subscribable(
             subscribable.cron = ""
         if subscribable.approval != DELAY and "approval_minutes" not in fields:
             subscribable.approval_minutes = None
-        check(subscribable)
+        check_subscribable(subscribable)
         _save(subscribable)
         if feeds is not None:
             _set_feeds(subscribable, feeds)
@@ -146,7 +146,7 @@ def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
         raise ValidationError(dict.fromkeys(unused, f"“{arrangement}” does not use it. Leave it out."))
 
 
-def check(subscribable: Subscribable) -> None:
+def check_subscribable(subscribable: Subscribable) -> None:
     """Raises ValidationError, naming the field, for a newsletter that could not work."""
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
+LIST_STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 
 # The words of other programs for our four.
 STATUS_WORDS: Mapping[str, str] = {
-    **{status: status for status in STATUSES},
+    **{status: status for status in LIST_STATUSES},
     **dict.fromkeys(("subscribed", "active", "enabled", "regular", "premium", "free"), "confirmed"),
     **dict.fromkeys(("trialed", "unpaid", "gifted", "churning", "past_due", "paused"), "confirmed"),
     **dict.fromkeys(("pending", "unactivated", "not confirmed yet", "validating"), "unconfirmed"),

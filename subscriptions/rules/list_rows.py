@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 from subscriptions.rules.formulas import from_text
 from subscriptions.rules.invitations import LARGEST_ID
-from subscriptions.rules.list_programs import STATUSES
+from subscriptions.rules.list_programs import LIST_STATUSES
 from subscriptions.rules.list_times import NoTime, read_moment
 
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
@@ -17,7 +17,7 @@ LONGEST_CELL = 2000
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
-class RefusedLine(ValueError):
+class UnusableLine(ValueError):
     """A line that is not taken. The message says why, for the person whose list it is."""
 
 
@@ -63,7 +63,7 @@ class KnownSubscriber:
     upstream_ids: tuple[int, ...] = ()
 
 
-class Change(Enum):
+class RowChange(Enum):
     ADD = "add"
     UPDATE = "update"
     NOTHING = "nothing"
@@ -79,14 +79,14 @@ def read_row(
     texts = {column: from_text(text.strip()) for column, text in values.items() if text}
     _refuse_unreadable(texts)
     if not texts.get("email"):
-        raise RefusedLine("it has no email.")
+        raise UnusableLine("it has no email.")
     said = texts.get("status", "").lower() or status
-    if said not in STATUSES:
-        raise RefusedLine(f"“{said[:40]}” is not a status; use {', '.join(STATUSES)} or nothing.")
+    if said not in LIST_STATUSES:
+        raise UnusableLine(f"“{said[:40]}” is not a status; use {', '.join(LIST_STATUSES)} or nothing.")
     tag = texts.get("language", "")
     language = tag.lower().replace("_", "-")
     if language and not _LANGUAGE.fullmatch(language):
-        raise RefusedLine(f"“{tag[:40]}” is not a language; write a code such as en or pt-br.")
+        raise UnusableLine(f"“{tag[:40]}” is not a language; write a code such as en or pt-br.")
     added = _moment(texts.get("added", ""), now, dates)
     confirmed = _moment(texts.get("confirmed", ""), now, dates)
     left = _moment(texts.get("left", ""), now, dates)
@@ -98,14 +98,14 @@ def read_row(
         try:
             proof = Proof(agreed_at, how, words, str(ip_address(ip)) if ip else None)
         except ValueError:
-            raise RefusedLine(f"“{ip[:40]}” is not an IP address.") from None
+            raise UnusableLine(f"“{ip[:40]}” is not an IP address.") from None
     # Several numbers of one subscription stand beside each other, with a space between.
     numbers = texts.get("upstream_id", "").split()
     for number in numbers:
         if not (
             number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST_ID
         ):
-            raise RefusedLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
+            raise UnusableLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
     upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
     name = texts.get("name", "")
     return ListRow(texts["email"], name, said, language, added, confirmed, left, proof, upstream_ids)
@@ -115,15 +115,15 @@ def _refuse_unreadable(texts: Mapping[str, str]) -> None:
     everything = "".join(texts.values())
     # U+FFFD stands where the file's octets were no UTF-8.
     if "\ufffd" in everything:
-        raise RefusedLine("it is not UTF-8 text; save the file as UTF-8.")
+        raise UnusableLine("it is not UTF-8 text; save the file as UTF-8.")
     # The words that somebody agreed to may have several lines.
     rest = "".join(text for name, text in texts.items() if name != "consent_words")
     if "\n" in rest or "\r" in rest:
-        raise RefusedLine("a quotation mark is not closed.")
+        raise UnusableLine("a quotation mark is not closed.")
     if "\0" in everything:
-        raise RefusedLine("it contains a NUL character.")
+        raise UnusableLine("it contains a NUL character.")
     if len(everything) > LONGEST_CELL and any(len(text) > LONGEST_CELL for text in texts.values()):
-        raise RefusedLine(f"a cell is longer than {LONGEST_CELL:,} characters.")
+        raise UnusableLine(f"a cell is longer than {LONGEST_CELL:,} characters.")
 
 
 def _moment(text: str, now: datetime, dates: str) -> datetime | None:
@@ -132,9 +132,9 @@ def _moment(text: str, now: datetime, dates: str) -> datetime | None:
     try:
         read = read_moment(text, dates)
     except NoTime as error:
-        raise RefusedLine(str(error)) from None
+        raise UnusableLine(str(error)) from None
     if not EARLIEST <= read <= now:
-        raise RefusedLine(f"the time “{text[:40]}” is in the future or before 1971.")
+        raise UnusableLine(f"the time “{text[:40]}” is in the future or before 1971.")
     return read
 
 
@@ -145,9 +145,9 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
-        raise RefusedLine("the address is suppressed; remove its suppression first.")
+        raise UnusableLine("the address is suppressed; remove its suppression first.")
     if known.status == "unsubscribed" and wants_mail:
-        raise RefusedLine("this subscriber left; only they can come back.")
+        raise UnusableLine("this subscriber left; only they can come back.")
     suppresses = row.status == "suppressed"
     if known.status:
         moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
@@ -167,8 +167,8 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids)
 
 
-def change(before: KnownSubscriber, then: KnownSubscriber) -> Change:
+def change(before: KnownSubscriber, then: KnownSubscriber) -> RowChange:
     """What taking a line did."""
     if not before.status:
-        return Change.ADD
-    return Change.NOTHING if before == then else Change.UPDATE
+        return RowChange.ADD
+    return RowChange.NOTHING if before == then else RowChange.UPDATE

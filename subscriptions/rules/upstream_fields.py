@@ -17,7 +17,7 @@ class WrongFields(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UpstreamSignUp:
     """What a form asks for. `type` is in lower case; `email` and `name` are empty where it says none."""
 
     newsletter: str
@@ -26,7 +26,7 @@ class Asked:
     name: str = ""
 
 
-def asked(pairs: Iterable[tuple[str, str]]) -> Asked:
+def read_sign_up(pairs: Iterable[tuple[str, str]]) -> UpstreamSignUp:
     """What a form asks for. Raises WrongFields where it contradicts itself or names no newsletter."""
     fields: dict[str, str] = {}
     for name, value in pairs:
@@ -43,7 +43,7 @@ def asked(pairs: Iterable[tuple[str, str]]) -> Asked:
     guessed = [kind for kind, signs in SIGNS.items() if any(sign <= fields.keys() for sign in signs)]
     if not given and len(guessed) > 1:
         raise WrongFields(f"It names several destinations: {', '.join(guessed)}. Name one.")
-    return Asked(
+    return UpstreamSignUp(
         newsletter,
         given.lower() or (guessed[0] if guessed else "email"),
         _first(fields, "addressPart", "address", "email"),

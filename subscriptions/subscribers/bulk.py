@@ -54,11 +54,11 @@ def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
 
 def unsubscribe_many(*, keys: Iterable[int], now: datetime) -> int:
     """Ends those that have not ended yet, with their confirmations under way. Returns how many."""
-    return sum(end(part, now=now) for part in _parts(keys))
+    return sum(end_subscriptions(part, now=now) for part in _parts(keys))
 
 
 @transaction.atomic
-def end(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
+def end_subscriptions(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
     """As `unsubscribe_many`, for as many as one statement can take. An import tells nobody."""
     left = Subscription.Status.UNSUBSCRIBED
     going = _locked(Subscription.objects.filter(pk__any_of=keys).exclude(status=left))

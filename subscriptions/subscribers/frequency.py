@@ -56,7 +56,7 @@ def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscriba
     return [one for one in siblings(newsletter, now=now) if is_rarer(one.rhythm, mine, now)]
 
 
-def plan(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
+def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
     mine, other = old.rhythm, new.rhythm
     rarer, often = (new, mine) if is_rarer(other, mine, now) else (old, other)
     collections = Assignable.objects.filter(subscribable=rarer).annotate(held=Count("assignments"))
@@ -86,12 +86,12 @@ class CannotSwitch(ValueError):
     """It cannot be changed so. The message is a sentence for the reader."""
 
 
-def away(subscription: Subscription) -> Switch | None:
+def switch_ending(subscription: Subscription) -> Switch | None:
     """The switch under way by which this one ends."""
     return _under_way().filter(old=subscription).first()
 
 
-def here(subscription: Subscription) -> Switch | None:
+def switch_beginning(subscription: Subscription) -> Switch | None:
     """The switch under way by which this one begins."""
     return _under_way().filter(new=subscription, was_there=False).first()
 
@@ -126,9 +126,9 @@ def switch(
         raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
     _lock_counting(subscription, to)
     old = _locked(subscription)
-    if (earlier := away(old)) is not None:
+    if (earlier := switch_ending(old)) is not None:
         _undo(earlier, now)
-    decided = plan(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
+    decided = plan_switch(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
     new, was_there = _subscription_to(old, to, now)
     made = Switch.objects.create(
         old=old,
@@ -152,7 +152,7 @@ def switch(
     ]
     record_consents([*proofs, consent(new, Consent.Act.SWITCHED, origin, at=now)])
     if at_once:
-        settle(switches=[made], now=now)
+        apply_switches(switches=[made], now=now)
     return made
 
 
@@ -163,7 +163,7 @@ def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
     Raises CannotSwitch once it has taken effect.
     """
     _lock_counting(subscription)
-    made = away(_locked(subscription))
+    made = switch_ending(_locked(subscription))
     if made is None:
         return False
     _undo(made, now)
@@ -171,7 +171,7 @@ def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
 
 
 @transaction.atomic
-def settle(*, switches: Sequence[Switch], now: datetime) -> int:
+def apply_switches(*, switches: Sequence[Switch], now: datetime) -> int:
     """Ends the old subscriptions, but for what is on its way. The new ones get everything. Returns how many.
 
     Where the new one has left meanwhile, the old one stays as it is, and the switch is forgotten.
@@ -200,7 +200,7 @@ def _lock_counting(subscription: Subscription, *others: Subscribable) -> None:
 
     Where the calendar decides, nothing can change before its time.
     """
-    earlier = away(subscription)
+    earlier = switch_ending(subscription)
     keys = {subscription.subscribable_id, *(one.pk for one in others)} | (
         {earlier.rarer_id} if earlier else set()
     )
@@ -213,7 +213,7 @@ def _locked(subscription: Subscription) -> Subscription:
     found = rows.select_for_update(of=("self",), no_key=True).filter(pk=subscription.pk).first()
     if found is None or found.status != CONFIRMED or found.ended_at is not None:
         raise CannotSwitch(gettext("Only a subscription that you receive can be changed."))
-    if here(found) is not None:
+    if switch_beginning(found) is not None:
         raise CannotSwitch(gettext("It has only just begun. Please change it once it comes."))
     return found
 

@@ -18,7 +18,7 @@ def lineage_of(subscription: Subscription) -> set[int]:
     switches = Switch.objects.filter(was_there=False).order_by()
     for _ in range(MOST_SWITCHES):
         under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
-        pairs = under_way.values_list("old", "new").union(succeeded(keys).values_list("old", "new"))
+        pairs = under_way.values_list("old", "new").union(switches_that_ended(keys).values_list("old", "new"))
         further = keys | {key for pair in pairs for key in pair}
         if further == keys:
             break
@@ -26,7 +26,7 @@ def lineage_of(subscription: Subscription) -> set[int]:
     return keys
 
 
-def succeeded(keys: set[int]) -> "QuerySet[Switch]":
+def switches_that_ended(keys: set[int]) -> "QuerySet[Switch]":
     """The switches that ended these subscriptions, if they have not come back since."""
     ended = Coalesce("old__ended_at", "old__left_at")
     gone = Switch.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))

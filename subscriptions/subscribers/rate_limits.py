@@ -106,7 +106,7 @@ class OverLimit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class CountedRequest:
     """One mail that counts towards one limit; `before` is what was counted in its other rows."""
 
     limit: Limit
@@ -128,7 +128,7 @@ def check_limits(
     subscribables: Iterable[Subscribable],
     now: datetime,
     scopes: Collection[str] = ORDER,
-) -> list[Draw]:
+) -> list[CountedRequest]:
     """What a mail to that address takes from each limit. Raises OverLimit when one is reached already."""
     limits = limits_of(settings.SIGN_UP_LIMITS)
     # What is counted by which limits, and how many times the limit holds for it.
@@ -138,7 +138,7 @@ def check_limits(
         ("domain", core.rpartition("@")[2], 1),
         *(("newsletter", str(pk), 1) for pk in sorted(each.pk for each in subscribables)),
     ]
-    return judged(
+    return check_values(
         [
             (replace(limit, most=limit.most * times), value)
             for scope, value, times in values
@@ -149,7 +149,7 @@ def check_limits(
     )
 
 
-def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
+def check_values(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[CountedRequest]:
     """What one more of each value takes from its limit. Raises OverLimit when one is reached already.
 
     Locks nothing, so that a flood costs one look.
@@ -158,7 +158,7 @@ def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
     for limit, value in wanted:
         key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
         shard = getrandbits(SHARD_BITS) if limit.scope in SHARED else 0
-        drawn.append(Draw(limit, Count(limit.scope, key, slice_of(limit, now), shard)))
+        drawn.append(CountedRequest(limit, Count(limit.scope, key, slice_of(limit, now), shard)))
     used = read_counts({draw.count: counts_from(draw.limit, now) for draw in drawn})
     for draw in drawn:
         if is_reached(draw.limit, used[draw.count.key][1]):
@@ -166,7 +166,7 @@ def judged(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Draw]:
     return [replace(draw, before=used[draw.count.key][0]) for draw in drawn]
 
 
-def take(drawn: Sequence[Draw]) -> None:
+def count_request(drawn: Sequence[CountedRequest]) -> None:
     """Counts the mail; last in the caller's transaction. Raises OverLimit when another was faster."""
     counts = add_one([one.count for one in drawn])
     for one in drawn:
@@ -182,7 +182,7 @@ def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: 
         log.warning("Sign-ups are over the limit (%s): no more mails for a while.", over.scope)
 
 
-def refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
+def count_refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
     """How many sign-ups to a newsletter were turned away within a day or so, by the limit's scope."""
     keys = {_refusals(subscribable, scope, now).key: scope for scope in (*ORDER, PROXY)}
     rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST_PERIOD)

@@ -14,7 +14,13 @@ from common.signing import TokenError
 from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
 from subscriptions.rules.limits import Limit, networks_of
 from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
-from subscriptions.subscribers.rate_limits import OverLimit, check_limits, judged, limits_of, take
+from subscriptions.subscribers.rate_limits import (
+    OverLimit,
+    check_limits,
+    check_values,
+    count_request,
+    limits_of,
+)
 
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)
@@ -26,7 +32,7 @@ WAITS_FOR = timedelta(days=1)
 OF_ONE_NETWORK = Limit("address", AT_MOST_A_DAY, A_DAY)
 
 
-class SpentLink(TokenError):
+class SpentSignInLink(TokenError):
     """A sign-in link that was used, is too old, or never was one. The message is for the reader."""
 
 
@@ -38,7 +44,7 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
     Each wish counts towards the sign-ups' limit of the `ip`, whether or not a mail comes of it.
     """
     core = channels.get(CHANNEL).parse_destination({"email": email}).core
-    take(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
+    count_request(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
     SignInWish.objects.create(
         core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
     )
@@ -84,7 +90,7 @@ def _mail_link(destination: Destination, wish: SignInWish, *, now: datetime) -> 
     if destination.sign_ins.filter(asked_at__gt=now - AT_MOST_EVERY).exists():
         return
     whole = [(limit, f"sign-in {wish.core}") for limit in limits_of(settings.SIGN_UP_LIMITS)["address"]]
-    take(judged([*whole, (OF_ONE_NETWORK, f"sign-in {wish.core} {wish.network}")], now))
+    count_request(check_values([*whole, (OF_ONE_NETWORK, f"sign-in {wish.core} {wish.network}")], now))
     language = spoken_by(destination) or wish.language
     token = secrets.token_urlsafe(32)
     link = SignIn.objects.create(
@@ -116,24 +122,26 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(f"feedletter.sign_in.v1:{token}".encode()).hexdigest()
 
 
-def awaiting(*, token: str, now: datetime) -> Destination:
+def destination_of_link(*, token: str, now: datetime) -> Destination:
     """Whom the link would let in. Changes nothing. Raises SpentLink."""
     link = SignIn.objects.select_related("destination").filter(digest=digest_of(token)).first()
     if link is None:
-        raise SpentLink(gettext("This link is not complete, or is long over."))
+        raise SpentSignInLink(gettext("This link is not complete, or is long over."))
     if link.used_at is not None:
-        raise SpentLink(_used())
+        raise SpentSignInLink(_used())
     if link.expires_at <= now:
-        raise SpentLink(gettext("This link has expired: it was good for %(n)s minutes.") % {"n": MINUTES})
+        raise SpentSignInLink(
+            gettext("This link has expired: it was good for %(n)s minutes.") % {"n": MINUTES}
+        )
     return link.destination
 
 
 def use_link(*, token: str, now: datetime) -> Destination:
     """Spends the link and says whom it lets in, once: of two at the same moment, one. Raises SpentLink."""
-    destination = awaiting(token=token, now=now)
+    destination = destination_of_link(token=token, now=now)
     unused = SignIn.objects.filter(digest=digest_of(token), used_at=None, expires_at__gt=now)
     if not unused.update(used_at=now):
-        raise SpentLink(_used())
+        raise SpentSignInLink(_used())
     return destination
 
 

@@ -178,14 +178,14 @@ def _answer_within_limits(asked: SignUpRequest) -> None:
         try:
             with transaction.atomic():
                 if answer_all(asked):
-                    rate_limits.take(drawn)
+                    rate_limits.count_request(drawn)
             return
         except IntegrityError:
             if not left:
                 raise
 
 
-def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
+def subscriptions_of_link(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
     """The subscriptions that a confirmation link is for, waiting or confirmed already. Raises TokenError."""
     try:
         nonces, expired = signing.read(links.CONFIRM, token, now=now), False
@@ -214,12 +214,12 @@ def awaiting(*, token: str, now: datetime, lock: bool = False) -> list[Subscript
 
 
 @transaction.atomic
-def confirm(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
+def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
     """Confirms all subscriptions that a link is for; a second time changes nothing.
 
     Raises TokenError for a link that no longer stands.
     """
-    subscriptions = awaiting(token=token, now=now, lock=True)
+    subscriptions = subscriptions_of_link(token=token, now=now, lock=True)
     waiting = [each for each in subscriptions if each.status == Subscription.Status.UNCONFIRMED]
     for each in waiting:
         each.display_name = each.asked_name or each.display_name

@@ -9,7 +9,7 @@ from common.text import one_line, shortened
 from subscriptions.models import Destination, Suppression
 
 MAX_REASON = 1000
-BY_HAND = "Disabled by hand."
+DISABLED_BY_HAND = "Disabled by hand."
 
 
 def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
@@ -32,7 +32,7 @@ def lift(*, suppressions: Iterable[Suppression]) -> int:
     return len(rows)
 
 
-def disable(*, destination: Destination, now: datetime, reason: str = BY_HAND) -> bool:
+def disable(*, destination: Destination, now: datetime, reason: str = DISABLED_BY_HAND) -> bool:
     """Nothing is sent there until it is enabled. False when it was so already: the first reason stays."""
     enabled = Destination.objects.filter(pk=destination.pk, disabled_at=None)
     return bool(enabled.update(disabled_at=now, disabled_reason=one_line(reason)))

@@ -19,12 +19,12 @@ from subscriptions.views.rhythm import rhythm
 @by_token
 def confirm_sign_up(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST confirms. Whoever is confirmed already is told so."""
-    subscriptions = sign_up.awaiting(token=token, now=utcnow())
+    subscriptions = sign_up.subscriptions_of_link(token=token, now=utcnow())
     # Before anything is confirmed: the proof of consent quotes the page in this language.
     speak(subscriptions[0].language)
     if request.method == "POST":
         origin = Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", ""))
-        subscriptions = sign_up.confirm(token=token, now=utcnow(), origin=origin)
+        subscriptions = sign_up.confirm_subscriptions(token=token, now=utcnow(), origin=origin)
     if all(each.status == Subscription.Status.CONFIRMED for each in subscriptions):
         newsletter = subscriptions[0].subscribable
         # Something to read at once, where the admin wishes it. Of several newsletters it would be too much.

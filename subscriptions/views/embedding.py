@@ -16,7 +16,7 @@ from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import POLICY, focus_on_error, page
-from subscriptions.views.sign_up import take
+from subscriptions.views.sign_up import take_sign_up
 
 NewsletterView = Callable[[HttpRequest, Subscribable], HttpResponse]
 
@@ -45,7 +45,7 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     )
     if request.method == "POST" and is_open(newsletter) and form.is_valid():
         how = How.WIDGET if request.GET.get("by") == "widget" else How.EMBED
-        response = take(request, form, how, "pages/embed/done.html")
+        response = take_sign_up(request, form, how, "pages/embed/done.html")
     else:
         focus_on_error(form)
         context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter)}
@@ -71,7 +71,7 @@ def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpR
         return _again(request, newsletter, form, back, status=403)
     if not form.is_valid():
         return _again(request, newsletter, form, back, status=400)
-    answer = take(request, form, How.EMBED)
+    answer = take_sign_up(request, form, How.EMBED)
     return HttpResponseRedirect(str(back), status=303) if back else answer
 
 

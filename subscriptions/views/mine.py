@@ -20,7 +20,7 @@ from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.privacy.personal_data import held_as_json
 from subscriptions.subscribers.details import is_paused
 from subscriptions.subscribers.leave import is_received, leave_all, not_left
-from subscriptions.subscribers.lineage import succeeded
+from subscriptions.subscribers.lineage import switches_that_ended
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
@@ -39,7 +39,7 @@ def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
     rows = reader.subscriptions.select_related("subscribable").order_by("subscribable__title", "pk")
     shown = list(rows[:MOST_NEWSLETTERS])
     # A newsletter that the reader changed to another one is not among those they left.
-    changed = set(succeeded({row.pk for row in shown}).values_list("old", flat=True))
+    changed = set(switches_that_ended({row.pk for row in shown}).values_list("old", flat=True))
     context = {
         "reader": reader,
         "entries": [_entry(row, now) for row in shown if is_received(row)],

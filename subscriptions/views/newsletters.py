@@ -19,7 +19,7 @@ from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.sign_up import take
+from subscriptions.views.sign_up import take_sign_up
 
 ON_A_PAGE = 60
 # So few are read through as fast as they are searched.
@@ -40,7 +40,7 @@ def newsletter_directory(request: HttpRequest) -> HttpResponse:
     chosen = [each for each in _listed().named(*names) if is_open(each)]
     form = SeveralForm(request.POST, subscribables=chosen, ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
-        return take(request, form, How.DIRECTORY)
+        return take_sign_up(request, form, How.DIRECTORY)
     focus_on_error(form)
     return _page(request, form, status=400)
 

@@ -58,8 +58,8 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
             response: HttpResponse = HttpResponseRedirect(reverse("subscriptions:mine"))
             reader_session.begin_session(response, signed_in)
             return response
-        reader = signing_in.awaiting(token=token, now=utcnow())
-    except signing_in.SpentLink as error:
+        reader = signing_in.destination_of_link(token=token, now=utcnow())
+    except signing_in.SpentSignInLink as error:
         response = render(request, "pages/sign_in_spent.html", {"reason": str(error)}, status=400)
         # Django logs the path of a 4xx answer, and here that was a key.
         response._has_been_logged = True  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from subscriptions.views.pages import same_time
 
 
 @cache_control(no_store=True)
-def take(
+def take_sign_up(
     request: HttpRequest, form: SignUpForm, how: How, template: str = "pages/check_your_mail.html"
 ) -> HttpResponse:
     """Answers by the same page, in the same time, whatever the address."""

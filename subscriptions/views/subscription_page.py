@@ -12,13 +12,13 @@ from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.details import is_paused
 from subscriptions.subscribers.frequency import (
     Cost,
-    away,
     cost_of_now,
-    here,
     is_over,
-    plan,
+    plan_switch,
     siblings,
     still_to_come,
+    switch_beginning,
+    switch_ending,
 )
 from subscriptions.subscribers.leave import can_undo
 from subscriptions.subscribers.lineage import successor
@@ -53,7 +53,7 @@ class ShownChange:
 
 def subscription_context(subscription: Subscription, now: datetime) -> dict[str, Any]:
     newsletter, page_url = subscription.subscribable, links.page_url(subscription.subscribable)
-    goes, comes = away(subscription), here(subscription)
+    goes, comes = switch_ending(subscription), switch_beginning(subscription)
     is_active = subscription.status == Subscription.Status.CONFIRMED and subscription.ended_at is None
     return {
         "subscription": subscription,
@@ -91,6 +91,6 @@ def shown_change(switch: Switch, now: datetime) -> ShownChange:
         time_zone=zone,
         zone=zone_in_words(ZoneInfo(zone)),
         is_over=over,
-        may_repeat=not over and not plan(old=old, new=new, now=now).is_nested,
+        may_repeat=not over and not plan_switch(old=old, new=new, now=now).is_nested,
         cost=cost_of_now(old=old, new=new),
     )

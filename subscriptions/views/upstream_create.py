@@ -9,10 +9,10 @@ from common.ports import channels
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
-from subscriptions.rules.upstream_fields import Asked, WrongFields, asked
+from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import focus_on_error, page
-from subscriptions.views.sign_up import take
+from subscriptions.views.sign_up import take_sign_up
 
 
 class OldForm(SignUpForm):
@@ -33,7 +33,7 @@ def create_upstream(request: HttpRequest) -> HttpResponse:
     for name, values in request.GET.lists():
         given.setdefault(name, values)
     try:
-        wanted = asked((name, str(value)) for name, values in given.items() for value in values)
+        wanted = read_sign_up((name, str(value)) for name, values in given.items() for value in values)
         newsletter = _newsletter(wanted)
     except WrongFields as error:
         return render(request, "pages/upstream/refused.html", {"reason": str(error)}, status=400)
@@ -44,7 +44,7 @@ def create_upstream(request: HttpRequest) -> HttpResponse:
         {**request.POST.dict(), **filled}, subscribables=[newsletter], ip=request.META.get("REMOTE_ADDR", "")
     )
     if is_open(newsletter) and form.is_valid():
-        return take(request, form, How.V0)
+        return take_sign_up(request, form, How.V0)
     return _form(request, newsletter, form, status=400)
 
 
@@ -56,7 +56,7 @@ def _form(
     return render(request, "pages/embed/again.html", context, status=status)
 
 
-def _newsletter(wanted: Asked) -> Subscribable:
+def _newsletter(wanted: UpstreamSignUp) -> Subscribable:
     """The newsletter, unless it is private, or a bridge: only an administrator subscribes to those."""
     found = Subscribable.objects.with_pages().named(wanted.newsletter).first()
     if found is None:

@@ -12,7 +12,7 @@ from gunicorn.errors import ConfigError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.body_limits import FORM
+from common.body_limits import MAX_FORM_BYTES
 from common.web_worker import BufferingWorker, TimedSocket, is_whole
 
 NAMES = st.sampled_from([b"Content-Length", b"content-length", b"CONTENT-LENGTH"])
@@ -31,8 +31,8 @@ def test_a_request_is_whole_at_its_last_byte_and_not_before(
 
 def test_a_body_larger_than_a_form_is_not_waited_for() -> None:
     head = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
-    assert not is_whole(head % FORM)
-    assert is_whole(head % (FORM + 1))
+    assert not is_whole(head % MAX_FORM_BYTES)
+    assert is_whole(head % (MAX_FORM_BYTES + 1))
 
 
 def pair(seconds: float) -> tuple[TimedSocket, socket.socket]:

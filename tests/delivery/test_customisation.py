@@ -7,14 +7,14 @@ from django.core.exceptions import ValidationError
 
 from delivery.customisation import back_to_usual, set_theme, theme_of
 from delivery.models import Theme
-from delivery.rendering.facts import USUAL, ThemeFacts
+from delivery.rendering.facts import USUAL_THEME, ThemeFacts
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
 
 
 def test_a_newsletter_without_a_theme_has_the_usual_look() -> None:
-    assert theme_of(SubscribableFactory()) == theme_of(None) == USUAL
+    assert theme_of(SubscribableFactory()) == theme_of(None) == USUAL_THEME
 
 
 def test_what_is_given_changes_and_the_rest_stays() -> None:
@@ -22,7 +22,7 @@ def test_what_is_given_changes_and_the_rest_stays() -> None:
     set_theme(subscribable=newsletter, accent="#7a3b9d", footer="Made by hand.")
     set_theme(subscribable=newsletter, accent="#b3261e")
     assert theme_of(newsletter) == ThemeFacts(accent="#b3261e", footer="Made by hand.")
-    assert theme_of(other) == USUAL
+    assert theme_of(other) == USUAL_THEME
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_the_usual_look_comes_back() -> None:
     set_theme(subscribable=newsletter, accent="#7a3b9d")
     assert back_to_usual(subscribables=[newsletter.pk]) == 1
     assert back_to_usual(subscribables=[newsletter.pk]) == 0
-    assert theme_of(newsletter) == USUAL
+    assert theme_of(newsletter) == USUAL_THEME

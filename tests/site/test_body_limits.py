@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.test import Client
 
-from common.body_limits import FORM, limit_of
+from common.body_limits import MAX_FORM_BYTES, limit_of
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +53,7 @@ def a_file(size: int) -> SimpleUploadedFile:
 
 @pytest.mark.parametrize("path", STRANGERS)
 def test_a_stranger_sends_no_more_than_a_form_anywhere(path: str, written: list[str]) -> None:
-    answer = Client().post(path, {"file": a_file(FORM)})
+    answer = Client().post(path, {"file": a_file(MAX_FORM_BYTES)})
     assert answer.status_code == 413
     assert "larger than this page takes" in answer.content.decode()
     assert not written
@@ -75,7 +75,7 @@ def test_the_api_says_so_as_a_problem() -> None:
 def test_staff_send_pages_more_than_a_form_but_no_files(written: list[str]) -> None:
     page = "/admin/auth/group/add/"
     client = admin()
-    assert client.post(page, {"name": "x" * FORM}).status_code == 200
+    assert client.post(page, {"name": "x" * MAX_FORM_BYTES}).status_code == 200
     assert client.post(page, {"name": "x", "file": a_file(1_000_000)}).status_code == 302
     assert client.post(page, {"file": a_file(3_000_000)}).status_code == 413
     assert not written

@@ -33,7 +33,7 @@ from subscriptions.models import Notice, Subscribable, Subscription
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.sign_in import ask_for_link
-from subscriptions.subscribers.sign_up import confirm, sign_up
+from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.delivery.collecting import a_newsletter, collect
 from tests.factories import NOW, FeedFactory, SubscribableFactory, SubscriptionFactory
 
@@ -71,7 +71,7 @@ def already_several(who: str) -> None:
 def welcome(who: str) -> None:
     ask(letters(1, welcome=Subscribable.Welcome.WORDS), who)
     notice = Notice.objects.get(destination__core=who)
-    confirm(token=notice.context["confirm_url"].rstrip("/").rpartition("/")[2], now=utcnow())
+    confirm_subscriptions(token=notice.context["confirm_url"].rstrip("/").rpartition("/")[2], now=utcnow())
     notice.delete()
 
 

@@ -27,7 +27,7 @@ _LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class EmailAddress:
     """`email` goes on the wire (its domain in ASCII), `label` is for people, `core` compares."""
 
     email: str
@@ -40,21 +40,21 @@ class Address:
         return self.email.rpartition("@")[2]
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> EmailAddress:
     """The one address of a text. Raises InvalidDestination with what is wrong with it."""
     name, address = _split(text)
     try:
         if plain := _PLAIN.fullmatch(address):
             # As the library has it, at a tenth of the cost where many addresses have the same domain.
             local, known = plain["local"], _domain(plain["domain"].lower())
-            return Address(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
+            return EmailAddress(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
         valid = _validated(address)
     except EmailNotValidError as error:
         raise InvalidDestination(f"“{_shown(address)}” is not an e-mail address: {error}") from error
     domain = valid.ascii_domain.lower()
     # Not casefold(): that would make one address of two (ß and ss are different letters in a mailbox).
     local = unicodedata.normalize("NFC", valid.local_part.lower())
-    return Address(
+    return EmailAddress(
         email=f"{valid.local_part}@{domain}",
         label=f"{valid.local_part}@{valid.domain.lower()}",
         core=f"{local}@{domain}",
@@ -74,7 +74,7 @@ def _domain(domain: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def parse_sender(text: str) -> Address:
+def parse_sender(text: str) -> EmailAddress:
     """A From or Reply-To: also one of this machine (letters@localhost). Raises InvalidDestination."""
     try:
         return parse_address(text)
@@ -82,7 +82,7 @@ def parse_sender(text: str) -> Address:
         name, address = _split(text)
         if not _LOCAL_SENDER.fullmatch(address):
             raise
-        return Address(email=address, label=address, core=address.lower(), name=name)
+        return EmailAddress(email=address, label=address, core=address.lower(), name=name)
 
 
 def clean_name(text: str) -> str:

@@ -18,7 +18,7 @@ from delivery.channels.email.session import BlockingSmtpSession, MailboxSession,
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.letter import Letter, Recipient
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 
 class EmailChannel:
@@ -32,7 +32,7 @@ class EmailChannel:
     spacing_seconds = 0.0
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        return options.get("account") or DEFAULT
+        return options.get("account") or DEFAULT_ACCOUNT
 
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]

@@ -5,7 +5,7 @@ import re
 from urllib.parse import quote
 
 from common import text as common_text
-from delivery.channels.email.address import CONTROLS, Address, clean_name
+from delivery.channels.email.address import CONTROLS, EmailAddress, clean_name
 
 CRLF = "\r\n"
 MAX_FIELD_TEXT = 300
@@ -44,7 +44,7 @@ def text_field(name: str, text: str) -> str:
     return f"{name}: {''.join(folded)}{CRLF}"
 
 
-def address_field(name: str, address: Address) -> str:
+def address_field(name: str, address: EmailAddress) -> str:
     """From, To or Reply-To with its one address. Raises ValueError for what no address can be."""
     mailbox = checked(address.email)
     display = phrase(address.name)
@@ -57,7 +57,7 @@ def to_field(address: str, name: str) -> str:
         return f"To: {address}{CRLF}"
     if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
         return f"To: {name} <{address}>{CRLF}"
-    return address_field("To", Address(address, address, address, name))
+    return address_field("To", EmailAddress(address, address, address, name))
 
 
 def named_field(name: str, display: str, rest: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from delivery.channels.email.address import checked_name, parse_address
 from delivery.models.account import Account
-from delivery.rules.accounts import DEFAULT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 
 def _accounts() -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ class EmailKind:
         for name in data.keys() - {"account"}:
             raise InvalidDestination(f"E-mail has no option “{name}”.")
         account = data.get("account", "").strip()
-        if not account or account == DEFAULT:
+        if not account or account == DEFAULT_ACCOUNT:
             return {}
         names = [name for name, _ in _accounts() if name]
         if account not in names:

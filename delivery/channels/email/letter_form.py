@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from common.signing import mac
 from delivery.channels.email import headers
-from delivery.channels.email.address import Address, parse_sender
+from delivery.channels.email.address import EmailAddress, parse_sender
 from delivery.channels.email.body import body
 from delivery.channels.email.mail_message import MailMessage
 from delivery.letter import Letter, Recipient
@@ -115,7 +115,7 @@ def message_mark(token: str, delivery_id: int) -> str:
     return mac(token, f"message-id:{delivery_id}")
 
 
-def _list_fields(letter: Letter, sender: Address, site_host: str) -> list[str]:
+def _list_fields(letter: Letter, sender: EmailAddress, site_host: str) -> list[str]:
     title = headers.phrase(letter.newsletter_title)
     # The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title.
     labels = [label for label in f"{letter.newsletter}.{site_host}".split(".") if label]

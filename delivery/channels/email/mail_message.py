@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
 
-from delivery.dkim.keys import Key
+from delivery.dkim.keys import SigningKey
 from delivery.dkim.signing import sign
 
 
@@ -22,7 +22,7 @@ class MailMessage:
     recipient: str
     subject: str
     pieces: Sequence[bytes]
-    signing_keys: tuple[Key, ...] = field(default=(), repr=False)
+    signing_keys: tuple[SigningKey, ...] = field(default=(), repr=False)
     has_dots: bool = True
 
     @property

@@ -63,7 +63,7 @@ class CannotLogIn(ValueError):
     """The account would not do. The message says why, in the server's words, never the password."""
 
 
-def log_in(target: object, *, context: ssl.SSLContext | None = None) -> str:
+def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:
     """What a server answered to the login, in a sentence. Network. Raises CannotLogIn."""
     if not isinstance(target, SmtpSettings):
         raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from common.truncation import FittingPart, cut, one_line
+from common.truncation import FittingPart, cut_at_word, plain_line
 from delivery.channels.mastodon.kind import VISIBILITIES
 from delivery.channels.mastodon.links import MENTION, postable
 from delivery.letter import Letter, Recipient
@@ -70,11 +70,11 @@ def compose_status(letter: Letter, recipient: Recipient) -> Message:
 
 def plain(text: str) -> str:
     """Text on one line that mentions nobody: `@someone` is broken with an invisible joiner."""
-    return _unmentioned(one_line(text))
+    return _unmentioned(plain_line(text))
 
 
 def _name(text: str) -> str:
-    return cut(plain(text), lambda part: len(part) <= NAME_LIMIT)
+    return cut_at_word(plain(text), lambda part: len(part) <= NAME_LIMIT)
 
 
 def _announcement(letter: Letter, entry: Entry) -> list[FittingPart]:

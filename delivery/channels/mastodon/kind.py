@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
-from common.truncation import one_line
+from common.truncation import plain_line
 from delivery.channels.mastodon.address import instance_url
 
 NICKNAME = re.compile(r"[\w.-]{1,64}")
@@ -66,7 +66,7 @@ class MastodonKind:
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
         """Visibility (public if not given), language, spoiler. Raises InvalidDestination."""
-        given = {name: one_line(value) for name, value in data.items()}
+        given = {name: plain_line(value) for name, value in data.items()}
         for name in given.keys() - {field.name for field in self.option_fields}:
             raise InvalidDestination(f"Mastodon has no option “{name}”.")
         options = {"visibility": given.get("visibility", "").lower() or VISIBILITIES[0]}

@@ -22,7 +22,7 @@ def postable(link: str) -> str:
     Mastodon looks for mentions in links, too. A name and password before the host are left out: nobody's
     password is public.
     """
-    escaped = _BREAKS.sub(lambda match: quote(match[0]), link.strip())
+    escaped = _BREAKS.sub(lambda match: quote(match[0], errors="replace"), link.strip())
     try:
         parts = urlsplit(escaped)
         usable = parts.scheme.lower() in DEFAULT_PORTS and bool(parts.hostname)

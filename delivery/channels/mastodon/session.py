@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import requests
 
-from common.truncation import DoesNotFit, LengthLimits, count, fit
+from common.truncation import DoesNotFit, LengthLimits, fit_parts, text_length
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.mastodon.client import Client, Failed
 from delivery.channels.mastodon.compose import Message
@@ -66,8 +66,8 @@ class MastodonSession:
     def _post(self, client: Client, message: Message, key: str, instance: Instance) -> Outcome:
         try:
             # A content warning takes its part of the instance's limit.
-            left = instance.limits.characters - count(message.spoiler, instance.limits)
-            text = fit(message.parts, LengthLimits(left, instance.limits.per_url))
+            left = instance.limits.characters - text_length(message.spoiler, instance.limits)
+            text = fit_parts(message.parts, LengthLimits(left, instance.limits.per_url))
             return Sent(remote_id=client.post(message, text, key))
         except DoesNotFit:
             return Permanent(f"The link alone is longer than what {client.host} takes.")

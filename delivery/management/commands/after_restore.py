@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import Row, table
+from common.cli.tables import TableRow, table_lines
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.text import counted
@@ -89,7 +89,7 @@ def shown() -> Printed:
     return Printed("\n".join(_lines(restore, rows, posts, feeds)), facts)
 
 
-def row_of(held: HeldIssue) -> Row:
+def row_of(held: HeldIssue) -> TableRow:
     issue = held.issue
     return {
         "newsletter": issue.subscribable.name if issue else "",
@@ -100,11 +100,11 @@ def row_of(held: HeldIssue) -> Row:
     }
 
 
-def _lines(restore: Restore | None, rows: list[Row], posts: int, feeds: int) -> Iterator[str]:
+def _lines(restore: Restore | None, rows: list[TableRow], posts: int, feeds: int) -> Iterator[str]:
     if restore is None:
         yield "No restore is open."
     if rows:
-        yield from table(rows)
+        yield from table_lines(rows)
     else:
         yield "No delivery is held because of a restore."
     if posts:

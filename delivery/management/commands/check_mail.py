@@ -14,10 +14,10 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import cell
 from common.clock import utcnow
 from delivery.doctor.check import DoctorReport, check_mail
-from delivery.doctor.findings import Finding, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding
 from subscriptions.models import Subscribable
 
-MARKS = {Verdict.GOOD: "good  ", Verdict.BETTER: "better", Verdict.WRONG: "WRONG "}
+MARKS = {DoctorVerdict.GOOD: "good  ", DoctorVerdict.BETTER: "better", DoctorVerdict.WRONG: "WRONG "}
 WIDTH = 100
 INDENT = " " * 9
 
@@ -57,7 +57,7 @@ class Command(FeedletterCommand):
         except Subscribable.DoesNotExist as error:
             raise CommandError(f"There is no newsletter “{options['newsletter']}”.") from error
         super().show(Printed("\n".join(self.lines(report)), facts(report)), as_json=options["json"])
-        if report.verdict is Verdict.WRONG:
+        if report.verdict is DoctorVerdict.WRONG:
             raise CommandError(report.in_short)
         return None
 
@@ -70,18 +70,22 @@ class Command(FeedletterCommand):
             for finding in findings:
                 yield from self.of(finding)
             yield ""
-        if report.verdict is not Verdict.WRONG:
+        if report.verdict is not DoctorVerdict.WRONG:
             yield report.in_short
 
     def of(self, finding: Finding) -> Iterator[str]:
         mark = MARKS[finding.verdict]
         if self.stdout.isatty():
-            colour = {Verdict.GOOD: "SUCCESS", Verdict.BETTER: "WARNING", Verdict.WRONG: "ERROR"}
+            colour = {
+                DoctorVerdict.GOOD: "SUCCESS",
+                DoctorVerdict.BETTER: "WARNING",
+                DoctorVerdict.WRONG: "ERROR",
+            }
             mark = getattr(self.style, colour[finding.verdict])(mark)
         first, *more = _wrapped(f"{finding.topic}: {cell(finding.says)}")
         yield f"  {mark} {first}"
         yield from (f"{INDENT}{line}" for line in more)
-        if finding.verdict is not Verdict.GOOD:
+        if finding.verdict is not DoctorVerdict.GOOD:
             yield from (f"{INDENT}found: {cell(text)}" for text in finding.found)
         yield from (f"{INDENT}{line}" for line in _wrapped(f"→ {finding.change}") if finding.change)
         if finding.publish:

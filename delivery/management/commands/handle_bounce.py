@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from delivery.bounces.collect import take_mail
-from delivery.bounces.parsing import MAX_BYTES
+from delivery.bounces.parsing import MAX_MAIL_BYTES
 
 # sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
 TRY_AGAIN = 75
@@ -23,7 +23,7 @@ class Command(FeedletterCommand):
         )
 
     def run(self, **options: Any) -> Result:
-        raw = sys.stdin.buffer.read(MAX_BYTES)
+        raw = sys.stdin.buffer.read(MAX_MAIL_BYTES)
         if not raw.strip():
             raise CommandError("Nothing came by standard input: pipe a mail into this command.")
         taken = take_mail(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import counted
-from delivery.privacy.retention import prunable, prune
+from delivery.privacy.retention import prunable, prune_old_data
 
 MOST_DAYS = 36_500
 # As the parts are called in delivery.privacy.retention.
@@ -47,7 +47,7 @@ class Command(FeedletterCommand):
             return Printed(f"Would be forgotten: {listed(counts)}.", counts)
         now = utcnow()
         with self.progress("forgetting", sum(prunable(now=now, days=days).values())) as progress:
-            counts = prune(now=now, days=days, told=progress.advance)
+            counts = prune_old_data(now=now, days=days, told=progress.advance)
         return Printed(f"Forgotten: {listed(counts)}.", counts)
 
 

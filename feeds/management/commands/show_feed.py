@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.arguments import positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import record, table
+from common.cli.tables import record, table_lines
 from common.clock import utcnow
 from feeds.admin.words import next_reading
 from feeds.items.history import KEPT_PER_FEED, readings
@@ -40,7 +40,7 @@ class Command(FeedletterCommand):
         """What people read: the facts, then a table."""
         paint = self.paint()
         known = record({**facts(feed), "next_reading": next_reading(feed, utcnow())}, paint=paint)
-        shown = table(map(short, rows), paint=paint) if rows else ["It has not been read so far."]
+        shown = table_lines(map(short, rows), paint=paint) if rows else ["It has not been read so far."]
         return "\n".join([*known, "", *shown])
 
 

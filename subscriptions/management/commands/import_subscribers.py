@@ -20,7 +20,7 @@ from subscriptions.lists.importer import OnRefused, Unclear, import_subscribers,
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.rules.list_headings import MEANINGS
-from subscriptions.rules.list_programs import STATUSES
+from subscriptions.rules.list_programs import LIST_STATUSES
 from subscriptions.rules.list_times import ORDERS
 
 LONGEST_LINE = 64 * 1024
@@ -39,7 +39,7 @@ class Command(FeedletterCommand):
         parser.add_argument("--dry-run", action="store_true", help="Say what it would do; change nothing.")
         parser.add_argument(
             "--status",
-            choices=STATUSES,
+            choices=LIST_STATUSES,
             default="unconfirmed",
             help="Of lines that say none (usually unconfirmed).",
         )

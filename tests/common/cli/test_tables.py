@@ -3,33 +3,33 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cli.tables import cell, cut_to_width, record, table
+from common.cli.tables import cell, cut_to_width, record, table_lines
 from common.text import text_width
 
 ROWS = [{"id": 1, "title": "Short"}, {"id": 12, "title": "A longer title"}]
 
 
 def test_columns_are_aligned() -> None:
-    assert list(table(ROWS)) == ["id  title", "1   Short", "12  A longer title"]
+    assert list(table_lines(ROWS)) == ["id  title", "1   Short", "12  A longer title"]
 
 
 def test_wide_characters_take_two_columns() -> None:
-    lines = list(table([{"title": "日本", "x": 1}, {"title": "abcd", "x": 2}]))
+    lines = list(table_lines([{"title": "日本", "x": 1}, {"title": "abcd", "x": 2}]))
     assert lines == ["title  x", "日本   1", "abcd   2"]
 
 
 def test_nothing_is_cut_where_there_is_no_terminal() -> None:
-    assert list(table([{"title": "w" * 500}]))[1] == "w" * 500
+    assert list(table_lines([{"title": "w" * 500}]))[1] == "w" * 500
 
 
 def test_the_widest_column_is_cut_on_a_terminal() -> None:
-    assert list(table([{"id": 7, "title": "w" * 500}], room=30))[1] == "7   " + "w" * 25 + "…"
+    assert list(table_lines([{"id": 7, "title": "w" * 500}], room=30))[1] == "7   " + "w" * 25 + "…"
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=5), st.integers(20, 100))
 def test_a_line_fits_the_terminal(texts: list[tuple[str, str]], room: int) -> None:
     rows = [{"a": one, "b": two} for one, two in texts]
-    assert all(text_width(line) <= room for line in table(rows, room=room))
+    assert all(text_width(line) <= room for line in table_lines(rows, room=room))
 
 
 @given(st.text(), st.integers(1, 20))
@@ -54,7 +54,7 @@ def test_rows_stream() -> None:
             taken += 1
             yield {"n": taken}
 
-    lines = table(many())  # type: ignore[arg-type]
+    lines = table_lines(many())  # type: ignore[arg-type]
     assert [next(lines) for _ in range(3)] == ["n", "1", "2"]
     assert taken <= 201
 

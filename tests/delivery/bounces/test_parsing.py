@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from delivery.bounces.finding import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
 from delivery.bounces.parsing import (
-    MAX_BYTES,
+    MAX_MAIL_BYTES,
     Mark,
     Unreadable,
     read_report,
@@ -267,7 +267,7 @@ def test_too_many_parts_are_refused() -> None:
 
 
 def test_only_the_beginning_is_read() -> None:
-    raw = b"From: a@b.org\n\n".ljust(MAX_BYTES, b"x")
+    raw = b"From: a@b.org\n\n".ljust(MAX_MAIL_BYTES, b"x")
     assert read_report(raw + b" bounces+7-" + STAMP.encode()).tokens == ()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from delivery.bounces.record import KEEP, KEEP_UNPROVEN, prune_bounces, release, take_report
+from delivery.bounces.record import KEEP, KEEP_UNPROVEN, prune_bounces, release_bounces, take_report
 from delivery.channels.email.letter_form import message_mark
 from delivery.channels.email.return_path import return_path
 from delivery.engine.send_pass import send_due
@@ -325,8 +325,8 @@ def test_a_domain_that_refuses_everybody_is_held_for_a_person() -> None:
     held = Bounce.objects.filter(held=True)
     assert (held.count(), suppressed()) == (12, [])
     assert LaneDomain.objects.get(paused=True).domain == "example.org"
-    assert release(bounces=held[:1], suppressing=True, now=NOW) == 1
-    assert release(bounces=Bounce.objects.filter(held=True), suppressing=False, now=NOW) == 11
+    assert release_bounces(bounces=held[:1], suppressing=True, now=NOW) == 1
+    assert release_bounces(bounces=Bounce.objects.filter(held=True), suppressing=False, now=NOW) == 11
     assert (len(suppressed()), Bounce.objects.filter(held=True).count()) == (1, 0)
 
 

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from delivery.bounces import collect, record, sources
 from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.bounces.collect import collect_bounces, read_bounces
-from delivery.bounces.parsing import MAX_BYTES
+from delivery.bounces.parsing import MAX_MAIL_BYTES
 from delivery.bounces.sources import SourceError, open_mailbox
 from delivery.channels.email.return_path import return_path
 from delivery.models import Bounce
@@ -106,10 +106,10 @@ def test_a_folder_that_is_not_there_is_told() -> None:
 
 
 def test_of_a_very_large_mail_only_the_beginning_is_read(tmp_path: Path) -> None:
-    large = QMAIL + b"x" * MAX_BYTES
+    large = QMAIL + b"x" * MAX_MAIL_BYTES
     with ImapServer([large]) as server:
-        assert waiting(server.url) == [large[:MAX_BYTES]]
-    assert waiting(f"maildir://{a_maildir(tmp_path / 'box', large)}") == [large[:MAX_BYTES]]
+        assert waiting(server.url) == [large[:MAX_MAIL_BYTES]]
+    assert waiting(f"maildir://{a_maildir(tmp_path / 'box', large)}") == [large[:MAX_MAIL_BYTES]]
 
 
 def test_a_maildir_moves_what_was_taken_to_cur(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from delivery.channels.email.account_url import Mailbox, parse_email_url
-from delivery.channels.email.session import CannotLogIn, log_in
+from delivery.channels.email.session import CannotLogIn, probe_login
 from tests.delivery.channels.email_certificates import make_certificate, server_context, trusting
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, SmtpServer
@@ -23,19 +23,19 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_good_login_is_told_in_the_servers_words(tls: str, certificate: Path) -> None:
     context = server_context(certificate) if tls else None
     with SmtpServer(tls=tls, context=context, login=LOGIN) as server:
-        said = log_in(parse_email_url(server.url), context=trusting(certificate))
+        said = probe_login(parse_email_url(server.url), context=trusting(certificate))
     assert "took the login: 235" in said
     assert "mail" not in server.commands
 
 
 def test_without_a_user_the_server_is_only_asked_whether_it_answers() -> None:
     with SmtpServer() as server:
-        assert "answers; it was not asked for a login" in log_in(parse_email_url(server.url))
+        assert "answers; it was not asked for a login" in probe_login(parse_email_url(server.url))
 
 
 def refusal(url: str, **options: object) -> str:
     with pytest.raises(CannotLogIn) as caught:
-        log_in(parse_email_url(url), **options)  # type: ignore[arg-type]
+        probe_login(parse_email_url(url), **options)  # type: ignore[arg-type]
     said = str(caught.value)
     assert "s3cr" not in said
     return said
@@ -76,4 +76,4 @@ def test_a_server_that_speaks_something_else_is_said() -> None:
 
 def test_only_smtp_can_be_tried_so() -> None:
     with pytest.raises(CannotLogIn, match="Send a test mail"):
-        log_in(Mailbox())
+        probe_login(Mailbox())

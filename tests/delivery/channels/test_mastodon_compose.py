@@ -114,6 +114,7 @@ class TestLinks:
             (" https://x.example/a b ", "https://x.example/a%20b"),
             ("https://x.example/a\nb<c>", "https://x.example/a%0Ab%3Cc%3E"),
             ("https://x.example/ü?q=1#f", "https://x.example/ü?q=1#f"),
+            ("https://x.example/half-\ud800", "https://x.example/half-%3F"),
         ],
     )
     def test_a_link_is_one_word(self, link: str, expected: str) -> None:

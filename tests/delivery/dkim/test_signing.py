@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from delivery.dkim.keys import Key, generate
+from delivery.dkim.keys import SigningKey, generate
 from delivery.dkim.signing import sign
 from tests.delivery.channels.email_letters import letter, message
 from tests.delivery.dkim.samples import NOW, composed, odd
@@ -17,7 +17,7 @@ RSA_RECORD = RECORDS[:1]
 MESSAGE = message(text="A post.\n.\n\nThe end.", reply_to="answers@example.org").dated(NOW)
 
 
-def signed(message: bytes, *keys: Key) -> bytes:
+def signed(message: bytes, *keys: SigningKey) -> bytes:
     return sign(message, keys or KEYS, NOW) + message
 
 
@@ -42,7 +42,7 @@ def test_every_letter_is_left_as_it_is() -> None:
 
 def test_a_letter_verifies_with_nothing_but_its_own_record() -> None:
     message = signed(MESSAGE, RSA_KEY)
-    other = record(Key("example.org", "feedletter", generate("rsa")))
+    other = record(SigningKey("example.org", "feedletter", generate("rsa")))
     assert verified(message, RSA_RECORD) == [True]
     assert verified(message, []) == [False]
     assert verified(message, [other]) == [False]
@@ -121,7 +121,7 @@ def test_the_tags_are_those_of_the_rfcs() -> None:
 
 
 def test_lines_are_short_whatever_the_names() -> None:
-    long = Key("a-long-name." * 10 + "example.org", "selector" * 7, RSA_KEY.private)
+    long = SigningKey("a-long-name." * 10 + "example.org", "selector" * 7, RSA_KEY.private)
     for key, limit in ((RSA_KEY, 78), (long, 160)):
         lines = sign(MESSAGE, [key], NOW).split(b"\r\n")
         assert max(map(len, lines)) <= limit

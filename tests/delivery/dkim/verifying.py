@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import dkim
 
-from delivery.dkim.keys import Key, generate, public_value
+from delivery.dkim.keys import SigningKey, generate, public_value
 from delivery.dkim.records import Record, record_of
 
-RSA_KEY = Key("example.org", "feedletter", generate("rsa"))
-ED25519_KEY = Key("example.org", "feedletter-ed25519", generate("ed25519"))
+RSA_KEY = SigningKey("example.org", "feedletter", generate("rsa"))
+ED25519_KEY = SigningKey("example.org", "feedletter-ed25519", generate("ed25519"))
 KEYS = (RSA_KEY, ED25519_KEY)
 
 
-def record(key: Key) -> Record:
+def record(key: SigningKey) -> Record:
     public = public_value(key.private)
     return record_of(domain=key.domain, selector=key.selector, algorithm=key.algorithm, public=public)
 

@@ -17,7 +17,7 @@ from common.transactions import NetworkInTransaction
 from delivery.accounts.accounts import add_account
 from delivery.accounts.dkim_keys import make_key
 from delivery.doctor.check import DoctorReport, check_mail
-from delivery.doctor.findings import Finding, Verdict
+from delivery.doctor.findings import DoctorVerdict, Finding
 from delivery.models import DkimKey
 from tests.console import printed, refused
 from tests.factories import NOW, BridgeFactory, SubscribableFactory
@@ -53,7 +53,7 @@ def looked(**options: Any) -> DoctorReport:
 
 def verdicts(report: DoctorReport, about: str = "") -> dict[str, str]:
     """Topic → the worst that was said of it."""
-    order = [verdict.value for verdict in Verdict]
+    order = [verdict.value for verdict in DoctorVerdict]
     found: dict[str, str] = {}
     for one in report.findings:
         if about in ("", one.about):
@@ -123,7 +123,7 @@ def test_a_key_that_another_took_the_place_of_is_wrong(dns: DnsServer) -> None:
     key = make_key(domain="sender.example", now=NOW)
     dns.say(key.record.name, "TXT", "v=DKIM1; k=rsa; p=MIIBother")
     (finding,) = of(looked(), "DKIM")
-    assert (finding.verdict, finding.found) == (Verdict.WRONG, ("v=DKIM1; k=rsa; p=MIIBother",))
+    assert (finding.verdict, finding.found) == (DoctorVerdict.WRONG, ("v=DKIM1; k=rsa; p=MIIBother",))
 
 
 def test_each_account_is_looked_at(dns: DnsServer) -> None:
@@ -136,7 +136,7 @@ def test_a_wrong_password_is_said(dns: DnsServer, settings: Any) -> None:
     with SmtpServer(login=("u", "right")) as server:
         settings.EMAIL_URL = f"smtp://u:wrong@127.0.0.1:{server.port}"
         (login,) = of(looked(), "Login")
-    assert login.verdict is Verdict.WRONG
+    assert login.verdict is DoctorVerdict.WRONG
     assert "wrong" not in login.says.replace("is wrong", "")
 
 

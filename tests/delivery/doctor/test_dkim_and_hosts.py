@@ -8,7 +8,7 @@ from delivery.dkim.records import record_of
 from delivery.doctor.answers import DnsAnswer, DnsStatus
 from delivery.doctor.dkim import judge_key, publication, read_key
 from delivery.doctor.domains import include_of
-from delivery.doctor.findings import Publish, Verdict
+from delivery.doctor.findings import DoctorVerdict, Publish
 from delivery.doctor.hosts import judge_mx, judge_ptr
 from tests.delivery.doctor.zones import txt
 
@@ -41,19 +41,19 @@ def test_the_record_in_the_dns_is_compared_with_ours(there: list[str], verdict: 
 
 
 def test_no_answer_says_nothing_of_the_key() -> None:
-    assert publication(OURS, "rsa", FAILED).verdict is Verdict.BETTER
+    assert publication(OURS, "rsa", FAILED).verdict is DoctorVerdict.BETTER
 
 
 def test_a_wrong_key_comes_with_the_record_to_copy() -> None:
     finding = judge_key(OURS, domain="example.org", algorithm="rsa", is_active=True, answer=txt())
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is DoctorVerdict.WRONG
     assert finding.publish == Publish(OURS.name, OURS.value)
     assert finding.publish.zone_line.count('"') == 4
 
 
 def test_a_key_that_waits_need_not_be_published_yet() -> None:
     finding = judge_key(OURS, domain="example.org", algorithm="rsa", is_active=False, answer=txt())
-    assert finding.verdict is Verdict.BETTER
+    assert finding.verdict is DoctorVerdict.BETTER
 
 
 @given(
@@ -84,7 +84,7 @@ def test_somebody_has_to_take_mail(mx: list[str], own: list[str], dead: list[str
 
 
 def test_no_answer_about_mx_is_not_nobody() -> None:
-    assert judge_mx("example.org", FAILED, NONE, purpose="replies").verdict is Verdict.BETTER
+    assert judge_mx("example.org", FAILED, NONE, purpose="replies").verdict is DoctorVerdict.BETTER
 
 
 @pytest.mark.parametrize(

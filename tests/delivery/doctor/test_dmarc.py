@@ -14,7 +14,7 @@ from delivery.doctor.dmarc import (
     read_dmarc,
 )
 from delivery.doctor.domains import aligned, organisation
-from delivery.doctor.findings import Verdict, worst_verdict
+from delivery.doctor.findings import DoctorVerdict, worst_verdict
 from delivery.doctor.tags import read_tags
 from tests.delivery.doctor.zones import zone
 
@@ -58,15 +58,15 @@ def test_the_record_of_the_domain_goes_before_that_of_its_organisation() -> None
 
 def test_a_missing_record_is_given_to_copy_for_the_organisation() -> None:
     (finding,) = judge_policy(find_place("news.example.org", zone({})))
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is DoctorVerdict.WRONG
     assert finding.publish is not None
     assert finding.publish.name == "_dmarc.example.org"
-    assert worst_verdict(judge_policy(place(finding.publish.value))) is Verdict.GOOD
+    assert worst_verdict(judge_policy(place(finding.publish.value))) is DoctorVerdict.GOOD
 
 
 def test_no_answer_is_no_missing_record() -> None:
     found = find_place("example.org", zone({}, failing=["_dmarc.example.org"]))
-    assert worst_verdict(judge_policy(found)) is Verdict.BETTER
+    assert worst_verdict(judge_policy(found)) is DoctorVerdict.BETTER
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.doctor.findings import Finding, Verdict, worst_verdict
+from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.spf import judge_record, judge_sender, proposal
 from delivery.doctor.spf_tree import Node, Tree, check_host, read_spf, spf_records
 from tests.delivery.doctor.zones import Zone, zone
@@ -105,19 +105,19 @@ def test_more_than_ten_questions_are_too_many(count: int, verdict: str) -> None:
 
 def test_a_good_record_is_good() -> None:
     (finding,) = judged("v=spf1 ip4:192.0.2.7 -all")
-    assert (finding.verdict, finding.found) == (Verdict.GOOD, ("v=spf1 ip4:192.0.2.7 -all",))
+    assert (finding.verdict, finding.found) == (DoctorVerdict.GOOD, ("v=spf1 ip4:192.0.2.7 -all",))
 
 
 def test_a_missing_record_is_given_to_copy() -> None:
     (finding,) = judged()
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is DoctorVerdict.WRONG
     assert finding.publish is not None
     assert (finding.publish.name, finding.publish.value) == ("example.org", "v=spf1 ip4:192.0.2.7 ~all")
 
 
 def test_a_server_that_does_not_answer_is_no_missing_record() -> None:
     (finding,) = judged(failing=("example.org",))
-    assert (finding.verdict, finding.publish) == (Verdict.BETTER, None)
+    assert (finding.verdict, finding.publish) == (DoctorVerdict.BETTER, None)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_record_that_names_itself_a_thousand_times_is_given_up() -> None:
         for number in range(40)
     }
     found = node("v=spf1 include:d1.example -all", more=more)
-    assert worst_verdict(judge_record(found, suggestion="v=spf1 -all")) is Verdict.WRONG
+    assert worst_verdict(judge_record(found, suggestion="v=spf1 -all")) is DoctorVerdict.WRONG
     check_host(found, HERE)
 
 
@@ -175,13 +175,13 @@ def test_our_own_server_has_to_be_named() -> None:
     good, wrong = sender("v=spf1 ip4:192.0.2.7 -all", is_own=True), sender("v=spf1 mx -all", is_own=True)
     assert good is not None
     assert wrong is not None
-    assert (good.verdict, wrong.verdict) == (Verdict.GOOD, Verdict.WRONG)
+    assert (good.verdict, wrong.verdict) == (DoctorVerdict.GOOD, DoctorVerdict.WRONG)
 
 
 def test_a_provider_may_send_from_other_addresses_than_it_takes_letters_at() -> None:
     finding = sender("v=spf1 mx -all", is_own=False)
     assert finding is not None
-    assert finding.verdict is Verdict.BETTER
+    assert finding.verdict is DoctorVerdict.BETTER
 
 
 @pytest.mark.parametrize(
@@ -211,19 +211,19 @@ def test_the_record_to_publish_has_all_that_is_asked_for_and_nothing_that_is_bro
     more: Zone = {("good.example", "TXT"): ["v=spf1 -all"], ("x", "A"): [HERE]}
     assert proposal(node(record, more=more), ["a:x"]).value == wanted
     again = judged(proposal(node(record, more=more), ["a:x"]).value, more=more)
-    assert worst_verdict(again) is Verdict.GOOD
+    assert worst_verdict(again) is DoctorVerdict.GOOD
 
 
 def test_what_is_included_in_vain_hides_nothing_else() -> None:
     finding = sender("v=spf1 include:gone.example ip4:192.0.2.7 -all", is_own=True)
     assert finding is not None
-    assert finding.verdict is Verdict.GOOD
+    assert finding.verdict is DoctorVerdict.GOOD
 
 
 def test_who_may_send_only_because_everybody_may_is_not_named() -> None:
     finding = sender("v=spf1 +all", is_own=True)
     assert finding is not None
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is DoctorVerdict.WRONG
 
 
 WORDS = st.one_of(

@@ -9,7 +9,7 @@ import pytest
 
 from common.net.client import SafeClient
 from delivery.channels.email.account_url import parse_email_url
-from delivery.doctor.findings import Finding, Verdict, worst_verdict
+from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.server import SERVER, TLS, judge_server, look_at
 from delivery.doctor.web import PATH, check_links
 from tests.common.certificates import self_signed, server_context
@@ -39,7 +39,7 @@ def looked(server: FeedServer, certificate: Path | None) -> Finding:
 def test_links_that_answer_as_ours_do_are_good(certificate: Path) -> None:
     with FeedServer(tls=server_context(certificate)) as server:
         server.serve(PATH, status=400, headers={"X-Robots-Tag": "noindex"})
-        assert looked(server, certificate).verdict is Verdict.GOOD
+        assert looked(server, certificate).verdict is DoctorVerdict.GOOD
         assert [request.method for request in server.asked(PATH)] == ["GET", "POST"]
 
 
@@ -58,7 +58,7 @@ def test_something_else_that_answers_is_wrong(certificate: Path, status: int) ->
     with FeedServer(tls=server_context(certificate)) as server:
         server.serve(PATH, "a parked domain", status=status)
         finding = looked(server, certificate)
-    assert (finding.verdict, finding.found) == (Verdict.WRONG, (f"HTTP {status} and HTTP {status}",))
+    assert (finding.verdict, finding.found) == (DoctorVerdict.WRONG, (f"HTTP {status} and HTTP {status}",))
 
 
 def test_a_redirect_is_wrong(certificate: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_redirect_is_wrong(certificate: Path) -> None:
 def test_a_certificate_that_nobody_trusts_is_wrong(certificate: Path) -> None:
     with FeedServer(tls=server_context(certificate)) as server:
         finding = looked(server, None)
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is DoctorVerdict.WRONG
     assert "certificate" in finding.says
 
 
@@ -86,7 +86,7 @@ def test_a_certificate_that_nobody_trusts_is_wrong(certificate: Path) -> None:
 )
 def test_addresses_that_no_reader_can_call_are_not_called(site: str, words: str) -> None:
     (finding,) = check_links(site, SafeClient())
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is DoctorVerdict.WRONG
     assert words in finding.says
 
 
@@ -124,14 +124,14 @@ def test_a_trusted_certificate_is_good_until_it_soon_ends(tmp_path: Path, tls: s
 def test_a_certificate_that_is_not_trusted_is_wrong(tmp_path: Path) -> None:
     with SmtpServer(tls="implicit", context=server_context(make_certificate(tmp_path))) as server:
         (finding,) = judged(server.url)
-    assert (finding.topic, finding.verdict) == (TLS, Verdict.WRONG)
+    assert (finding.topic, finding.verdict) == (TLS, DoctorVerdict.WRONG)
     assert "self" in finding.says
 
 
 def test_starttls_that_is_not_offered_is_wrong() -> None:
     with SmtpServer() as server:
         found = judged(f"smtp+starttls://127.0.0.1:{server.port}")
-    assert worst_verdict(found) is Verdict.WRONG
+    assert worst_verdict(found) is DoctorVerdict.WRONG
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_a_server_that_is_not_there_or_not_ready_is_wrong() -> None:
         (dropped,) = judged(server.url)
     (gone,) = judged(server.url)
     assert "554" in refused.says
-    assert {finding.verdict for finding in (refused, dropped, gone)} == {Verdict.WRONG}
+    assert {finding.verdict for finding in (refused, dropped, gone)} == {DoctorVerdict.WRONG}

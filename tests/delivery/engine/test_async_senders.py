@@ -18,7 +18,7 @@ from delivery.channels.base import Sent, Temporary
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.dkim.keys import RSA, Key, generate
+from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.engine import child_client, claimer, lane_pool
 from delivery.engine.async_senders import ProcessSender
 from delivery.engine.child_client import LoopProcess, keep_loop_process, take_loop_process
@@ -55,7 +55,7 @@ def carrier(process: LoopProcess, smtp: SmtpServer, width: int = 3) -> tuple[Pro
     return made, done
 
 
-def task(number: int, *, keys: tuple[Key, ...] = ()) -> SendTask:
+def task(number: int, *, keys: tuple[SigningKey, ...] = ()) -> SendTask:
     to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, Sealed(""), "")
     row = ClaimedDelivery(number, "issue", 1, "example.test", 5, None, number, LANE, to, None)
     data = f"From: a@sender.example\r\nSubject: {number}\r\n\r\nHello.\r\n".encode()
@@ -172,7 +172,7 @@ def test_an_account_that_cannot_send_stops_the_lane_until_it_is_asked_again(
 
 
 def test_letters_are_signed_over_there(process: LoopProcess, smtp: SmtpServer) -> None:
-    key = Key("sender.example", "s1", generate(RSA))
+    key = SigningKey("sender.example", "s1", generate(RSA))
     ours, done = carrier(process, smtp)
     ours.put([task(1, keys=(key,)), task(2, keys=(key,))])
     ours.settle(ended(done, 2))

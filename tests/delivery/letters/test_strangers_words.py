@@ -10,7 +10,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.sign_up import confirm, sign_up
+from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -47,5 +47,5 @@ def test_a_language_that_is_none_changes_nothing(language: str) -> None:
 def test_the_link_itself_holds_keys_and_no_words() -> None:
     (letter,) = letters("ada@example.org", 2)
     token = re.findall(r"/confirm/(\S+)/", letter.text)[0]
-    assert len(confirm(token=token, now=NOW)) == 2
+    assert len(confirm_subscriptions(token=token, now=NOW)) == 2
     assert set(Subscription.objects.values_list("status", flat=True)) == {"confirmed"}

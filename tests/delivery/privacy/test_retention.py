@@ -13,7 +13,7 @@ from delivery.issues.publish import publish
 from delivery.issues.retry import NotRetryable, retry_delivery
 from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage
 from delivery.models.delivery import FORGOTTEN, NOT_FINISHED
-from delivery.privacy.retention import prunable, prune
+from delivery.privacy.retention import prunable, prune_old_data
 from tests.console import json_of, printed, refused
 from tests.delivery.ledger import Clock, a_mail
 from tests.factories import (
@@ -36,7 +36,7 @@ OVER: dict[str, Any] = {"state": "sent", "sent_at": NOW}
 
 
 def pruned(**options: Any) -> dict[str, int]:
-    counts = prune(now=LATER, days=90, **options)
+    counts = prune_old_data(now=LATER, days=90, **options)
     return {name: count for name, count in counts.items() if count}
 
 

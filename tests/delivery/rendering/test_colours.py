@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rendering.colours import DEFAULT, NIGHT, PAPER, contrast, is_dark, palettes
+from delivery.rendering.colours import DEFAULT_ACCENT, NIGHT, PAPER, contrast, is_dark, palettes
 
 
 def test_contrast_is_that_of_wcag() -> None:
@@ -24,7 +24,7 @@ def test_a_readable_accent_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("nonsense", ["", "red", "#12", "#12345g", "#fff;}x"])
 def test_what_is_no_colour_is_the_default(nonsense: str) -> None:
-    assert palettes(nonsense)[0].accent == DEFAULT
+    assert palettes(nonsense)[0].accent == DEFAULT_ACCENT
 
 
 @given(st.from_regex(r"#[0-9a-f]{6}", fullmatch=True), st.from_regex(r"#[0-9a-f]{6}", fullmatch=True))

@@ -8,7 +8,7 @@ from delivery.rendering.page_posts import (
     for_page,
     part_of,
     picture_of,
-    shown,
+    shown_posts,
     summary_of,
 )
 from feeds.parsing.entry import Media
@@ -52,9 +52,9 @@ def test_the_beginning_of_a_long_post_is_whole_html_and_says_that_it_is_cut() ->
 
 def test_a_post_runs_the_way_its_words_do() -> None:
     hebrew = an_entry(title="שלום", language="he")
-    (post,) = shown([hebrew]).posts
+    (post,) = shown_posts([hebrew]).posts
     assert (post.language, post.direction) == ("he", "rtl")
-    assert shown([an_entry()], newsletter_language="he").posts[0].direction == "ltr"
+    assert shown_posts([an_entry()], newsletter_language="he").posts[0].direction == "ltr"
 
 
 def test_a_page_is_summed_up_by_its_post_or_by_the_titles_of_several() -> None:

@@ -11,10 +11,10 @@ from delivery.rules.holdups import (
     LONGEST_REST,
     WELL_AFTER,
     advice,
+    domain_rests_until,
     is_everybodys,
     is_over,
     refuses_sender,
-    rests_until,
 )
 from delivery.rules.meaning import Concern, Meaning
 
@@ -23,7 +23,7 @@ NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 @given(st.integers(1, 10_000), st.floats(0, 1))
 def test_a_rest_has_an_end_within_hours(failures: int, chance: float) -> None:
-    rest = rests_until(failures, NOW, chance=chance) - NOW
+    rest = domain_rests_until(failures, NOW, chance=chance) - NOW
     assert FIRST_REST / 2 <= rest <= 2 * LONGEST_REST
 
 

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.limits import MINUTE, Bucket, LaneLimits, Used, WarmUp, again_at, allowed, pace, put_off
+from delivery.rules.limits import (
+    MINUTE,
+    Bucket,
+    LaneLimits,
+    Used,
+    WarmUp,
+    again_at,
+    allowed,
+    pace,
+    spread_due_times,
+)
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=3)
@@ -95,7 +105,7 @@ def test_all_that_is_put_off_comes_back_in_order_and_spread(
     count: int, speed: float, start: int, latest: int
 ) -> None:
     begin, end = NOW + seconds(start), NOW + seconds(latest)
-    groups = list(put_off(count, begin, speed, end))
+    groups = list(spread_due_times(count, begin, speed, end))
     assert sum(number for number, _ in groups) == count
     assert len(groups) <= 20
     moments = [due for _, due in groups]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.rules.refusals import (
-    LAST,
+    LAST_LETTERS,
     Answers,
     doubts_us,
     is_about_identity,
@@ -18,7 +18,7 @@ from delivery.rules.refusals import (
 
 @st.composite
 def answers(draw: st.DrawFn) -> Answers:
-    count = draw(st.integers(0, LAST))
+    count = draw(st.integers(0, LAST_LETTERS))
     refused = draw(st.integers(0, count))
     return Answers(count, refused, draw(st.integers(0, refused)))
 

@@ -11,10 +11,10 @@ from delivery.rules.webhooks import (
     GIVE_UP_AFTER,
     is_within_rotation,
     next_try,
-    rests_until,
     secret_of,
     signed_headers,
     verdict,
+    webhook_rests_until,
 )
 from tests.factories import NOW
 
@@ -92,11 +92,11 @@ def test_what_the_receiver_asks_for_is_heeded_within_bounds() -> None:
     give_up = NOW + GIVE_UP_AFTER
     assert next_try(1, now=NOW, give_up_at=give_up, wish=NOW + 2 * HOURS) == NOW + 2 * HOURS
     assert next_try(1, now=NOW, give_up_at=give_up, wish=NOW + 300 * DAYS) == NOW + DAYS
-    assert rests_until(1, now=NOW, wish=NOW + 2 * HOURS) == NOW + 2 * HOURS
+    assert webhook_rests_until(1, now=NOW, wish=NOW + 2 * HOURS) == NOW + 2 * HOURS
 
 
 def test_a_webhook_that_goes_on_failing_rests_longer_but_never_for_long() -> None:
-    rests = [rests_until(failures, now=NOW) - NOW for failures in (1, 4, 100)]
+    rests = [webhook_rests_until(failures, now=NOW) - NOW for failures in (1, 4, 100)]
     assert rests == sorted(rests)
     assert rests[0] < 6 * SECONDS
     assert rests[-1] < 12 * timedelta(minutes=1)

@@ -11,7 +11,7 @@ from django.db import transaction
 from common.clock import utcnow
 from common.ports.events import Event, EventKind, emit
 from delivery.models import Webhook, WebhookCall
-from delivery.privacy.retention import prune
+from delivery.privacy.retention import prune_old_data
 from delivery.webhooks import calls
 from delivery.webhooks.calls import WebhookResponse, claim_calls, post_call
 from delivery.webhooks.dispatch import call_due, record_response
@@ -247,6 +247,6 @@ def test_the_log_is_forgotten_after_a_while_but_not_what_is_being_sent(receiver:
     call_due()
     happen()
     claim_calls(now=utcnow(), busy={})
-    assert prune(now=utcnow() + 89 * DAY)["calls"] == 0
-    assert prune(now=utcnow() + 91 * DAY)["calls"] == 3
+    assert prune_old_data(now=utcnow() + 89 * DAY)["calls"] == 0
+    assert prune_old_data(now=utcnow() + 91 * DAY)["calls"] == 3
     assert states() == ["sending"]

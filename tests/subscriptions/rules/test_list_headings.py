@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.list_headings import COLUMNS, NoList, heading
-from subscriptions.rules.list_programs import STATUSES
+from subscriptions.rules.list_programs import LIST_STATUSES
 
 MAILCHIMP = (
     "Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,LATITUDE,"
@@ -113,7 +113,9 @@ def test_a_column_that_nobody_reads_may_come_twice() -> None:
 
 @given(st.permutations(COLUMNS), st.data())
 def test_our_own_columns_are_found_in_any_order(names: list[str], data: Any) -> None:
-    cells = {name: f"text of {name}" for name in names} | {"status": data.draw(st.sampled_from(STATUSES))}
+    cells = {name: f"text of {name}" for name in names} | {
+        "status": data.draw(st.sampled_from(LIST_STATUSES))
+    }
     read = heading([name.upper() for name in names]).row([cells[name] for name in names])
     assert {name: read[name] for name in names} == cells
 

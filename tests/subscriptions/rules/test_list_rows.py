@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.list_rows import (
     LONGEST_CELL,
-    Change,
     KnownSubscriber,
     ListRow,
-    RefusedLine,
+    RowChange,
+    UnusableLine,
     after,
     change,
     read_row,
@@ -33,7 +33,7 @@ def test_no_list_brings_anybody_back_or_lifts_a_suppression(
     for line in lines:
         try:
             following = after(line, then)
-        except RefusedLine:
+        except UnusableLine:
             assert then.suppressed or then.status == "unsubscribed"
             continue
         assert following.suppressed >= then.suppressed
@@ -48,11 +48,11 @@ def test_no_list_brings_anybody_back_or_lifts_a_suppression(
 def test_the_same_line_again_changes_nothing(known: KnownSubscriber, line: ListRow) -> None:
     try:
         once = after(line, known)
-    except RefusedLine:
+    except UnusableLine:
         return
     assert once.status
     assert after(line, once) == once
-    assert change(once, after(line, once)) is Change.NOTHING
+    assert change(once, after(line, once)) is RowChange.NOTHING
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_who_is_suppressed_never_becomes_more_than_the_list_says_they_were(
     ],
 )
 def test_a_cell_that_cannot_be_meant_is_named(cells: dict[str, str], reason: str) -> None:
-    with pytest.raises(RefusedLine, match=reason):
+    with pytest.raises(UnusableLine, match=reason):
         read_row({"email": "a@example.org", **cells}, now=NOW)
 
 

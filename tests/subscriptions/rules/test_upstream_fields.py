@@ -2,30 +2,30 @@
 
 import pytest
 
-from subscriptions.rules.upstream_fields import Asked, WrongFields, asked
+from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
 
 WEEKLY = ("subscribableName", "weekly")
 
 
 def test_the_tutorials_form_is_understood() -> None:
     given = [WEEKLY, ("addressPart", "ada@example.org"), ("displayNamePart", "Ada")]
-    assert asked(given) == Asked("weekly", "email", "ada@example.org", "Ada")
+    assert read_sign_up(given) == UpstreamSignUp("weekly", "email", "ada@example.org", "Ada")
 
 
 def test_the_friendlier_names_mean_the_same() -> None:
     given = [WEEKLY, ("address", "ada@example.org"), ("displayName", "Ada")]
-    assert asked(given) == Asked("weekly", "email", "ada@example.org", "Ada")
+    assert read_sign_up(given) == UpstreamSignUp("weekly", "email", "ada@example.org", "Ada")
 
 
 def test_values_are_trimmed_and_blank_ones_do_not_count() -> None:
     given = [WEEKLY, ("addressPart", " a@example.org\n"), ("displayNamePart", "  "), ("number", "")]
-    assert asked(given) == Asked("weekly", "email", "a@example.org")
+    assert read_sign_up(given) == UpstreamSignUp("weekly", "email", "a@example.org")
 
 
 @pytest.mark.parametrize("field", ["destinationType", "type"])
 @pytest.mark.parametrize("value", ["Email", "EMAIL", "Sms", "Mastodon", "BlueSky"])
 def test_the_type_is_read_in_any_case(field: str, value: str) -> None:
-    assert asked([WEEKLY, (field, value)]).type == value.lower()
+    assert read_sign_up([WEEKLY, (field, value)]).type == value.lower()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_type_is_read_in_any_case(field: str, value: str) -> None:
     ],
 )
 def test_without_a_type_it_is_guessed(fields: list[tuple[str, str]], kind: str) -> None:
-    assert asked([WEEKLY, *fields]).type == kind
+    assert read_sign_up([WEEKLY, *fields]).type == kind
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_without_a_type_it_is_guessed(fields: list[tuple[str, str]], kind: str) 
 )
 def test_what_contradicts_itself_is_refused(fields: list[tuple[str, str]]) -> None:
     with pytest.raises(WrongFields):
-        asked(fields)
+        read_sign_up(fields)
 
 
 def test_the_same_said_twice_is_said_once() -> None:
-    assert asked([WEEKLY, WEEKLY]).newsletter == "weekly"
+    assert read_sign_up([WEEKLY, WEEKLY]).newsletter == "weekly"

@@ -9,7 +9,7 @@ from subscriptions.models import Consent, Notice, Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.consent import LONGEST_WORDS, consent, record_consents
-from subscriptions.subscribers.sign_up import confirm, sign_up
+from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def token() -> str:
 
 def test_asking_and_confirming_are_kept_with_when_how_and_the_words() -> None:
     ask(SubscribableFactory(title="Example Weekly"))
-    confirm(token=token(), now=LATER, origin=Origin(How.PAGE, ip="203.0.113.8"))
+    confirm_subscriptions(token=token(), now=LATER, origin=Origin(How.PAGE, ip="203.0.113.8"))
     asked, confirmed = Consent.objects.all()
     assert (asked.act, asked.at, asked.how, asked.words) == ("asked", NOW, "widget", WORDS)
     assert (confirmed.act, confirmed.at, confirmed.how) == ("confirmed", LATER, "page")
@@ -40,7 +40,7 @@ def test_the_internet_address_is_kept_only_where_the_newsletter_says_so() -> Non
     ask(SubscribableFactory())
     assert Consent.objects.get().ip is None
     ask(SubscribableFactory(keep_ip=True))
-    confirm(token=token(), now=LATER, origin=Origin(ip="2001:db8::1"))
+    confirm_subscriptions(token=token(), now=LATER, origin=Origin(ip="2001:db8::1"))
     kept = Consent.objects.filter(subscription__subscribable__keep_ip=True)
     assert list(kept.values_list("ip", flat=True)) == ["203.0.113.7", "2001:db8::1"]
 
@@ -54,7 +54,7 @@ def test_a_second_confirmation_is_no_second_consent() -> None:
     ask(SubscribableFactory())
     link = token()
     for _ in range(2):
-        confirm(token=link, now=LATER)
+        confirm_subscriptions(token=link, now=LATER)
     assert Consent.objects.filter(act="confirmed").count() == 1
 
 

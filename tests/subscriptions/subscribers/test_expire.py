@@ -10,7 +10,7 @@ from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.expire import EXPIRED_AT_ONCE, expire
-from subscriptions.subscribers.sign_up import confirm, sign_up
+from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.factories import (
     NOW,
     BounceFactory,
@@ -52,7 +52,7 @@ def test_who_asked_again_has_as_long_again() -> None:
 def test_who_confirmed_stays() -> None:
     ask(SubscribableFactory())
     token = str(Notice.objects.get().context["confirm_url"]).rstrip("/").rpartition("/")[2]
-    confirm(token=token, now=NOW)
+    confirm_subscriptions(token=token, now=NOW)
     assert expire(now=OVER) == 0
 
 

@@ -10,14 +10,14 @@ from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.frequency import (
     CannotSwitch,
     Cost,
-    away,
     cost_of_now,
-    here,
     is_over,
     rarer_siblings,
     siblings,
     still_to_come,
     switch,
+    switch_beginning,
+    switch_ending,
     undo_switch,
 )
 from subscriptions.subscribers.leave import leave, undo_leaving
@@ -124,7 +124,7 @@ def test_both_know_when_it_takes_effect(reader: Subscription, weekly: Subscribab
     reader.refresh_from_db()
     assert (reader.receives_until, joined(weekly).receives_from, made.at) == (NEXT_MONDAY,) * 3
     assert made.rarer == weekly
-    assert (away(reader), here(joined(weekly))) == (made, made)
+    assert (switch_ending(reader), switch_beginning(joined(weekly))) == (made, made)
     assert not is_over(made, NEXT_MONDAY - HOUR)
     assert is_over(made, NEXT_MONDAY)
 

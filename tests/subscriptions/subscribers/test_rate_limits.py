@@ -11,7 +11,7 @@ from django.db import connections
 from subscriptions.models import Consent, Destination, Notice, Subscription, Tally
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.expire import forget_tallies
-from subscriptions.subscribers.rate_limits import refusals
+from subscriptions.subscribers.rate_limits import count_refusals
 from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory, SuppressionFactory
 
@@ -126,23 +126,23 @@ def test_all_whose_address_cannot_be_read_are_one_reader_and_the_admin_is_told_o
     for ip in ("", "unknown", "unix:", "203.0.113.7, 10.0.0.1", ""):
         ask(letter, email=next(fresh), ip=ip)
     assert Notice.objects.count() == 3
-    assert refusals(letter, now=NOW) == {"proxy": 2}
+    assert count_refusals(letter, now=NOW) == {"proxy": 2}
 
 
 def test_who_was_turned_away_is_counted_for_the_admin_by_newsletter() -> None:
     letter, other, fresh = SubscribableFactory(), SubscribableFactory(), addresses()
     for _ in range(7):
         ask(letter, email=next(fresh))
-    assert refusals(letter, now=NOW) == {"ip": 4}
-    assert refusals(other, now=NOW) == {}
-    assert refusals(letter, now=NOW + timedelta(days=2)) == {}
+    assert count_refusals(letter, now=NOW) == {"ip": 4}
+    assert count_refusals(other, now=NOW) == {}
+    assert count_refusals(letter, now=NOW + timedelta(days=2)) == {}
 
 
 def test_a_limit_that_our_own_proxy_runs_into_is_counted_as_such() -> None:
     letter, fresh = SubscribableFactory(), addresses()
     for _ in range(5):
         ask(letter, email=next(fresh), ip="172.18.0.2")
-    assert refusals(letter, now=NOW) == {"proxy": 2}
+    assert count_refusals(letter, now=NOW) == {"proxy": 2}
 
 
 def test_no_address_of_a_person_stands_in_the_counts() -> None:

@@ -14,7 +14,7 @@ from subscriptions.models import Notice, Subscription
 from subscriptions.rules.origin import Origin
 from subscriptions.rules.sign_up import MOST_AT_ONCE
 from subscriptions.subscribers.leave import leave
-from subscriptions.subscribers.sign_up import SignUpClosed, confirm, sign_up
+from subscriptions.subscribers.sign_up import SignUpClosed, confirm_subscriptions, sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +51,7 @@ def test_one_mail_lists_them_and_one_link_confirms_all() -> None:
     ask(*letters("Bees", "Ants", "Wasps"))
     assert Notice.objects.get().template == "confirm_several"
     assert Subscription.objects.values_list("status", flat=True).distinct().get() == "unconfirmed"
-    done = confirm(token=token(), now=LATER)
+    done = confirm_subscriptions(token=token(), now=LATER)
     assert [str(each.subscribable) for each in done] == ["Bees", "Ants", "Wasps"]
     assert set(Subscription.objects.values_list("status", "display_name")) == {("confirmed", "Ada")}
 
@@ -93,7 +93,7 @@ def test_one_of_several_is_confirmed_although_another_was_left_since() -> None:
     ask(*letters("Bees", "Ants"))
     link = token()
     leave(subscription=Subscription.objects.get(subscribable__title="Bees"), now=NOW)
-    assert [str(each.subscribable) for each in confirm(token=link, now=LATER)] == ["Ants"]
+    assert [str(each.subscribable) for each in confirm_subscriptions(token=link, now=LATER)] == ["Ants"]
     assert Subscription.objects.get(subscribable__title="Bees").status == "unsubscribed"
 
 
@@ -103,7 +103,7 @@ def test_a_link_of_which_everything_was_left_is_spent() -> None:
     for each in Subscription.objects.all():
         leave(subscription=each, now=NOW)
     with pytest.raises(TokenError, match="left"):
-        confirm(token=link, now=LATER)
+        confirm_subscriptions(token=link, now=LATER)
 
 
 def test_what_was_asked_for_a_minute_ago_is_not_mailed_again() -> None:
@@ -111,7 +111,7 @@ def test_what_was_asked_for_a_minute_ago_is_not_mailed_again() -> None:
     ask(bees)
     ask(bees, ants, now=NOW + timedelta(minutes=1))
     assert Notice.objects.count() == 2
-    assert [str(each.subscribable) for each in confirm(token=token(), now=LATER)] == ["Ants"]
+    assert [str(each.subscribable) for each in confirm_subscriptions(token=token(), now=LATER)] == ["Ants"]
 
 
 def test_one_that_is_closed_refuses_all() -> None:
@@ -138,5 +138,5 @@ def test_the_link_of_as_many_as_there_may_be_is_read() -> None:
         row.pk += 1_000_000_000
     url = links.confirm_url(*rows, now=NOW)
     with pytest.raises(TokenError, match="no longer exists"):
-        confirm(token=url.rstrip("/").rpartition("/")[2], now=LATER)
-    assert len(confirm(token=token(), now=LATER)) == MOST_AT_ONCE
+        confirm_subscriptions(token=url.rstrip("/").rpartition("/")[2], now=LATER)
+    assert len(confirm_subscriptions(token=token(), now=LATER)) == MOST_AT_ONCE

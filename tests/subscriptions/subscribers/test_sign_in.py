@@ -15,9 +15,9 @@ from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.subscribers.sign_in import (
     GOOD_FOR,
-    SpentLink,
+    SpentSignInLink,
     ask_for_link,
-    awaiting,
+    destination_of_link,
     digest_of,
     forget_links,
     mail_links,
@@ -204,28 +204,28 @@ def test_many_requests_for_one_address_are_not_told(settings: Any) -> None:
 
 def test_looking_at_a_link_does_not_spend_it(token: str) -> None:
     for _ in range(2):
-        assert awaiting(token=token, now=NOW).core == "ada@example.org"
+        assert destination_of_link(token=token, now=NOW).core == "ada@example.org"
     assert use_link(token=token, now=NOW).core == "ada@example.org"
 
 
-@pytest.mark.parametrize("act", [awaiting, use_link])
+@pytest.mark.parametrize("act", [destination_of_link, use_link])
 def test_a_link_works_once(token: str, act: Callable[..., object]) -> None:
     use_link(token=token, now=NOW)
-    with pytest.raises(SpentLink, match="used already"):
+    with pytest.raises(SpentSignInLink, match="used already"):
         act(token=token, now=NOW + A_MINUTE)
 
 
-@pytest.mark.parametrize("act", [awaiting, use_link])
+@pytest.mark.parametrize("act", [destination_of_link, use_link])
 def test_a_link_works_for_half_an_hour(token: str, act: Callable[..., object]) -> None:
-    with pytest.raises(SpentLink, match="good for 30 minutes"):
+    with pytest.raises(SpentSignInLink, match="good for 30 minutes"):
         act(token=token, now=NOW + GOOD_FOR)
     assert act(token=token, now=NOW + GOOD_FOR - timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "é" * 40, "a" * 5000])
 def test_what_is_no_link_lets_nobody_in(token: str, wrong: str) -> None:
-    for act in (awaiting, use_link):
-        with pytest.raises(SpentLink, match="not complete"):
+    for act in (destination_of_link, use_link):
+        with pytest.raises(SpentSignInLink, match="not complete"):
             act(token=wrong, now=NOW)
     assert SignIn.objects.get().used_at is None
 
@@ -255,7 +255,7 @@ def test_of_two_who_use_a_link_at_the_same_moment_one_gets_in() -> None:
     def second() -> str:
         try:
             use_link(token=token, now=NOW)
-        except SpentLink as error:
+        except SpentSignInLink as error:
             return str(error)
         return "in"
 

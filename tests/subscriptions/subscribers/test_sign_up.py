@@ -11,7 +11,7 @@ from subscriptions import links
 from subscriptions.models import Destination, Notice, Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.leave import leave
-from subscriptions.subscribers.sign_up import SignUpClosed, confirm, is_open, sign_up
+from subscriptions.subscribers.sign_up import SignUpClosed, confirm_subscriptions, is_open, sign_up
 from tests.factories import (
     NOW,
     BridgeFactory,
@@ -36,7 +36,7 @@ def ask(subscribable: Any, email: str = "ada@example.org", **facts: Any) -> None
 
 
 def statuses(token: str, now: datetime) -> list[str]:
-    return [each.status for each in confirm(token=token, now=now)]
+    return [each.status for each in confirm_subscriptions(token=token, now=now)]
 
 
 def token_of(notice: Notice) -> str:
@@ -65,7 +65,7 @@ def test_no_stranger_chosen_text_goes_into_the_mail() -> None:
 
 def test_confirming_makes_the_asked_name_the_name() -> None:
     ask(SubscribableFactory())
-    (subscription,) = confirm(token=token_of(Notice.objects.get()), now=LATER)
+    (subscription,) = confirm_subscriptions(token=token_of(Notice.objects.get()), now=LATER)
     subscription.refresh_from_db()
     assert subscription.status == "confirmed"
     assert subscription.confirmed_at == LATER
@@ -76,9 +76,9 @@ def test_confirming_makes_the_asked_name_the_name() -> None:
 def test_confirming_twice_changes_nothing() -> None:
     ask(SubscribableFactory())
     token = token_of(Notice.objects.get())
-    confirm(token=token, now=LATER)
+    confirm_subscriptions(token=token, now=LATER)
     Subscription.objects.update(display_name="Changed since")
-    (again,) = confirm(token=token, now=LATER + timedelta(hours=1))
+    (again,) = confirm_subscriptions(token=token, now=LATER + timedelta(hours=1))
     assert again.confirmed_at == LATER
     assert Subscription.objects.get().display_name == "Changed since"
 
@@ -86,7 +86,7 @@ def test_confirming_twice_changes_nothing() -> None:
 def test_confirming_without_a_name_keeps_the_one_there_was() -> None:
     left = LeftFactory(display_name="Ada")
     ask(left.subscribable, left.destination.core, name="")
-    confirm(token=token_of(Notice.objects.get()), now=LATER)
+    confirm_subscriptions(token=token_of(Notice.objects.get()), now=LATER)
     assert Subscription.objects.get().display_name == "Ada"
 
 
@@ -94,7 +94,7 @@ def test_a_confirmation_is_good_for_48_hours_to_the_second() -> None:
     ask(SubscribableFactory(name="weekly"))
     token = token_of(Notice.objects.get())
     with pytest.raises(TokenError, match="48 hours") as caught:
-        confirm(token=token, now=NOW + timedelta(hours=48))
+        confirm_subscriptions(token=token, now=NOW + timedelta(hours=48))
     assert str(vars(caught.value)["page_url"]).endswith("/s/weekly/")
     assert statuses(token, NOW + timedelta(hours=48, seconds=-1)) == ["confirmed"]
 
@@ -104,7 +104,7 @@ def test_a_confirmation_dies_with_leaving() -> None:
     token = token_of(Notice.objects.get())
     leave(subscription=Subscription.objects.get(), now=NOW)
     with pytest.raises(TokenError, match="left"):
-        confirm(token=token, now=LATER)
+        confirm_subscriptions(token=token, now=LATER)
     assert Subscription.objects.get().status == "unsubscribed"
 
 
@@ -112,11 +112,11 @@ def test_a_used_confirmation_does_not_bring_back_who_left_and_signed_up_anew() -
     letter = SubscribableFactory()
     ask(letter)
     old = token_of(Notice.objects.get())
-    confirm(token=old, now=NOW)
+    confirm_subscriptions(token=old, now=NOW)
     leave(subscription=Subscription.objects.get(), now=NOW)
     ask(letter, now=LATER)
     with pytest.raises(TokenError):
-        confirm(token=old, now=LATER)
+        confirm_subscriptions(token=old, now=LATER)
     assert statuses(token_of(Notice.objects.get()), LATER) == ["confirmed"]
 
 
@@ -125,14 +125,14 @@ def test_a_confirmation_of_a_subscription_that_is_gone_says_so() -> None:
     token = token_of(Notice.objects.get())
     Subscription.objects.all().delete()
     with pytest.raises(TokenError, match="no longer exists"):
-        confirm(token=token, now=LATER)
+        confirm_subscriptions(token=token, now=LATER)
 
 
 def test_an_unsubscribe_link_does_not_confirm() -> None:
     subscription = UnconfirmedFactory()
     token = links.unsubscribe_url(subscription).rstrip("/").rpartition("/")[2]
     with pytest.raises(TokenError):
-        confirm(token=token, now=NOW)
+        confirm_subscriptions(token=token, now=NOW)
 
 
 def test_who_is_not_confirmed_gets_it_again_and_both_mails_work() -> None:
@@ -162,7 +162,7 @@ def test_who_left_is_asked_to_confirm_again() -> None:
     left.refresh_from_db()
     assert left.status == "unconfirmed"
     assert Notice.objects.get().template == "confirmation"
-    confirm(token=token_of(Notice.objects.get()), now=LATER)
+    confirm_subscriptions(token=token_of(Notice.objects.get()), now=LATER)
     left.refresh_from_db()
     assert left.status == "confirmed"
     assert left.left_at is None

@@ -7,7 +7,7 @@ from django.db import connection
 
 from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignable, Subscribable, Subscription, Switch
-from subscriptions.subscribers.frequency import settle, switch
+from subscriptions.subscribers.frequency import apply_switches, switch
 from subscriptions.subscribers.leave import leave
 from tests.factories import NOW, FeedFactory, FinalItemFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
@@ -61,7 +61,7 @@ def test_who_leaves_while_the_switch_takes_effect_has_left_for_good(
 ) -> None:
     made = switch(subscription=reader, to=beside_it(each, arrangement="weekly"), now=NOW)
     beside(
-        lambda: settle(switches=[made], now=NOW),
+        lambda: apply_switches(switches=[made], now=NOW),
         lambda: leave(subscription=reader, now=NOW, by_reader=True),
     )
     assert set(Subscription.objects.values_list("status", flat=True)) == {"unsubscribed"}
@@ -73,7 +73,7 @@ def test_a_switch_whose_reader_leaves_at_this_moment_is_not_settled(
     made = switch(subscription=reader, to=beside_it(each, arrangement="weekly"), now=NOW)
     _, settled = beside(
         lambda: leave(subscription=reader, now=NOW, by_reader=True),
-        lambda: settle(switches=[made], now=NOW),
+        lambda: apply_switches(switches=[made], now=NOW),
     )
     assert settled == 0
     assert set(Subscription.objects.values_list("status", flat=True)) == {"unsubscribed"}

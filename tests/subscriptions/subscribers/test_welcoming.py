@@ -8,7 +8,7 @@ from django.utils import timezone
 from subscriptions import links
 from subscriptions.models import Notice
 from subscriptions.subscribers.admin_changes import subscribe
-from subscriptions.subscribers.sign_up import confirm
+from subscriptions.subscribers.sign_up import confirm_subscriptions
 from tests.factories import NOW, SubscribableFactory, UnconfirmedFactory
 
 pytestmark = pytest.mark.django_db
@@ -18,8 +18,8 @@ def confirmed(**facts: Any) -> Any:
     waiting = UnconfirmedFactory(**facts)
     now = timezone.now()
     token = links.confirm_url(waiting, now=now).split("/")[-2]
-    confirm(token=token, now=now)
-    confirm(token=token, now=now)
+    confirm_subscriptions(token=token, now=now)
+    confirm_subscriptions(token=token, now=now)
     return waiting
 
 

@@ -14,7 +14,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Destination, Subscription
 from subscriptions.rules.limits import parse_limits
-from subscriptions.subscribers.rate_limits import refusals
+from subscriptions.subscribers.rate_limits import count_refusals
 from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +53,7 @@ def test_very_many_addresses_from_one_reader(client: Client, many: int) -> None:
     pages = {post(client, "/s/weekly/", f"r{n:04}@example.org", "198.51.100.7") for n in range(many)}
     assert len(pages) == 1
     assert mails() == usual("ip") == Subscription.objects.count() == Destination.objects.count()
-    assert sum(refusals(letter, now=utcnow()).values()) == many - usual("ip")
+    assert sum(count_refusals(letter, now=utcnow()).values()) == many - usual("ip")
 
 
 @thousands
