@@ -3,6 +3,7 @@
 from hypothesis import settings
 
 ALL, QUICK = 100, 25
+settings.register_profile("feedletter", deadline=None, max_examples=ALL)
 
 
 def load(*, slow: bool) -> None:

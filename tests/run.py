@@ -40,7 +40,7 @@ class Run:
         return self.folder / "output.txt"
 
     def start(self, *, aloud: bool, more: list[str]) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "cacheprovider", "-o"]
+        command = [sys.executable, "-m", "pytest", "-q", "-o"]
         command += [f"cache_dir={self.folder}/cache", *self.arguments, *more]
         print(f"== {self.name}: {' '.join(command[2:])}", flush=True)
         output = None if aloud else self.words.open("wb")

@@ -58,7 +58,7 @@ def test_a_document_that_costs_too_much_of_the_processor_is_told_on_the_feed_whi
     blog.watch(start="all")
     with monkeypatch.context() as patched:
         if step == "parsed":
-            patched.setattr(expense, "SECONDS", 0.0)
+            patched.setattr(expense, "PROCESSOR_SECONDS", 0.0)
         else:
             patched.setattr(expense, "allowance", partial(expense.allowance, 0.0))
         assert not blog.poll(0).ok
