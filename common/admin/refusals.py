@@ -7,10 +7,9 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from common.ports.channels import InvalidDestination
-from common.ports.panels import CannotAct
+from common.refused import Refused
 
-REFUSALS = (ValidationError, InvalidDestination, CannotAct)
+REFUSALS = (ValidationError, Refused)
 
 
 class RefusedForm(forms.BaseForm):
@@ -31,10 +30,12 @@ def add_refusal(form: forms.BaseForm, error: Exception) -> None:
     elif isinstance(error, ValidationError):
         form.add_error(None, error)
     else:
+        field, text = getattr(error, "field", ""), str(error)
         # Channels name the field in front: "access_token: it is missing."
-        field, colon, text = str(error).partition(": ")
-        named = bool(colon) and field in form.fields
-        form.add_error(field if named else None, text[:1].upper() + text[1:] if named else str(error))
+        first, colon, rest = text.partition(": ")
+        if not field and colon and first in form.fields:
+            field, text = first, rest[:1].upper() + rest[1:]
+        form.add_error(field if field in form.fields else None, text)
 
 
 def report(request: HttpRequest, act: Callable[[], str]) -> bool:

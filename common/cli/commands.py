@@ -17,7 +17,7 @@ from django.db import DatabaseError, OperationalError, ProgrammingError, connect
 
 from common.cli.progress import Progress
 from common.cli.tables import TableRow, record, table_lines
-from common.ports.channels import InvalidDestination
+from common.refused import Refused
 
 BAD = {"failing", "failed", "held"}
 WARNING = {"deferred", "paused", "stopped", "suppressed", "unconfirmed"}
@@ -39,8 +39,6 @@ class FeedletterCommand(BaseCommand):
 
     # What fields of a ValidationError are called on the command line, where it is not --field-name.
     option_names: Mapping[str, str] = {}
-    # Errors besides the usual ones whose message is a sentence for the user.
-    mistakes: tuple[type[Exception], ...] = ()
     empty = "There is nothing to show."
     suppressed_base_arguments = {"--skip-checks"}  # noqa: RUF012 - Django's name and type
 
@@ -52,7 +50,7 @@ class FeedletterCommand(BaseCommand):
         """The command's own arguments."""
 
     def run(self, **options: Any) -> Result:
-        """What the command does. Raises CommandError, ValidationError or InvalidDestination for mistakes."""
+        """What the command does. Raises CommandError, ValidationError or Refused for mistakes."""
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -66,10 +64,8 @@ class FeedletterCommand(BaseCommand):
             if not is_about_the_database(error):
                 raise
             raise CommandError(database_sentence(error)) from error
-        except Exception as error:
-            if isinstance(error, (InvalidDestination, ImproperlyConfigured, *self.mistakes)):
-                raise CommandError(str(error)) from error
-            raise
+        except (Refused, ImproperlyConfigured) as error:
+            raise CommandError(str(error)) from error
 
     def show(self, result: Result, *, as_json: bool) -> None:
         """Prints what `run` returned. Many rows are streamed, never held together."""

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from common.refused import Refused
 
-class InvalidDestination(ValueError):
+
+class InvalidDestination(Refused):
     """A destination or option that the channel cannot take. The message names the field and the reason."""
 
 

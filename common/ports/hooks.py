@@ -9,6 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
+from common.refused import Refused
+
 # The kinds of hooks, each with the names of its arguments (docs/hooks.md).
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -23,7 +25,7 @@ KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-class HookError(ValueError):
+class HookError(Refused):
     """Something is wrong with a hook. The message is one sentence for an admin."""
 
 

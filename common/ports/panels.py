@@ -8,10 +8,12 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+from common.refused import Refused
+
 FORM_ORDER = 50
 
 
-class CannotAct(ValueError):
+class CannotAct(Refused):
     """An action that cannot be done as things are. The message says why, and what to do."""
 
 

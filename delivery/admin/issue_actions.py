@@ -14,13 +14,14 @@ from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget
 from common.admin.html import when
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct
+from common.refused import Refused
 from common.text import counted
 from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
 from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
 from delivery.issues.publish import late_subscribers, send_late
-from delivery.issues.retry import NotRetryable, failed_domains, failed_of, retry_failed
+from delivery.issues.retry import failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
 from delivery.models import Issue
 from delivery.rules.progress import waiting
@@ -43,7 +44,7 @@ def for_each_issue(act: Callable[..., str]) -> Callable[..., str]:
         for pk in keys:
             try:
                 said.append(act(pk, **given))
-            except (CannotAct, NotRetryable) as error:
+            except Refused as error:
                 messages.error(request, str(error))
             progress.forget(pk)
         return " ".join(said)

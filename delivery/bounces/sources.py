@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from common.refused import Refused
 from common.transactions import forbid_open_transaction
 from delivery.bounces.account import MailAccount
 from delivery.bounces.parsing import MAX_MAIL_BYTES
@@ -23,7 +24,7 @@ MOST_MAILS = 500
 _LONGEST_LINE = 65_536
 
 
-class SourceError(Exception):
+class SourceError(Refused):
     """The mailbox cannot be read. A sentence for people, without the password."""
 
 

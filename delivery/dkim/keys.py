@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from common.refused import Refused
+
 RSA, ED25519 = "rsa", "ed25519"
 ALGORITHMS = (RSA, ED25519)
 # RFC 8301 §3.2: at least 2048 bits should be used, and verifiers have to take up to 4096.
@@ -28,7 +30,7 @@ _PADDING, _SHA256 = PKCS1v15(), SHA256()
 Private = RSAPrivateKey | Ed25519PrivateKey
 
 
-class UnusableKey(ValueError):
+class UnusableKey(Refused):
     """What was given is no key that letters can be signed with. The message says why."""
 
 

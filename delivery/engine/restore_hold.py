@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from common.db.leases import RELEASED
 from common.passes import TimeBudget
+from common.refused import Refused
 from delivery.models import Delivery, Issue, Lane, Restore
 from delivery.models.delivery import UNFINISHED, WAITING
 from feeds.items.held import hold_all
@@ -44,7 +45,7 @@ class Held:
     posts: int
 
 
-class AlreadyOpen(ValueError):
+class AlreadyOpen(Refused):
     """A second restore while one waits for somebody's word."""
 
     def __init__(self, since: datetime) -> None:

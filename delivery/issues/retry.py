@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
+from common.refused import Refused
 from delivery.issues.pause import DELIVERIES_A_BATCH, PAUSED, locked_issue
 from delivery.models import Delivery, Issue, MailboxMessage
 from delivery.models.delivery import WAITING, is_forgotten
@@ -20,7 +21,7 @@ RETRYABLE = ("failed", "held", "deferred", "cancelled", "stored")
 MOST_DOMAINS_TO_RETRY = 50
 
 
-class NotRetryable(ValueError):
+class NotRetryable(Refused):
     """The delivery is on its way, has arrived, or must not go. The message says which."""
 
 

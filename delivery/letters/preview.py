@@ -7,6 +7,7 @@ from django.conf import settings
 
 from common.ports import channels
 from common.ports.channels import InvalidDestination
+from common.refused import Refused
 from delivery.accounts.signing_keys import SigningKeys
 from delivery.channels import channel
 from delivery.customisation import own_source
@@ -24,7 +25,7 @@ from delivery.rendering.placeholders import values_for
 from subscriptions.models import Subscribable, Subscription
 
 
-class UnknownReader(ValueError):
+class UnknownReader(Refused):
     """No subscriber has that address. The message is a sentence."""
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from common.ports.hooks import HookError
+from common.refused import Refused
 from delivery.issues.contents import Collected, arranged, issue_facts
 from delivery.letters.mails import mail_context, newsletter_mail
 from delivery.models import Issue
@@ -43,7 +44,7 @@ def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
     return arranged(subscribable, newest).posts or tuple(newest)
 
 
-class NothingToShow(ValueError):
+class NothingToShow(Refused):
     """The newsletter's feeds have no posts yet."""
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from django.template import TemplateDoesNotExist, TemplateSyntaxError, VariableDoesNotExist
 from django.template.base import Node
 
+from common.refused import Refused
+
 LONGEST_TEMPLATE_FAULT = 400
 # Where Django's own words help nobody who writes a letter.
 _NO_TAG = re.compile(r"Invalid block tag on line \d+: '([^']*)'(, expected (.*?)\.)?.*", re.DOTALL)
@@ -24,7 +26,7 @@ class Rendered:
     holes: dict[str, str] = field(default_factory=dict)
 
 
-class LetterError(ValueError):
+class LetterError(Refused):
     """A letter cannot be rendered. The message is one sentence that names the template and its fault."""
 
 

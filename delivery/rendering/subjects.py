@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
 
+from common.refused import Refused
 from common.text import one_line, shortened
 from delivery.rendering.facts import IssueFacts
 
@@ -16,7 +17,7 @@ PLACES = ("newsletter", "title", "count", "date")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
-class BadPattern(ValueError):
+class BadPattern(Refused):
     """A subject pattern that cannot be used. The message is a sentence that says what may stand in one."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from common.refused import Refused
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from feeds.polling.poll import poll_due
@@ -16,7 +17,7 @@ AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 62, 10)]
 MOST_ROUNDS = 3
 
 
-class ReplayFailed(Exception):
+class ReplayFailed(Refused):
     """The sample blog could not be read. The message is a sentence."""
 
 

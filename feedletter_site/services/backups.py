@@ -10,10 +10,12 @@ from typing import Any
 
 from django.db import connection
 
+from common.refused import Refused
+
 SQLITE = b"SQLite format 3\0"
 
 
-class BackupError(Exception):
+class BackupError(Refused):
     """Why there is no copy, or why it was not put back. The message is a sentence."""
 
 

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 
 from common.api.scopes import SCOPES
+from common.refused import Refused
 from common.text import one_line
 from feedletter_site.models import ApiToken
 
@@ -23,7 +24,7 @@ A_MINUTE = timedelta(minutes=1)
 LONGEST_TOKEN_NAME = 100
 
 
-class BadToken(ValueError):
+class BadToken(Refused):
     """A key that opens nothing. The message says why, to whoever gave it."""
 
 

@@ -11,6 +11,7 @@ from django.utils.text import Truncator
 
 from common.html.clean import clean
 from common.net.client import REQUEST_SECONDS, SafeClient, client
+from common.refused import Refused
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
 from feeds.adding.probe import Looked, look
@@ -77,7 +78,7 @@ class Preview:
         return self.total - len(self.posts)
 
 
-class NoPreview(Exception):
+class NoPreview(Refused):
     """There is nothing to show. The message is a sentence for the admin; `status` the server's, or None."""
 
     def __init__(self, message: str, status: int | None = None) -> None:

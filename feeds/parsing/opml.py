@@ -15,6 +15,7 @@ from html import unescape
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from common.refused import Refused
 from common.text import one_line, without_controls
 
 MAX_BYTES = 5_000_000
@@ -49,7 +50,7 @@ _SKIPPED = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
-class OpmlError(ValueError):
+class OpmlError(Refused):
     """The file cannot be taken. The message is one sentence that says why, and what to do."""
 
 

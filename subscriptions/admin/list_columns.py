@@ -7,10 +7,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.ports.panels import CannotAct
 from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
-from subscriptions.lists.uploads import NotPossible, explain, first_lines
+from subscriptions.lists.uploads import explain, first_lines
 from subscriptions.models import ListImport
 from subscriptions.rules.list_headings import BLOCKS, IGNORED
 
@@ -86,8 +85,5 @@ class ColumnsForm(forms.Form):
 
 def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
     """The action that keeps the answers; then the file is looked at anew."""
-    try:
-        explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)
-    except (NotPossible, ValidationError) as error:
-        raise CannotAct(str(error) if isinstance(error, NotPossible) else " ".join(error.messages)) from error
+    explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)
     return "Thank you. The file is looked at again; nothing is changed before your word."

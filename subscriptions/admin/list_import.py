@@ -1,7 +1,6 @@
 """The pages of uploaded lists: what one would do, how far it is, what it did."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -13,13 +12,13 @@ from unfold.decorators import display
 from common.admin.html import moment_of
 from common.admin.model_admin import ReadOnlyAdmin
 from common.clock import utcnow
-from common.ports.panels import Action, CannotAct, Panel
+from common.ports.panels import Action, Panel
 from common.text import counted
 from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, explain_columns
 from subscriptions.admin.list_pages import as_csv
 from subscriptions.lists.reading import refused_head, refused_row
-from subscriptions.lists.uploads import NotPossible, State, begin_import, stop_import
+from subscriptions.lists.uploads import State, begin_import, stop_import
 from subscriptions.models import ListImport
 
 STATE_COLOURS = {
@@ -36,21 +35,14 @@ GOING = (State.UPLOADING, State.CHECKING, *ASKED, State.IMPORTING)
 
 def begin_chosen(request: HttpRequest, keys: list[int]) -> str:
     for row in ListImport.objects.filter(pk__in=keys):
-        _possible(begin_import, row)
+        begin_import(list_import=row, now=utcnow())
     return "It is being taken over. You can leave this page and come back."
 
 
 def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
     for row in ListImport.objects.filter(pk__in=keys):
-        _possible(stop_import, row)
+        stop_import(list_import=row, now=utcnow())
     return "It is stopped, and the file is forgotten."
-
-
-def _possible(act: Any, row: ListImport) -> None:
-    try:
-        act(list_import=row, now=utcnow())
-    except NotPossible as error:
-        raise CannotAct(str(error)) from error
 
 
 def what_stopping_does(keys: list[int]) -> list[str]:

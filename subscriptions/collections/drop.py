@@ -4,13 +4,14 @@ from datetime import datetime
 
 from django.db import transaction
 
+from common.refused import Refused
 from common.text import counted
 from feeds.models import Feed, Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Subscribable
 
 
-class DropRefused(ValueError):
+class DropRefused(Refused):
     """Something depends on it. The message says how much, and how to do it all the same."""
 
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from common.db.leases import RELEASED
+from common.refused import Refused
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import Head, read_head, records
 from subscriptions.lists.reading import Terms, heading_of, kind_of_list
@@ -109,7 +110,7 @@ State = ListImport.State
 OPEN = (State.CHECKING, State.IMPORTING)
 
 
-class NotPossible(ValueError):
+class NotPossible(Refused):
     """An import cannot do this in its state. The message is a sentence for people."""
 
 

@@ -12,6 +12,8 @@ from urllib.parse import quote, urlsplit
 import idna
 from publicsuffixlist import PublicSuffixList
 
+from common.refused import Refused
+
 MOST_SITES = 20
 LONGEST_URL = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -23,7 +25,7 @@ _UNSAFE = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\
 _KEPT = "/?:@!$&'()*+,;=-._~%"
 
 
-class InvalidSite(ValueError):
+class InvalidSite(Refused):
     """A line that is no site. The message says what to write instead."""
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from common.refused import Refused
 from subscriptions.rules.list_programs import NO_PROGRAM, PROGRAMS, STATUS_WORDS, Program
 
 COLUMNS = (
@@ -81,7 +82,7 @@ _TOLD_ELSEWHERE = frozenset(
 )
 
 
-class NoList(ValueError):
+class NoList(Refused):
     """A first line that names no columns of use. The message is a sentence for people."""
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from ipaddress import ip_address
 
+from common.refused import Refused
 from subscriptions.rules.formulas import from_text
 from subscriptions.rules.invitations import LARGEST_ID
 from subscriptions.rules.list_programs import LIST_STATUSES
@@ -17,7 +18,7 @@ LONGEST_CELL = 2000
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
-class UnusableLine(ValueError):
+class UnusableLine(Refused):
     """A line that is not taken. The message says why, for the person whose list it is."""
 
 

@@ -3,6 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
+from common.refused import Refused
+
 ORDERS = ("dmy", "mdy")
 
 # Go's time.String(), which listmonk writes: 2026-03-02 12:00:00.1 +0200 CEST
@@ -13,7 +15,7 @@ _EPOCH = re.compile(r"\d{10}(\d{3})?", re.ASCII)
 _DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T,]+(\d\d:\d\d(?::\d\d)?))?", re.ASCII)
 
 
-class NoTime(ValueError):
+class NoTime(Refused):
     """A text that is no time, or may be two. The message is a sentence for people."""
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import regex
 
+from common.refused import Refused
+
 CONTAINS, EQUALS, MATCHES = "contains", "equals", "matches"
 # Seconds that a pattern may take for a post: when it is saved, and in use, where a busy machine is slower.
 SAVED_WITHIN, USED_WITHIN = 0.05, 0.1
@@ -25,7 +27,7 @@ _BLANKS = regex.compile(r"\s+")
 _CLASSES = regex.compile(r"\\.|(\[\^?\]?(?:\\.|[^\]\\])*)", regex.DOTALL)
 
 
-class InvalidPattern(ValueError):
+class InvalidPattern(Refused):
     """A pattern that cannot be used. The message is one sentence for people."""
 
 

@@ -3,6 +3,7 @@
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from common.refused import Refused
 from subscriptions.rules.periods import in_month
 from subscriptions.rules.schedule import first_instant, wall
 
@@ -10,7 +11,7 @@ WEEK, FORTNIGHT, MONTH = "week", "fortnight", "month"
 LENGTHS = (WEEK, FORTNIGHT, MONTH)
 
 
-class BadDate(ValueError):
+class BadDate(Refused):
     """A day on which no pause can end."""
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from common.html.balance import MAX_HTML
 from common.html.clean import clean
+from common.refused import Refused
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
 from subscriptions.rules import patterns
@@ -72,26 +73,22 @@ class Rewritten:
     troubles: tuple[Trouble, ...] = ()
 
 
-class InvalidRule(ValueError):
+class InvalidRule(Refused):
     """A rule that could not work; `field` names what is wrong with it. The message is one sentence."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 def check_rule(rule: Rule) -> None:
     """Raises InvalidRule for a rule that could not work, or could take too long."""
     if not rule.pattern.strip():
-        raise InvalidRule("pattern", "Say what to look for.")
+        raise InvalidRule("Say what to look for.", "pattern")
     if rule.action == REPLACE and rule.field not in REPLACEABLE:
-        raise InvalidRule("field", "Only in the title and the text can something be replaced.")
+        raise InvalidRule("Only in the title and the text can something be replaced.", "field")
     if rule.action != REPLACE and rule.replacement:
-        raise InvalidRule("replacement", "Only a rule that replaces has use for it. Leave it empty.")
+        raise InvalidRule("Only a rule that replaces has use for it. Leave it empty.", "replacement")
     try:
         patterns.check_pattern(rule.test, rule.pattern, rule.replacement)
     except InvalidPattern as error:
-        raise InvalidRule("pattern", str(error)) from error
+        raise InvalidRule(str(error), "pattern") from error
 
 
 def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
@@ -103,7 +100,7 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
             try:
                 patterns.refuse_slow_pattern(rule.pattern, value)
             except InvalidPattern as error:
-                raise InvalidRule("pattern", f"{error} (Tried on “{entry.title or entry.link}”.)") from error
+                raise InvalidRule(f"{error} (Tried on “{entry.title or entry.link}”.)", "pattern") from error
 
 
 def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from common.refused import Refused
+
 TYPES = {"email", "sms", "mastodon", "bluesky"}
 # Each with the fields that tell it from the others where no type is given. Bluesky is never guessed.
 SIGNS: Mapping[str, Sequence[frozenset[str]]] = {
@@ -12,7 +14,7 @@ SIGNS: Mapping[str, Sequence[frozenset[str]]] = {
 }
 
 
-class WrongFields(ValueError):
+class WrongFields(Refused):
     """What was sent cannot be understood. The message is for whoever made the form."""
 
 

@@ -4,18 +4,15 @@ from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from common.refused import Refused
 from subscriptions.rules.schedule import ARRANGEMENTS, Schedule, check_cron
 
 MAX_N = 1000
 MAX_WAIT_DAYS = 3650
 
 
-class InvalidSchedule(ValueError):
+class InvalidSchedule(Refused):
     """One detail is wrong. `field` is the form field; the message is a sentence for the admin."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
@@ -23,32 +20,31 @@ def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
     try:
         zone = check_zone(time_zone)
     except ValueError as error:
-        raise InvalidSchedule("time_zone", str(error)) from None
+        raise InvalidSchedule(str(error), "time_zone") from None
     if schedule.arrangement not in ARRANGEMENTS:
         names = ", ".join(sorted(ARRANGEMENTS))
-        raise InvalidSchedule(
-            "arrangement", f"There is no arrangement “{schedule.arrangement}”. Use: {names}."
-        )
+        unknown = f"There is no arrangement “{schedule.arrangement}”. Use: {names}."
+        raise InvalidSchedule(unknown, "arrangement")
     if schedule.at.second or schedule.at.microsecond or schedule.at.tzinfo is not None:
-        raise InvalidSchedule("at", "The time is hours and minutes, such as 07:00.")
+        raise InvalidSchedule("The time is hours and minutes, such as 07:00.", "at")
     if not 0 <= schedule.weekday <= 6:
-        raise InvalidSchedule("weekday", "The weekday is 0 for Monday to 6 for Sunday.")
+        raise InvalidSchedule("The weekday is 0 for Monday to 6 for Sunday.", "weekday")
     if not 1 <= schedule.day_of_month <= 31:
-        raise InvalidSchedule("day_of_month", "The day of the month is 1 to 31.")
+        raise InvalidSchedule("The day of the month is 1 to 31.", "day_of_month")
     if schedule.arrangement == "cron":
         try:
             check_cron(schedule.cron)
         except ValueError as error:
-            raise InvalidSchedule("cron", str(error)) from None
+            raise InvalidSchedule(str(error), "cron") from None
     return zone
 
 
 def check_counts(n: int | None, max_wait_days: int | None) -> None:
     """Checks what only every n has: its n, and its longest wait. Raises InvalidSchedule."""
     if n is None or not 1 <= n <= MAX_N:
-        raise InvalidSchedule("n", f"Say after how many posts a letter goes out: 1 to {MAX_N}.")
+        raise InvalidSchedule(f"Say after how many posts a letter goes out: 1 to {MAX_N}.", "n")
     if max_wait_days is not None and not 1 <= max_wait_days <= MAX_WAIT_DAYS:
-        raise InvalidSchedule("max_wait_days", f"The longest wait is 1 to {MAX_WAIT_DAYS} days.")
+        raise InvalidSchedule(f"The longest wait is 1 to {MAX_WAIT_DAYS} days.", "max_wait_days")
 
 
 def check_zone(name: str) -> ZoneInfo:

@@ -11,6 +11,7 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 
 from common.ports.events import Event, EventKind, emit
+from common.refused import Refused
 from subscriptions.collections.assign import lock_for_membership, numbered
 from subscriptions.models import Assignable, Assignment, Consent, Subscribable, Subscription, Switch
 from subscriptions.rules.origin import How, Origin
@@ -82,7 +83,7 @@ def _held(newsletter: Subscribable) -> set[int]:
     return set(rows.values_list("item", flat=True))
 
 
-class CannotSwitch(ValueError):
+class CannotSwitch(Refused):
     """It cannot be changed so. The message is a sentence for the reader."""
 
 

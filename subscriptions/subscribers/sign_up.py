@@ -17,6 +17,7 @@ from common.db.prepared import rows_of
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.ports.events import Event, EventKind, emit
+from common.refused import Refused
 from subscriptions import links
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.rules.origin import Origin
@@ -116,7 +117,7 @@ def _save(waiting: Sequence[Subscription], already: Sequence[Subscription], aske
     emit(Event(EventKind.CREATED, tuple(row.pk for row in begun), asked.now))
 
 
-class SignUpClosed(ValueError):
+class SignUpClosed(Refused):
     """The newsletters take no sign-ups. The message is a sentence for the reader."""
 
 

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 
 from common.clock import utcnow
+from common.refused import Refused
 from subscriptions import links
 from subscriptions.forms.reader import DetailsForm, PauseForm
 from subscriptions.models import Subscribable, Subscription
@@ -21,7 +22,7 @@ from subscriptions.views.rhythm import rhythm
 from subscriptions.views.subscription_page import subscription_context
 
 
-class ManageRefused(ValueError):
+class ManageRefused(Refused):
     """What the reader asked for cannot be done; the page says why. `forms` are those with errors, by name."""
 
     def __init__(self, words: str = "", **forms: Any) -> None:

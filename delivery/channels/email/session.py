@@ -7,6 +7,7 @@ from typing import Any
 
 import uvloop
 
+from common.refused import Refused
 from delivery.channels.base import Outcome, Sent, Temporary
 from delivery.channels.email.helo import helo_name
 from delivery.channels.email.mail_message import MailMessage
@@ -59,7 +60,7 @@ class UnusableSession:
         """Nothing is open."""
 
 
-class CannotLogIn(ValueError):
+class CannotLogIn(Refused):
     """The account would not do. The message says why, in the server's words, never the password."""
 
 

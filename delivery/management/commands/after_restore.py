@@ -8,7 +8,6 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import TableRow, table_lines
 from common.clock import utcnow
-from common.ports.panels import CannotAct
 from common.text import counted
 from delivery.engine.restore_hold import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
@@ -26,7 +25,6 @@ NEXT = """What to do next:
 
 class Command(FeedletterCommand):
     help = "After a restore from a backup: holds everything unsent until you say go."
-    mistakes = (AlreadyOpen, CannotAct)
 
     def add_options(self, parser: CommandParser) -> None:
         act = parser.add_mutually_exclusive_group()

@@ -6,14 +6,12 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.ports.panels import CannotAct
 from delivery.issues.approve import approve_issue, release_at
 from delivery.management.issue_rows import add_issue, changed_row, find_issue, moment
 
 
 class Command(FeedletterCommand):
     help = "Lets an issue go that waits for approval."
-    mistakes = (CannotAct,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_issue(parser)

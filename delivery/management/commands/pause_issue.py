@@ -6,14 +6,12 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.ports.panels import CannotAct
 from delivery.issues.pause import pause_issue
 from delivery.management.issue_rows import add_issue, changed_row, find_issue
 
 
 class Command(FeedletterCommand):
     help = "Pauses an issue: what is not on its way yet waits."
-    mistakes = (CannotAct,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_issue(parser)

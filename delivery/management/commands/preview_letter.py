@@ -6,16 +6,14 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from delivery.letters.preview import UnknownReader, find_reader, preview
+from delivery.letters.preview import find_reader, preview
 from delivery.letters.samples import usual_count
 from delivery.letters.templates import known_template
-from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 
 class Command(FeedletterCommand):
     help = "Prints a mail or page of a newsletter as it would be now, with the newest posts; sends nothing."
-    mistakes = (UnknownTemplate, UnknownReader)
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)

@@ -9,12 +9,10 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import counted
 from delivery.bounces.collect import collect_bounces
-from delivery.bounces.sources import SourceError
 
 
 class Command(FeedletterCommand):
     help = "Reads the mail that came back (BOUNCE_URL); says what is wrong when it cannot."
-    mistakes = (SourceError,)
 
     def run(self, **options: Any) -> Result:
         if not settings.BOUNCE_URL:

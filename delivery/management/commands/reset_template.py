@@ -10,14 +10,12 @@ from common.clock import utcnow
 from delivery.letters.templates import known_template, use_again, use_default
 from delivery.management.templates import OPTION_NAMES, add_template, template_row
 from delivery.models import LetterTemplate
-from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import find_subscribable
 
 
 class Command(FeedletterCommand):
     help = "Goes back to the default template, or to an earlier version; the versions are kept."
     option_names = OPTION_NAMES
-    mistakes = (UnknownTemplate,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_template(parser)

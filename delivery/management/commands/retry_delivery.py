@@ -6,13 +6,12 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from delivery.issues.retry import NotRetryable, retry_delivery
+from delivery.issues.retry import retry_delivery
 from delivery.management.rows import add_delivery, delivery_row, find_delivery
 
 
 class Command(FeedletterCommand):
     help = "Tries a delivery again that failed, is held, was cancelled or waits."
-    mistakes = (NotRetryable,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_delivery(parser)

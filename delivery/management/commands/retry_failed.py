@@ -7,13 +7,12 @@ from django.core.management.base import CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import counted
-from delivery.issues.retry import NotRetryable, failed_of, retry_failed
+from delivery.issues.retry import failed_of, retry_failed
 from delivery.management.issue_rows import add_issue, find_issue
 
 
 class Command(FeedletterCommand):
     help = "Tries every failed delivery of an issue again, but for those that must not be written to."
-    mistakes = (NotRetryable,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_issue(parser)

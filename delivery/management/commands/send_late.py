@@ -6,7 +6,6 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.ports.panels import CannotAct
 from common.text import counted
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.management.issue_rows import add_issue, find_issue
@@ -14,7 +13,6 @@ from delivery.management.issue_rows import add_issue, find_issue
 
 class Command(FeedletterCommand):
     help = "Sends an issue to subscribers who confirmed after it was published, each once."
-    mistakes = (CannotAct,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_issue(parser)

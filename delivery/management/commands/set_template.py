@@ -9,14 +9,12 @@ from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.letters.templates import known_template, save_template, source_in_use
 from delivery.management.templates import OPTION_NAMES, add_template, template_row, text_file
-from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import find_subscribable
 
 
 class Command(FeedletterCommand):
     help = "Saves a new version of a template and takes it into use. What is not given stays as it is."
     option_names = OPTION_NAMES
-    mistakes = (UnknownTemplate,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_template(parser)

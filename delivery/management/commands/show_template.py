@@ -9,13 +9,11 @@ from delivery.customisation import current, source_of
 from delivery.letters.templates import known_template
 from delivery.management.templates import add_template
 from delivery.rendering.engine import usual_source
-from delivery.rendering.errors import UnknownTemplate
 from subscriptions.management.options import find_subscribable
 
 
 class Command(FeedletterCommand):
     help = "Prints the html of a template, or its text."
-    mistakes = (UnknownTemplate,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_template(parser)

@@ -6,12 +6,11 @@ from typing import Any
 from django.core.management import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from feedletter_site.services.backups import BackupError, back_up
+from feedletter_site.services.backups import back_up
 
 
 class Command(FeedletterCommand):
     help = "Writes a copy of the whole database into a new file. Keep the SECRET_KEY beside it."
-    mistakes = (BackupError,)
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="A file that is not there yet.")

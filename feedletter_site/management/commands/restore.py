@@ -9,12 +9,11 @@ from django.core.management import CommandError, CommandParser, call_command
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from feedletter_site.management.commands.up import refuse_second
-from feedletter_site.services.backups import BackupError, put_back
+from feedletter_site.services.backups import put_back
 
 
 class Command(FeedletterCommand):
     help = "Replaces the whole database by a copy, and holds what is unsent. Stop the service first."
-    mistakes = (BackupError,)
     # They would ask the database, which may be damaged.
     requires_system_checks = ()
 

@@ -11,13 +11,12 @@ from common.clock import utcnow
 from common.text import counted
 from feeds.adding.opml import FEEDS_A_STEP, OpmlPlan, OpmlReport, count_import, import_chunk, plan_import
 from feeds.management.options import OPTION_NAMES
-from feeds.parsing.opml import MAX_BYTES, OpmlError, parse_opml
+from feeds.parsing.opml import MAX_BYTES, parse_opml
 
 
 class Command(FeedletterCommand):
     help = "Adds the feeds of an OPML file; folders become tags. Feeds that are there already are left alone."
     option_names = OPTION_NAMES
-    mistakes = (OpmlError,)
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="“-” reads what is piped in.")

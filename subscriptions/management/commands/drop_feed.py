@@ -8,12 +8,11 @@ from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from feeds.management.options import find_feed
-from subscriptions.collections.drop import DropRefused, drop_feed
+from subscriptions.collections.drop import drop_feed
 
 
 class Command(FeedletterCommand):
     help = "Deletes a feed. Refuses while posts of it are still to be sent, unless forced."
-    mistakes = (DropRefused,)
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")

@@ -6,13 +6,12 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from subscriptions.collections.drop import DropRefused, drop_subscribable
+from subscriptions.collections.drop import drop_subscribable
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 
 class Command(FeedletterCommand):
     help = "Deletes a newsletter with its issues. Refuses while it has subscribers, unless forced."
-    mistakes = (DropRefused,)
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)

@@ -12,6 +12,7 @@ from common.cli.arguments import pairs, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, json_lines
 from common.cli.progress import Progress
 from common.ports.channels import InvalidDestination
+from common.refused import Refused
 
 MOMENT = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -50,12 +51,12 @@ def started(command: FeedletterCommand, *words: str) -> tuple[int, str, str]:
         (ValidationError({"__all__": ["These do not fit."]}), "These do not fit."),
         (ValidationError("Wrong."), "Wrong."),
         (InvalidDestination("“x” is not an address."), "“x” is not an address."),
-        (KeyError("its own"), "'its own'"),
+        (Refused("It is refused.", "field"), "It is refused."),
     ],
 )
 @pytest.mark.django_db
 def test_a_mistake_is_one_sentence_on_stderr_and_exit_code_1(error: Exception, said: str) -> None:
-    command = a_command(error, option_names={"from_email": "--from"}, mistakes=(KeyError,))
+    command = a_command(error, option_names={"from_email": "--from"})
     assert started(command) == (1, "", said + "\n")
 
 
