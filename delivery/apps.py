@@ -10,7 +10,7 @@ class DeliveryConfig(AppConfig):
         from anymail.signals import tracking
 
         from common.db import lookups
-        from common.ports import events
+        from common.ports.events import happened
         from common.ports.panels import install_later
         from delivery.bounces.esp_events import on_tracking
         from delivery.channels import register_all
@@ -27,7 +27,7 @@ class DeliveryConfig(AppConfig):
         register_all()
         register(check_email)
         tracking.connect(on_tracking, dispatch_uid="delivery")
-        events.listen(enqueue)
+        happened.connect(enqueue, dispatch_uid="webhooks")
         install_later("delivery.panels")
         install_held_data()
         install_looks()

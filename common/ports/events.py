@@ -1,11 +1,12 @@
 """The port for events: services emit them within their transaction, and later apps hear them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from django.db import transaction
+from django.dispatch import Signal
 
 
 class EventKind(StrEnum):
@@ -34,23 +35,17 @@ class Event:
     facts: Mapping[str, str | int] = field(default_factory=dict)
 
 
-Listener = Callable[[Event], None]
-_listeners: list[Listener] = []
+# Sent with `event`. Receivers are connected in AppConfig.ready(); what one raises ends the transaction.
+happened = Signal()
 
 
 class NoTransaction(RuntimeError):
     """A programming error: the event could be undone although listeners' rows are kept."""
 
 
-def listen(listener: Listener) -> None:
-    """Called in AppConfig.ready()."""
-    if listener not in _listeners:
-        _listeners.append(listener)
-
-
 def emit(event: Event) -> None:
     """Tells all listeners, in the caller's transaction, while the rows are still there."""
     if not transaction.get_connection().in_atomic_block:
         raise NoTransaction(f"{event.kind} was told outside a transaction.")
-    for listener in _listeners if event.keys else ():
-        listener(event)
+    if event.keys:
+        happened.send(event.kind, event=event)

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connection
 
+from common.batches import batched
 from common.db.prepared import rows_of
 from common.ports.events import Event, EventKind
 from delivery.links import issue_url
@@ -169,17 +170,16 @@ class Wish:
         return not self.newsletters or bool(self.newsletters & one.newsletters)
 
 
-def enqueue(event: Event) -> None:
+def enqueue(event: Event, **signal: object) -> None:
     """Queues a call for each webhook that wants the event. Without webhooks: one question, and no more."""
     # In plain SQL: every sign-up asks, and most installations have no webhook.
     active = f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1"  # noqa: S608
     if not rows_of(connection, active, ()) or not (wishes := _wishes(event.kind)):
         return
     erased = event.facts.get("how") == ERASED
-    for start in range(0, len(event.keys), TOGETHER):
-        part = replace(event, keys=event.keys[start : start + TOGETHER])
+    for keys in batched(event.keys, TOGETHER):
         calls = []
-        for one in _BODIES[event.kind](part):
+        for one in _BODIES[event.kind](replace(event, keys=tuple(keys))):
             event_id, body = fresh_id(), body_of(event.kind, event.at, one.data)
             for wish in [wish for wish in wishes if wish.fits(one)]:
                 call = call_of(wish.webhook_id, event_id, event.kind, body, now=event.at)

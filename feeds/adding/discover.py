@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.core.exceptions import ValidationError
 
+from common.batches import batched
 from common.net.client import MAX_BYTES, SafeClient, client
 from common.net.redirects import keeps_secrets
 from common.text import counted
@@ -202,8 +203,8 @@ def _search(hunt: _Hunt, first: Looked) -> Found:
     if found := _feeds(hunt, sorted(page.anchors, key=lambda link: link.is_comments)):
         return found
     usual = well_known(first.base)
-    for start in range(0, len(usual), AT_A_TIME):
-        if found := _feeds(hunt, map(Link, usual[start : start + AT_A_TIME])):
+    for some in batched(usual, AT_A_TIME):
+        if found := _feeds(hunt, map(Link, some)):
             return found
     return []
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
+from common.batches import batched
 from common.clock import utcnow
 from feeds.adding.add import check_feed, new_feed
 from feeds.addresses import host_of_url, same_address
@@ -16,7 +17,6 @@ from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
 from feeds.models.feed import FeedQuerySet
 from feeds.parsing.opml import Listed, Opml, Outline, Passed, write_opml
-from feeds.polling.known_items import chunks
 from feeds.tags import MAX_TAGS_OF_A_FEED, checked_tags, tags_named
 
 FEEDS_A_STEP = 200
@@ -89,7 +89,7 @@ def _feed(outline: Outline, now: datetime) -> Feed:
 def count_import(plan: OpmlPlan) -> OpmlReport:
     """What importing would do, in counts."""
     total = OpmlReport()
-    for chunk in chunks(plan.outlines, FEEDS_A_STEP):
+    for chunk in batched(plan.outlines, FEEDS_A_STEP):
         there = _there(chunk)
         known = [outline for outline in chunk if _key(outline) in there]
         tagged = sum(bool(_missing(outline, there[_key(outline)])) for outline in known)
@@ -100,7 +100,7 @@ def count_import(plan: OpmlPlan) -> OpmlReport:
 def first_new(plan: OpmlPlan, count: int) -> list[Outline]:
     """The first feeds that importing would add."""
     found: list[Outline] = []
-    for chunk in chunks(plan.outlines, FEEDS_A_STEP):
+    for chunk in batched(plan.outlines, FEEDS_A_STEP):
         there = _there(chunk)
         found += [outline for outline in chunk if _key(outline) not in there]
         if len(found) >= count:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from django.db.models import Q
 
+from common.batches import batched
 from feeds.models import Feed, FeedDocument, Item
 from feeds.models.item import ItemQuerySet
 from feeds.parsing.likeness import likeness
@@ -93,11 +94,9 @@ def _left(
     left = [short for short in order if short not in there][:LEFT_AT_MOST]
     titles = {title for id_ in candidates if (title := document.entries[id_].like.title)}
     again: set[str] = set()
-    for start in range(0, len(left), RANGES):
+    for some in batched(left, RANGES):
         # Hex digits all come before "g", in any collation.
-        ranges = (
-            Q(guid_hash__gte=short, guid_hash__lt=f"{short}g") for short in left[start : start + RANGES]
-        )
+        ranges = (Q(guid_hash__gte=short, guid_hash__lt=f"{short}g") for short in some)
         for former, state in _formers(Item.objects.filter(reduce(or_, ranges), feed=feed)):
             yield former, state
             if former.repost and former.like.title in titles:
@@ -152,6 +151,6 @@ def shorts(feed: Feed) -> tuple[str, ...]:
     return tuple(digits[at : at + width] for at in range(0, len(digits), width))
 
 
-def chunks(rows: Sequence[T], size: int = ROWS_A_STATEMENT) -> Iterator[Sequence[T]]:
+def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
     """The rows in pieces that fit into one statement."""
-    return (rows[start : start + size] for start in range(0, len(rows), size))
+    return batched(rows, ROWS_A_STATEMENT)

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import F
 
+from common.batches import batched
 from feeds.models import Feed, Item
 from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
@@ -218,9 +219,9 @@ def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> No
 
 
 def _insert(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> None:
-    for start in range(0, len(plan.insert), ITEMS_INSERTED_TOGETHER):
+    for inserts in batched(plan.insert, ITEMS_INSERTED_TOGETHER):
         rows = []
-        for insert in plan.insert[start : start + ITEMS_INSERTED_TOGETHER]:
+        for insert in inserts:
             columns = _columns(reading, insert.id, excluded=insert.excluded)
             if insert.held:
                 columns["reason"] = plan.held_for

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Case, Count, F, Q, QuerySet, When
 
+from common.batches import batched
 from common.db.bulk import insert_rows
 from common.ports.events import Event, EventKind, emit
 from subscriptions.models import Consent, Notice, Subscribable, Subscription, Switch
@@ -18,9 +19,7 @@ TOGETHER = 5000
 
 
 def _parts(keys: Iterable[int]) -> Iterator[frozenset[int]]:
-    ordered = sorted(keys)
-    for start in range(0, len(ordered), TOGETHER):
-        yield frozenset(ordered[start : start + TOGETHER])
+    return map(frozenset, batched(sorted(keys), TOGETHER))
 
 
 def _locked(rows: "QuerySet[Subscription]") -> list[int]:

@@ -1,5 +1,6 @@
 """Confirming, ending and moving many at once."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -24,10 +25,15 @@ Status = Subscription.Status
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[events.Event]:
+def told() -> Iterator[list[events.Event]]:
     heard: list[events.Event] = []
-    monkeypatch.setattr(events, "_listeners", [heard.append])
-    return heard
+
+    def hear(event: events.Event, **signal: object) -> None:
+        heard.append(event)
+
+    events.happened.connect(hear)
+    yield heard
+    events.happened.disconnect(hear)
 
 
 def everybody() -> list[int]:
