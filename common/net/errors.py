@@ -41,12 +41,17 @@ def host_of(url: str) -> str:
         return "The server"
 
 
-def explanation(error: BaseException, host: str, seconds: float) -> str:
-    """One sentence about the trouble with `host`, and one about what to do."""
-    # The error and what it came from, at most ten deep.
+def exception_chain(error: BaseException) -> list[BaseException]:
+    """The error and what it came from, at most ten deep."""
     links = [error]
     while len(links) < 10 and (cause := links[-1].__cause__ or links[-1].__context__):
         links.append(cause)
+    return links
+
+
+def explanation(error: BaseException, host: str, seconds: float) -> str:
+    """One sentence about the trouble with `host`, and one about what to do."""
+    links = exception_chain(error)
 
     def among(*kinds: type[BaseException]) -> bool:
         return any(isinstance(link, kinds) for link in links)

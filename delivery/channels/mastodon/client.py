@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import requests
 from mastodon import Mastodon
 
+from common.net.errors import exception_chain
 from common.transactions import NetworkInTransaction
 from delivery.channels.base import Ambiguous, Outcome, Temporary
-from delivery.channels.failures import exception_chain
 from delivery.channels.mastodon.compose import Message
 from delivery.channels.mastodon.instance import Instance, ask
 from delivery.channels.mastodon.links import holds

@@ -10,9 +10,8 @@ from email.utils import parsedate_to_datetime
 import requests
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from common.net.errors import AddressRefused
+from common.net.errors import AddressRefused, exception_chain
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
-from delivery.channels.failures import exception_chain
 from delivery.channels.mastodon.transport import ApiResponse, Redirected
 
 # Mastodon counts 300 statuses in 3 hours; a server that names more than a day is not believed.

@@ -16,10 +16,9 @@ from django.conf import settings
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from common.net.client import SafeSession
-from common.net.errors import AddressRefused
+from common.net.errors import AddressRefused, exception_chain
 from common.net.transport import CheckedAdapter
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.failures import exception_chain
 
 # Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
 _BEFORE_SENDING = (
