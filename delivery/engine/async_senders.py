@@ -20,7 +20,7 @@ from delivery.engine.child_protocol import (
     Died,
     Ended,
     FromChild,
-    Mail,
+    MailRow,
     Narrowed,
     OpenLane,
     Permit,
@@ -111,7 +111,7 @@ class ProcessSender:
                 self._refuse([task for task, _ in composed], error)
 
     def _hand_over(self, composed: Sequence[tuple[SendTask, Any]]) -> None:
-        mails: list[Mail] = []
+        mails: list[MailRow] = []
         new_keys = {}
         for task, mail in composed:
             for key in mail.signing_keys:

@@ -28,7 +28,7 @@ from delivery.engine.child_protocol import (
     Ended,
     FrameReader,
     FromChild,
-    Mail,
+    MailRow,
     OpenLane,
     Permit,
     Put,
@@ -79,44 +79,42 @@ class ChildProtocol(asyncio.Protocol):
         os._exit(0)
 
     def data_received(self, data: bytes) -> None:
+        message: ToChild
         for message in self._frames.read(data):
-            self._do(message)
-
-    def _do(self, message: ToChild) -> None:
-        match message:
-            case Put(lane, mails, keys):
-                self._put(lane, mails, keys)
-            case Settled(lane, pks):
-                self._lanes[lane].connections.release([self._unsettled.pop(pk) for pk in pks])
-            case Permit():
-                self._permit.renewed_at, self._permit.lost = message.renewed_at, message.lost
-                self._permit.is_finishing = message.is_finishing
-            case BeginPass(clock_since, database):
-                take_over(clock_since)
-                self._recorder = self._recorder or (Recorder(database, self._end) if database else None)
-            case OpenLane(lane, open_session, width):
-                self._lanes[lane] = ChildLane(
-                    AsyncConnections(
-                        lane,
-                        open_session,
-                        width,
-                        permit=self._permit,
-                        on_end=self._hear,
-                        on_narrow=self._say,
-                        clock=utcnow,
+            match message:
+                case Put(lane, mails, keys):
+                    self._put(lane, mails, keys)
+                case Settled(lane, pks):
+                    self._lanes[lane].connections.release([self._unsettled.pop(pk) for pk in pks])
+                case Permit():
+                    self._permit.renewed_at, self._permit.lost = message.renewed_at, message.lost
+                    self._permit.is_finishing = message.is_finishing
+                case BeginPass(clock_since, database):
+                    take_over(clock_since)
+                    self._recorder = self._recorder or (Recorder(database, self._end) if database else None)
+                case OpenLane(lane, open_session, width):
+                    self._lanes[lane] = ChildLane(
+                        AsyncConnections(
+                            lane,
+                            open_session,
+                            width,
+                            permit=self._permit,
+                            on_end=self._hear,
+                            on_narrow=self._say,
+                            clock=utcnow,
+                        )
                     )
-                )
-            case ResizeLane(lane, width):
-                self._lanes[lane].connections.set_width(width)
-                self._lanes[lane].connections.take(())
-            case ResumeLane(lane):
-                self._lanes[lane].connections.stopped = False
-            case CloseLane(lane, seconds):
-                self._closing = asyncio.get_running_loop().create_task(self._close(lane, seconds))
-            case _:
-                assert_never(message)
+                case ResizeLane(lane, width):
+                    self._lanes[lane].connections.set_width(width)
+                    self._lanes[lane].connections.take(())
+                case ResumeLane(lane):
+                    self._lanes[lane].connections.stopped = False
+                case CloseLane(lane, seconds):
+                    self._closing = asyncio.get_running_loop().create_task(self._close(lane, seconds))
+                case _:
+                    assert_never(message)
 
-    def _put(self, lane: int, mails: Sequence[Mail], keys: Mapping[int, tuple[str, str, str]]) -> None:
+    def _put(self, lane: int, mails: Sequence[MailRow], keys: Mapping[int, tuple[str, str, str]]) -> None:
         ours = self._lanes[lane]
         ours.keys |= {n: Key(domain, selector, from_pem(pem)) for n, (domain, selector, pem) in keys.items()}
         tasks = []

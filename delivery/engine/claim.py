@@ -124,7 +124,7 @@ def _head_of(lane: Lane, now: datetime) -> list[_Due]:
 
 
 def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[ClaimedDelivery]:
-    """Takes them; then looks at each recipient again, and cancels or holds what must not go out."""
+    """Takes them; then looks at each recipient and issue again, and cancels or holds what must not go out."""
     ours = lease(now, DELIVERY_LEASE)
     rows = read_claimed(lane, pks, token=ours.token, now=now)
     # The lane's lock keeps other claims away; what somebody else moved meanwhile is not waiting any more.
@@ -136,7 +136,14 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
         rows = [row for row in rows if row.pk in got]
     cores = frozenset(row.destination.core for row in rows)
     suppressed = set(Suppression.objects.filter(core__any_of=cores).values_list("kind", "core"))
-    stopped = _stopped_issues({row.issue_id for row in rows if row.issue_id})
+    issues = Issue.objects.filter(pk__in={row.issue_id for row in rows if row.issue_id}).order_by()
+    is_paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
+    stopped = {
+        pk: DROPPED if dropped else Delivery.HeldFor.PAUSE.value
+        for pk, dropped in issues.filter(is_paused | Q(cancelled_at__isnull=False)).values_list(
+            "pk", "cancelled_at"
+        )
+    }
     wanted: list[ClaimedDelivery] = []
     unwanted: dict[tuple[str, str, str, datetime | None], list[int]] = defaultdict(list)
     for row in rows:
@@ -160,13 +167,3 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
         mine = Delivery.objects.filter(pk__in=ended, lease_token=ours.token)
         mine.update(state=state, held_for=held_for, last_error=words, begun_at=begun_at, **RELEASED)
     return wanted
-
-
-def _stopped_issues(issues: set[int]) -> dict[int, str]:
-    """Those of the issues that are paused, or whose newsletter is ("pause"), or that were DROPPED."""
-    stopped = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
-    rows = Issue.objects.filter(stopped | Q(cancelled_at__isnull=False), pk__in=issues)
-    return {
-        pk: DROPPED if dropped else Delivery.HeldFor.PAUSE.value
-        for pk, dropped in rows.order_by().values_list("pk", "cancelled_at")
-    }

@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from queue import Empty
 
 from common.db.outage import DB_ERRORS
+from common.shutdown import stopping
 from delivery.channels.base import Permanent, Temporary
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import claim_due, has_urgent, with_due
-from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, OpenLane
+from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_task import Done, SendTask
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
@@ -134,7 +135,7 @@ class Claimer:
         self._hand_over(open_lane, tasks)
         return claimed.again_at
 
-    def _hand_over(self, open_lane: OpenLane, tasks: Sequence[SendTask]) -> None:
+    def _hand_over(self, open_lane: PooledLane, tasks: Sequence[SendTask]) -> None:
         """Makes the letters and gives them to the sender; what cannot be made has ended."""
         left = list(tasks)
         try:
@@ -142,7 +143,7 @@ class Claimer:
                 ready: list[SendTask] = []
                 unmade: list[SendTask] = []
                 for task in left[:HANDED_OVER_TOGETHER]:
-                    if not self._permit.is_over:
+                    if not (self._permit.is_finishing or stopping.is_set()):
                         self._prepare(task)
                     (ready if task.prepared else unmade).append(task)
                 # Before the sender has them: from then on it says itself what became of each.

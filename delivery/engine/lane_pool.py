@@ -27,7 +27,7 @@ RATE_KNOWN_AFTER = 100
 
 
 @dataclass(eq=False)
-class OpenLane:
+class PooledLane:
     """A lane's sender, and how much it has to do. One thread counts what is claimed, another what ended."""
 
     sender: LaneSender
@@ -62,8 +62,8 @@ class LanePool:
 
     def __init__(self, *, permit: Permit, done: Done, clock: Callable[[], datetime]) -> None:
         self._permit, self._done, self._clock = permit, done, clock
-        self.lanes: dict[int, OpenLane] = {}
-        self._leaving: list[OpenLane] = []
+        self.lanes: dict[int, PooledLane] = {}
+        self._leaving: list[PooledLane] = []
         self._loop: LoopThread | None = None
         self._process: ChildProcess | None = None
 
@@ -72,7 +72,7 @@ class LanePool:
         """Whether the child process went: what it had has come back."""
         return self._process is not None and not self._process.is_alive
 
-    def open(self, lane: Lane, width: int, now: datetime) -> OpenLane | None:
+    def open(self, lane: Lane, width: int, now: datetime) -> PooledLane | None:
         """The lane's, with so many connections; None without any, and while too many others are open."""
         known = self.lanes.get(lane.pk)
         if known is not None:
@@ -115,7 +115,7 @@ class LanePool:
                 lane.sender.leave()
                 self._leaving.append(self.lanes.pop(pk))
 
-    def _opened(self, lane: Lane, width: int, now: datetime) -> OpenLane:
+    def _opened(self, lane: Lane, width: int, now: datetime) -> PooledLane:
         """In the child process where there is so much to send that it is worth one."""
         ours = channel(lane.kind)
         facts = LaneFacts(lane.kind, lane.account, url_of(lane), lane.messages_per_connection)
@@ -140,4 +140,4 @@ class LanePool:
                 loop, lane.pk, open_session, width,
                 permit=permit, done=done, on_narrow=on_narrow, clock=clock,
             )  # fmt: skip
-        return OpenLane(sender, narrowed)
+        return PooledLane(sender, narrowed)

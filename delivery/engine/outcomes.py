@@ -122,11 +122,27 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
         row = known.get(task.pk)
         # None: its newsletter was dropped meanwhile.
         becomes, counts = _after(task, row, task.delivery.lane_id in well) if row else (None, False)
-        if row and becomes and _record_failure(task, row, becomes, counts):
+        is_lanes_alone = _is_lanes_alone(task)
+        is_ours = 0
+        if row and becomes:
+            # An earlier attempt whose end is unknown stays unknown until a session has dealt with it.
+            unknown = row.begun_at if isinstance(task.outcome, Ambiguous) else None
+            was_dealt_with = task.begun and not is_lanes_alone
+            is_ours = Delivery.objects.filter(
+                pk=row.pk, lease_token=task.delivery.token, state=Delivery.State.SENDING
+            ).update(
+                state=becomes.state,
+                due_at=becomes.due_at or row.due_at,
+                attempts=F("attempts") + int(counts),
+                last_error=row.last_error if is_lanes_alone else _text(task),
+                begun_at=unknown if was_dealt_with else task.delivery.begun_before,
+                **RELEASED,
+            )
+        if becomes and is_ours:
             ours.append(task)
             if becomes.state == Delivery.State.FAILED:
                 lost.append(task)
-            if not _is_lanes_alone(task):
+            if not is_lanes_alone:
                 kind, status = type(task.outcome).__name__.lower(), getattr(task.outcome, "status", "")
                 facts = {"outcome": kind, "status": status, "text": _text(task)}
                 attempts.append(Attempt(delivery_id=task.pk, at=task.at, **facts))
@@ -183,24 +199,6 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
     if outcome.holdup is Holdup.SENDER and after.due_at is None:
         return Next("deferred", at + LONGEST_RETRY), True
     return after, True
-
-
-def _record_failure(task: SendTask, row: Delivery, becomes: Next, counts: bool) -> bool:
-    # An earlier attempt whose end is unknown stays unknown until a session has dealt with it.
-    unknown = row.begun_at if isinstance(task.outcome, Ambiguous) else None
-    is_lanes_alone = _is_lanes_alone(task)
-    was_dealt_with = task.begun and not is_lanes_alone
-    token = task.delivery.token
-    ours = Delivery.objects.filter(pk=row.pk, lease_token=token, state=Delivery.State.SENDING)
-    changed = ours.update(
-        state=becomes.state,
-        due_at=becomes.due_at or row.due_at,
-        attempts=F("attempts") + int(counts),
-        last_error=row.last_error if is_lanes_alone else _text(task),
-        begun_at=unknown if was_dealt_with else task.delivery.begun_before,
-        **RELEASED,
-    )
-    return bool(changed)
 
 
 def _text(task: SendTask) -> str:

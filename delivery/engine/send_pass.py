@@ -98,22 +98,19 @@ class SendPass:
         try:
             with note_outage():
                 reap(now=self.clock())
-                while self._step():
-                    pass
+                while not (stopping.is_set() or self.pool.is_broken or self.budget.is_spent):
+                    self._renew()
+                    again_at = self._look()
+                    if self.in_flight or self.looking is not None:
+                        self._settle(wait=0.2)
+                    elif not self._wait_for(again_at):
+                        break
         finally:
             self._finish()
         return self.report
 
-    def _step(self) -> bool:
-        """Renews, claims, records. False when the pass is over."""
-        if stopping.is_set() or self.pool.is_broken or self.budget.is_spent:
-            return False
-        self._renew()
-        again_at = self._look()
-        if self.in_flight or self.looking is not None:
-            self._settle(wait=0.2)
-            return True
-        # A lane that allows more within moments is waited for; otherwise the pass is over.
+    def _wait_for(self, again_at: datetime | None) -> bool:
+        """A lane that allows more within moments is waited for; otherwise the pass is over."""
         now = self.clock()
         if again_at is None or again_at - now > SHORT_WAIT:
             return False

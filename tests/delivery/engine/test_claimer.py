@@ -9,7 +9,7 @@ import pytest
 from common.clock import utcnow
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claimer import Claimer
-from delivery.engine.lane_pool import LanePool, OpenLane
+from delivery.engine.lane_pool import LanePool, PooledLane
 from delivery.engine.send_task import Done, SendTask
 from tests.delivery.ledger import claimed, queued
 from tests.factories import IssueFactory
@@ -50,7 +50,7 @@ def handed_over(*, is_finishing: bool = False) -> list[SendTask]:
     pool = LanePool(permit=permit, done=done, clock=utcnow)
     tasks = [SendTask(job) for job in claimed()]
     claimer = Claimer(pool=pool, permit=permit, in_flight=set(tasks), done=done, clock=utcnow)
-    claimer._hand_over(OpenLane(Quick(done), SimpleQueue()), tasks)
+    claimer._hand_over(PooledLane(Quick(done), SimpleQueue()), tasks)
     ended: list[SendTask] = []
     while not done.empty():
         ended += done.get()
