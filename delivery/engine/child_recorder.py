@@ -1,4 +1,4 @@
-"""Records acceptances where they arrive: in the loop process, by connections to the database of its own.
+"""Records acceptances where they arrive: in the child process, by connections to the database of its own.
 
 Nearly all that ends was accepted, by a lane that is well. To have the worker record it took longer than all
 the rest of a letter, while its connection waited. Whatever else ends, and whatever cannot be recorded here,

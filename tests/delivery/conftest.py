@@ -32,5 +32,5 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(params=["near", "far"])
 def _either_sender(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mail goes out by this process's own loop, and by the loop process."""
+    """Mail goes out by this process's own loop, and by the child process."""
     monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "far")

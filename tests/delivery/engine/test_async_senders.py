@@ -1,4 +1,4 @@
-"""The loop process: the barrier holds there too, and it never outlives its worker or loses what it had."""
+"""The child process: the barrier holds there too, and it never outlives its worker or loses what it had."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What the engine and its loop process say arrives whole, however it was cut on the way."""
+"""What the engine and its child process say arrives whole, however it was cut on the way."""
 
 from hypothesis import given
 from hypothesis import strategies as st

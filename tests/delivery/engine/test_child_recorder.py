@@ -1,4 +1,4 @@
-"""Acceptances are recorded in the loop process; where that cannot be, the worker records them."""
+"""Acceptances are recorded in the child process; where that cannot be, the worker records them."""
 
 import asyncio
 from collections.abc import Sequence
