@@ -9,7 +9,7 @@ from django.db.models import F
 
 from common.db.leases import RELEASED
 from delivery.channels.base import Sent
-from delivery.engine.accept_sql import AcceptedRow, parameters, remote_id_of, statement
+from delivery.engine.accept_sql import STATEMENTS, AcceptedRow, parameters, remote_id_of
 from delivery.engine.send_task import SendTask
 from delivery.models import Attempt, Delivery
 
@@ -34,7 +34,7 @@ def record_accepted(tasks: Sequence[SendTask]) -> None:
         name = remote_id_of(outcome.remote_id)
         rows.append(AcceptedRow(task.pk, task.delivery.token.hex, written[task.at], name, state.value))
     with connection.cursor() as cursor:
-        cursor.execute(statement(connection.vendor), parameters(connection.vendor, rows))
+        cursor.execute(STATEMENTS[connection.vendor], parameters(connection.vendor, rows))
         are_all_ours = cursor.rowcount == len(rows)
     if not are_all_ours:
         _record_late({row.id: (task.at, row) for task, row in zip(tasks, rows, strict=True)})

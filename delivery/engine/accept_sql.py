@@ -37,9 +37,8 @@ class AcceptedRow(NamedTuple):
     state: str
 
 
-def statement(vendor: str) -> str:
-    """Changes those whose lease is still ours."""
-    return _UPDATE.format(rows=_ROWS[vendor])
+# By the database's vendor: changes those whose lease is still ours.
+STATEMENTS = {vendor: _UPDATE.format(rows=rows) for vendor, rows in _ROWS.items()}
 
 
 def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:

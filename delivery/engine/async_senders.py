@@ -105,7 +105,7 @@ class ProcessSender:
             try:
                 self._hand_over(composed)
             except Exception as error:  # they must come back, whatever it is
-                log.exception("messages cannot be handed over", extra={"lane": tasks[0].delivery.lane_id})
+                log.exception("messages cannot be handed over", extra={"lane": tasks[0].delivery.lane.pk})
                 # Those that were new may be unknown over there.
                 self._keys.clear()
                 self._refuse([task for task, _ in composed], error)

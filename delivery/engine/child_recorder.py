@@ -15,13 +15,13 @@ import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
 from delivery.channels.base import Sent
-from delivery.engine.accept_sql import AcceptedRow, parameters, remote_id_of, statement
+from delivery.engine.accept_sql import STATEMENTS, AcceptedRow, parameters, remote_id_of
 from delivery.engine.child_task import ChildTask
 
 log = logging.getLogger(__name__)
 
 VENDOR = "postgresql"
-STATEMENT = statement(VENDOR)
+STATEMENT = STATEMENTS[VENDOR]
 # Seconds until what the database does not answer is left to the worker, and until it is asked again.
 PATIENCE, REST = 8.0, 1.0
 # Seconds. What waits so long for an answer about others goes by another connection. The way to a database

@@ -119,7 +119,7 @@ class Claimer:
         in_flight = open_lane.outstanding
         if is_full:
             rows = (task.delivery for task in list(self._in_flight))
-            in_flight = sum(row.lane_id == lane.pk and row.priority < Delivery.Priority.ISSUE for row in rows)
+            in_flight = sum(row.lane.pk == lane.pk and row.priority < Delivery.Priority.ISSUE for row in rows)
         claimed = claim_due(
             lane_id=lane.pk,
             now=now,

@@ -81,11 +81,12 @@ class LanePool:
             return known if width else None
         if not width:
             return None
-        if not self._has_room(width):
+        free = MOST_OPEN_CONNECTIONS - sum(other.sender.width for other in self.lanes.values())
+        if free < width:
             # At once, or a pass with nothing in flight would end while this lane has something to send.
-            self._close_idle()
-            if not self._has_room(width):
-                return None
+            free += self._close_idle()
+        if free < width:
+            return None
         made = self.lanes[lane.pk] = self._opened(lane, width, now)
         return made
 
@@ -104,16 +105,13 @@ class LanePool:
         if self._process is not None:
             keep_child_process(self._process)
 
-    def _has_room(self, width: int) -> bool:
-        """Whether so many connections more may be opened."""
-        open_ = sum(other.sender.width for other in self.lanes.values())
-        return open_ + width <= MOST_OPEN_CONNECTIONS
-
-    def _close_idle(self) -> None:
-        for pk, lane in list(self.lanes.items()):
-            if not lane.outstanding:
-                lane.sender.leave()
-                self._leaving.append(self.lanes.pop(pk))
+    def _close_idle(self) -> int:
+        """Returns how many connections that frees."""
+        idle = [(pk, lane) for pk, lane in list(self.lanes.items()) if not lane.outstanding]
+        for pk, lane in idle:
+            lane.sender.leave()
+            self._leaving.append(self.lanes.pop(pk))
+        return sum(lane.sender.width for _, lane in idle)
 
     def _opened(self, lane: Lane, width: int, now: datetime) -> PooledLane:
         """In the child process where there is so much to send that it is worth one."""

@@ -41,9 +41,9 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
     """Returns claimed deliveries that were not begun, as due as they were, and their lane's tokens."""
     alike: dict[tuple[UUID, datetime | None], list[int]] = defaultdict(list)
     claims: dict[tuple[int, datetime], list[ClaimedDelivery]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: row.lane_id):
+    for row in sorted(rows, key=lambda row: row.lane.pk):
         alike[(row.token, row.begun_before)].append(row.pk)
-        claims[(row.lane_id, row.claimed_at)].append(row)
+        claims[(row.lane.pk, row.claimed_at)].append(row)
     for (token, begun_before), pks in alike.items():
         Delivery.objects.filter(pk__in=pks, lease_token=token, state=Delivery.State.SENDING).update(
             state=Delivery.State.QUEUED, **RELEASED, begun_at=begun_before
@@ -60,7 +60,16 @@ def reap(*, now: datetime) -> int:
     """
     total = 0
     with note_outage():
-        while not was_away_lately() and (freed := _reap_batch(now)):
+        while not was_away_lately():
+            with transaction.atomic():
+                rows = Delivery.objects.expired(now).select_related("lane").order_by("lease_until", "pk")
+                freed = list(rows.select_for_update(skip_locked=True, of=("self",))[:REAPED_A_BATCH])
+                for row in freed:
+                    _free(row, now)
+                lost = {"at": now, "outcome": "lost", "text": LOST_WORDS}
+                Attempt.objects.bulk_create([Attempt(delivery=row, **lost) for row in freed])
+            if not freed:
+                break
             log.warning("%d deliveries of a worker that ended were taken back", len(freed))
             for kind, number in Counter(row.lane.kind for row in freed).items():
                 count("leases_reaped", kind, number)
@@ -69,25 +78,17 @@ def reap(*, now: datetime) -> int:
     return total
 
 
-@transaction.atomic
-def _reap_batch(now: datetime) -> list[Delivery]:
-    rows = Delivery.objects.expired(now).select_related("lane").order_by("lease_until", "pk")
-    expired = list(rows.select_for_update(skip_locked=True, of=("self",))[:REAPED_A_BATCH])
-    for row in expired:
-        kind = row.lane.kind
-        # Of a channel that is gone nobody knows what a second try would do.
-        policy = channel(kind).crash_policy.value if kind in CHANNELS else "hold"
-        after = after_crash(policy, attempts=row.attempts + 1, created_at=row.created_at, now=now)
-        # Guarded by the token: an outcome that was recorded meanwhile stands.
-        ours = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, lease_token=row.lease_token)
-        ours.update(
-            state=after.state,
-            due_at=after.due_at or row.due_at,
-            attempts=F("attempts") + 1,
-            last_error=LOST_WORDS,
-            **RELEASED,
-        )
-    Attempt.objects.bulk_create(
-        [Attempt(delivery=row, at=now, outcome="lost", text=LOST_WORDS) for row in expired]
+def _free(row: Delivery, now: datetime) -> None:
+    kind = row.lane.kind
+    # Of a channel that is gone nobody knows what a second try would do.
+    policy = channel(kind).crash_policy.value if kind in CHANNELS else "hold"
+    after = after_crash(policy, attempts=row.attempts + 1, created_at=row.created_at, now=now)
+    # Guarded by the token: an outcome that was recorded meanwhile stands.
+    ours = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, lease_token=row.lease_token)
+    ours.update(
+        state=after.state,
+        due_at=after.due_at or row.due_at,
+        attempts=F("attempts") + 1,
+        last_error=LOST_WORDS,
+        **RELEASED,
     )
-    return expired

@@ -52,7 +52,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     for task in ours:
         if isinstance(task.outcome, Temporary) and task.outcome.holdup is not None:
             row, outcome = task.delivery, replace(task.outcome, text=_text(task))
-            facts = (row.pk, row.issue_id, row.lane_id, row.domain)
+            facts = (row.pk, row.issue_id, row.lane.pk, row.domain)
             held.append(Held(*facts, outcome, row.claimed_at, task.at))
     answers = _answers(ours)
     taken = take_answers(answers)
@@ -63,7 +63,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
             )
     stops = [
         Stop(
-            lane_id=task.delivery.lane_id,
+            lane_id=task.delivery.lane.pk,
             text=_text(task),
             retry_at=task.outcome.retry_at,
             claimed_at=task.delivery.claimed_at,
@@ -113,7 +113,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
 
     The first message to stop a lane that was well is counted: it may be the cause.
     """
-    suspects = {task.delivery.lane_id for task in tasks if _is_suspect(task)}
+    suspects = {task.delivery.lane.pk for task in tasks if _is_suspect(task)}
     well = well_lanes(suspects)
     rows = Delivery.objects.only("attempts", "created_at", "due_at", "begun_at", "last_error")
     known = rows.in_bulk([task.pk for task in tasks])
@@ -121,7 +121,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
     for task in tasks:
         row = known.get(task.pk)
         # None: its newsletter was dropped meanwhile.
-        becomes, counts = _after(task, row, task.delivery.lane_id in well) if row else (None, False)
+        becomes, counts = _after(task, row, task.delivery.lane.pk in well) if row else (None, False)
         is_lanes_alone = _is_lanes_alone(task)
         is_ours = 0
         if row and becomes:
@@ -149,7 +149,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
         else:
             log.warning("a late failure, not recorded", extra={"delivery": task.pk})
         if _is_suspect(task):
-            well.discard(task.delivery.lane_id)
+            well.discard(task.delivery.lane.pk)
     Attempt.objects.bulk_create(attempts)
     transaction.on_commit(partial(_tell, attempts, lost))
     return ours

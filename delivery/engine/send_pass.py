@@ -172,7 +172,7 @@ class SendPass:
         for task in tasks:
             if task.outcome is not None:
                 self.report.count(task.outcome, task.delivery.lane)
-            by_lane.setdefault(task.delivery.lane_id, []).append(task)
+            by_lane.setdefault(task.delivery.lane.pk, []).append(task)
         self.in_flight.difference_update(tasks)
         for lane_id, ended in by_lane.items():
             lane = self.pool.lanes[lane_id]

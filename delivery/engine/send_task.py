@@ -78,10 +78,6 @@ class ClaimedDelivery(NamedTuple):
     token: UUID
     claimed_at: datetime
 
-    @property
-    def lane_id(self) -> int:
-        return int(self.lane.pk)
-
 
 _FIELDS = (
     *_OWN,
