@@ -34,7 +34,7 @@ from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
 
 log = logging.getLogger(__name__)
 
-# What is told of those that are recorded already.
+# The outcome of what the child has recorded: its name is in the database already.
 ACCEPTED = Sent("")
 
 
@@ -55,7 +55,7 @@ class ProcessSender:
         self._process, self._done, self._on_narrow, self._clock = process, done, on_narrow, clock
         self.width, self.stopped, self.opened = width, False, 0
         self._there: dict[int, SendTask] = {}
-        # The numbers over there of the keys that sign. (With each key, so that no other gets the same id.)
+        # The numbers over there of the keys that sign; with each key, so that no other gets the same id.
         self._keys: dict[int, tuple[int, Key]] = {}
         self._closed = threading.Event()
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()

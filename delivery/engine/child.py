@@ -71,9 +71,10 @@ class ChildProtocol(asyncio.Protocol):
         self._unsettled: dict[int, ChildTask] = {}
         self._recorder: Recorder | None = None
         self._telling: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment] # (uvloop's are no subclass.)
+        self._transport = transport  # type: ignore[assignment] # uvloop's are no subclass
 
     def connection_lost(self, error: Exception | None) -> None:
         os._exit(0)
@@ -110,7 +111,9 @@ class ChildProtocol(asyncio.Protocol):
                 case ResumeLane(lane):
                     self._lanes[lane].connections.stopped = False
                 case CloseLane(lane, seconds):
-                    self._closing = asyncio.get_running_loop().create_task(self._close(lane, seconds))
+                    closing = asyncio.get_running_loop().create_task(self._close(lane, seconds))
+                    self._closing.add(closing)
+                    closing.add_done_callback(self._closing.discard)
                 case _:
                     assert_never(message)
 

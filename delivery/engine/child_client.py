@@ -43,7 +43,7 @@ class ChildProcess:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "delivery.engine.child", str(theirs.fileno())]
         with theirs:
-            # (Only our own words.)
+            # Only words of our own are in the command.
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[theirs.fileno()], cwd=settings.BASE_DIR
             )

@@ -34,8 +34,8 @@ MOST_RECORDING_CONNECTIONS = 4
 class Recorder:
     """A statement for all that has gathered, then the next; several at a time while the database is slow.
 
-    `on_end` is given them, and whether they are durable now. Those that are not may have been recorded all
-    the same: to record them again does no harm.
+    `on_end` is given the tasks, and whether they are durable now. A task that is not durable may have been
+    recorded all the same: to record it again does no harm.
     """
 
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:

@@ -125,7 +125,7 @@ class LanePool:
             sender = ThreadSender(facts, ours, width, permit=permit, done=done, clock=clock)
         elif clock is utcnow and has_much(lane, now):
             if self._process is None:
-                # (Whoever finishes meanwhile must find it.)
+                # It is kept before it is spoken to: a pass that finishes meanwhile has to tell it.
                 self._process = take_child_process()
                 self._process.begin_pass(permit)
             sender = ProcessSender(

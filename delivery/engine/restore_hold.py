@@ -68,7 +68,7 @@ def waits_for_go(restore: Restore) -> Q:
 
 
 def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
-    """Of waiting rows that a claim has chosen, holds those that may not go. Returns how many.
+    """A claim has chosen these waiting rows: holds the ones that may not go. Returns how many.
 
     Within the claim's transaction, between choosing and leasing; what is still due then may go.
     """

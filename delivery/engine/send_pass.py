@@ -149,7 +149,7 @@ class SendPass:
         started = time.monotonic()
         if self.in_flight and started - self.permit.renewed_at < RENEW_EVERY:
             return
-        # (The other thread may be adding to it.)
+        # A copy: the other thread may be adding to it.
         rows = [task.delivery for task in list(self.in_flight)]
         if rows:
             tokens = {row.token for row in rows}
@@ -183,7 +183,7 @@ class SendPass:
         """Ends the pass: messages in flight are finished, the rest goes back."""
         self.permit.is_finishing = True
         self.pool.tell()
-        # (In this order: what a look has claimed is in flight before it is done.)
+        # Asked in this order: what a look has claimed is in flight before the look is done.
         while (self.looking is not None and not self.looking.done()) or self.in_flight:
             self._renew()
             self._settle(wait=1.0)

@@ -154,7 +154,7 @@ class SendTask:
         return self.prepared.compose(self.recipient)
 
 
-# Where the ends of tasks arrive, several at a time; none only wake who waits there.
+# Where the ends of tasks arrive, several at a time. An empty group only wakes the thread that waits there.
 Done = SimpleQueue[Sequence[SendTask]]
 
 

@@ -18,7 +18,7 @@ RATE_LIMITS = frozenset(
     {"rate", "burst", "per_hour", "per_day", "warm_up_from", "warm_up_first", "warm_up_growth"}
 )
 OF_LANES = RATE_LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds"}
-# Of how many connections a lane's server takes.
+# What was learnt of how many connections a lane's server takes is forgotten.
 NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
 OF_DOMAINS = RATE_LIMITS | {"concurrency"}
 
@@ -40,7 +40,7 @@ def pause_domain(*, lane_id: int, domain: str, reason: str, now: datetime) -> bo
 
 
 def resume_domain(*, lane_id: int, domain: str, now: datetime) -> int:
-    """Letters go there again, those that were held first. Returns how many were held. Safe to repeat.
+    """Letters go there again, the held ones first. Returns how many were held. Safe to repeat.
 
     Queues in batches, each a transaction of its own.
     """

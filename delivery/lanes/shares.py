@@ -11,7 +11,7 @@ from delivery.rules.lanes import GOING_AWAY, QUIET, share, wider
 
 log = logging.getLogger(__name__)
 
-# Who does not ask again within it has stopped; a worker asks every second or two.
+# A worker asks every second or two: one that does not ask again within this time has stopped.
 HELD_FOR = timedelta(seconds=5)
 
 
