@@ -103,20 +103,18 @@ class SendPass:
                     again_at = self._look()
                     if self.in_flight or self.looking is not None:
                         self._settle(wait=0.2)
-                    elif not self._wait_for(again_at):
+                        continue
+                    # A lane that allows more within moments is waited for; otherwise the pass is over.
+                    now = self.clock()
+                    if again_at is None or again_at - now > SHORT_WAIT:
+                        break
+                    stopping.wait(max((again_at - now).total_seconds(), 0.01))
+                    # A clock that stands still (when the past is replayed) never gets there.
+                    if again_at > now and self.clock() <= now:
                         break
         finally:
             self._finish()
         return self.report
-
-    def _wait_for(self, again_at: datetime | None) -> bool:
-        """A lane that allows more within moments is waited for; otherwise the pass is over."""
-        now = self.clock()
-        if again_at is None or again_at - now > SHORT_WAIT:
-            return False
-        stopping.wait(max((again_at - now).total_seconds(), 0.01))
-        # A clock that stands still (when the past is replayed) never gets there.
-        return again_at <= now or self.clock() > now
 
     def _look(self) -> datetime | None:
         """Has lanes topped up that run low. Returns when to ask again, if a lane said so.

@@ -93,16 +93,17 @@ class ThreadSender:
         for thread in self._threads:
             thread.join(LONGEST_GOODBYE)
 
-    def _steps_down(self) -> bool:
-        """Whether the thread that asks is one more than the lane's share allows now."""
-        with self._lock:
-            is_too_many = self._serving > self.width
-            self._serving -= is_too_many
-            return is_too_many
-
     def _run(self) -> None:
         session: Session | None = None
-        while not self._steps_down() and (task := self._todo.get()[2]) is not None:
+        while True:
+            # One thread more than the lane's share allows now ends.
+            with self._lock:
+                if self._serving > self.width:
+                    self._serving -= 1
+                    break
+            task = self._todo.get()[2]
+            if task is None:
+                break
             tasks = [task]
             try:
                 tasks += self._like(task, getattr(session, "batch", 1) - 1)
