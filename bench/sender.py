@@ -1,6 +1,6 @@
 """A send worker's pass in a process of its own, as `python -m bench.sender SECONDS PORT`.
 
-Prints one JSON document: letters sent, the seconds they took, and the most memory that it and its loop
+Prints one JSON document: letters sent, the seconds they took, and the most memory that it and its child
 process ever had.
 """
 
@@ -26,12 +26,12 @@ def main(seconds: float, port: int) -> None:
     app.loader.import_default_modules()
     settings.EMAIL_URL = f"smtp://127.0.0.1:{port}"
     settings.BOUNCE_DOMAIN = "bounces.example.org"
-    from delivery.engine.child_client import LoopProcess, keep_loop_process
+    from delivery.engine.child_client import ChildProcess, keep_child_process
     from delivery.engine.send_pass import send_due
 
     # A worker has it from one pass to the next while there is much to send.
-    beside = LoopProcess()
-    keep_loop_process(beside)
+    beside = ChildProcess()
+    keep_child_process(beside)
     started = time.perf_counter()
     report = send_due(budget=timedelta(seconds=seconds))
     took = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The one statement that records acceptances, for whoever speaks to the database. (It knows no Django.)"""
+"""The one statement that records acceptances, for both processes: it knows no Django."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _ROWS = {
     "json_extract(value, '$[2]') AS at, json_extract(value, '$[3]') AS remote_id, "
     "json_extract(value, '$[4]') AS state FROM json_each(%s)",
 }
-# (No WITH: SQLite's driver counts the rows of what begins with UPDATE only.)
+# Without WITH: SQLite's driver counts the rows only of a statement that begins with UPDATE.
 _UPDATE = """
 UPDATE delivery_delivery AS delivery SET
     state = accepted.state, sent_at = accepted.at, remote_id = accepted.remote_id,
@@ -37,9 +37,8 @@ class AcceptedRow(NamedTuple):
     state: str
 
 
-def statement(vendor: str) -> str:
-    """Changes those whose lease is still ours."""
-    return _UPDATE.format(rows=_ROWS[vendor])
+# By the database's vendor: changes those whose lease is still ours.
+STATEMENTS = {vendor: _UPDATE.format(rows=rows) for vendor, rows in _ROWS.items()}
 
 
 def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:

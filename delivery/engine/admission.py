@@ -8,7 +8,7 @@ from delivery.channels.base import AsyncSession, Temporary
 
 log = logging.getLogger(__name__)
 
-# Who was let in before may find their old place still taken: they ask once more, so many seconds later.
+# A session that was let in before may find its old place still taken: it asks once more, after seconds.
 AGAIN_AFTER = 1.0
 
 
@@ -36,7 +36,7 @@ class Admission:
 
     async def has_other(self, session: AsyncSession) -> bool:
         """Whether another session is connected."""
-        # (They all ask at once: the answers to others may still be on their way.)
+        # They all ask at once: the answers to others may still be on their way.
         async with self._heard:
             await self._heard.wait_for(lambda: self._is_other_ready(session) or not self._knocking)
         return self._is_other_ready(session)

@@ -10,20 +10,19 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from delivery.channels.base import Ambiguous, AsyncSession, Outcome, Temporary
 from delivery.engine.admission import Admission
+from delivery.engine.child_protocol import Narrowed, Permit
 
 log = logging.getLogger(__name__)
-
-# A message is begun only when the lease was renewed this many seconds ago at most.
-FRESH = 20.0
 
 
 class Carried(Protocol):
     """What a connection needs to know of a task, and what it notes there."""
 
     outcome: Outcome | None
-    at: datetime | None
+    at: datetime
     begun: bool
-    released: "asyncio.Future[None] | None"
+    # What the connection that had it waits for.
+    released: Any
 
     @property
     def pk(self) -> int: ...
@@ -45,25 +44,26 @@ class AsyncConnections(Generic[T]):
     The barrier: a connection begins its next message only when `release` says that the outcome of its last
     one is durable.
 
-    Where the server takes fewer connections, those that are too many end; `on_narrow` is given how many are
-    left, and what the server said.
+    Where the server takes fewer connections, those that are too many end, and `on_narrow` is told.
     """
 
     def __init__(
         self,
+        lane: int,
         open_session: Callable[[], AsyncSession],
         width: int,
+        *,
+        permit: Permit,
         on_end: Callable[[Sequence[T]], None],
-        may_begin: Callable[[T], bool],
+        on_narrow: Callable[[Narrowed], None],
         clock: Callable[[], datetime],
-        on_narrow: Callable[[int, str], None] = lambda width, said: None,
     ) -> None:
-        self._width, self.stopped = width, False
+        self.lane, self.width, self.stopped = lane, width, False
         # So many the server takes, as long as whoever sets the width has not heard of it.
         self._most: int | None = None
         self._admission, self._on_narrow = Admission(), on_narrow
         self._open_session, self._on_end = open_session, on_end
-        self._may_begin, self._clock = may_begin, clock
+        self._permit, self._clock = permit, clock
         self._todo: list[tuple[int, int, T]] = []
         self._numbers = count()
         self._idle: list[asyncio.Future[None]] = []
@@ -73,15 +73,11 @@ class AsyncConnections(Generic[T]):
         self._serving = 0
         self._leaving = False
 
-    @property
-    def width(self) -> int:
-        return self._width if self._most is None else min(self._width, self._most)
-
-    @width.setter
-    def width(self, width: int) -> None:
-        self._width = width
+    def set_width(self, width: int) -> None:
+        """Holds from the next `take` on. Any thread may call it."""
         if self._most is not None and width <= self._most:
             self._most = None
+        self.width = width if self._most is None else self._most
 
     @property
     def opened(self) -> int:
@@ -100,7 +96,7 @@ class AsyncConnections(Generic[T]):
     def take(self, tasks: Sequence[T]) -> None:
         for task in tasks:
             heappush(self._todo, (task.priority, next(self._numbers), task))
-        # (Those that are too many now must notice.)
+        # Those that are too many now must notice.
         self._wake(len(tasks) + max(self._serving - self.width, 0))
         for _ in range(min(self.width - len(self._workers), len(self._todo))):
             self._serving += 1
@@ -124,11 +120,15 @@ class AsyncConnections(Generic[T]):
                 released = task.released = loop.create_future()
                 is_too_many = False
                 try:
-                    if task.outcome is None and not self.stopped and self._may_begin(task):
+                    if task.outcome is None and not self.stopped and self._permit.allows(task.pk):
                         is_too_many = await self._send(session, task)
                 finally:
                     if not is_too_many:
-                        self._end(task)
+                        # All that end in one turn of the loop are handed back together: to wake another
+                        # thread for each would cost as much as sending it.
+                        if not self._ended:
+                            loop.call_soon(self._hand_back)
+                        self._ended.append(task)
                 if is_too_many:
                     break
                 await released
@@ -136,24 +136,17 @@ class AsyncConnections(Generic[T]):
             self._admission.leave(session)
             await session.close()
 
-    def _end(self, task: T) -> None:
-        """Hands it back together with all that end in this turn of the loop: to wake another thread for
-        each would cost as much as sending it."""
-        if not self._ended:
-            asyncio.get_running_loop().call_soon(self._hand_back)
-        self._ended.append(task)
-
     def _hand_back(self) -> None:
         ended, self._ended = self._ended, []
         self._on_end(ended)
 
     async def _next(self, session: AsyncSession) -> T | None:
-        # (One more than the lane's share allows now closes for good.)
+        # One more than the lane's share allows now closes for good.
         while self._serving <= self.width:
             if self._todo:
-                if self.stopped or session.is_ready or not self._may_begin(self._todo[0][2]):
+                if self.stopped or session.is_ready or not self._permit.allows(self._todo[0][2].pk):
                     return heappop(self._todo)[2]
-                # (It has no task meanwhile: others may be connected, and go on.)
+                # It has no task meanwhile: others may be connected, and go on.
                 refused = await self._admission.enter(session)
                 if refused is None:
                     continue
@@ -178,7 +171,8 @@ class AsyncConnections(Generic[T]):
         """One of those that serve is too many."""
         self._serving -= 1
         self._most = max(self._serving, 1)
-        self._on_narrow(self._most, said)
+        self.width = min(self.width, self._most)
+        self._on_narrow(Narrowed(self.lane, self._most, said))
 
     async def _send(self, session: AsyncSession, task: T) -> bool:
         """Sets the task's outcome. True, with the task put back: its connection is one too many."""
@@ -201,7 +195,7 @@ class AsyncConnections(Generic[T]):
         if isinstance(outcome, Temporary) and outcome.stops_lane:
             is_connections = outcome.crowded or not outcome.suspect
             if is_connections and await self._admission.has_other(session):
-                task.outcome, task.at, task.begun = None, None, False
+                task.outcome, task.begun = None, False
                 self._narrow(outcome.text)
                 self.take([task])
                 return True

@@ -8,197 +8,202 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, assert_never
 
-from delivery.channels.base import AsyncSession, Outcome, Sent, Temporary
+from delivery.channels.base import AsyncSession, Sent, Temporary
+from delivery.dkim.keys import SigningKey, to_pem
 from delivery.engine.async_connections import AsyncConnections
-from delivery.engine.child_client import LoopProcess
-from delivery.engine.jobs import Done, SendTask
+from delivery.engine.child_client import ChildProcess
+from delivery.engine.child_protocol import (
+    Closed,
+    CloseLane,
+    Died,
+    Ended,
+    FromChild,
+    MailRow,
+    Narrowed,
+    OpenLane,
+    Permit,
+    Put,
+    Recorded,
+    ResizeLane,
+    ResumeLane,
+    Settled,
+)
+from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
 
 log = logging.getLogger(__name__)
 
-# What is told of those that are recorded already.
+# The outcome of what the child has recorded: its name is in the database already.
 ACCEPTED = Sent("")
 
 
 class ProcessSender:
-    """A Sender. When the process goes, what it had comes back as not begun: with e-mail's crash policy
+    """A LaneSender. When the process goes, what it had comes back as not begun: with e-mail's crash policy
     that is sent again, at most one message of each connection for the second time."""
 
     def __init__(
         self,
-        process: LoopProcess,
-        lane_id: int,
+        process: ChildProcess,
         open_session: Callable[[], AsyncSession],
         width: int,
+        *,
         done: Done,
+        on_narrow: Callable[[Narrowed], None],
         clock: Callable[[], datetime],
     ) -> None:
-        self._process, self._lane_id, self._done, self._clock = process, lane_id, done, clock
-        self._width, self._stopped, self.opened = width, False, 0
-        self.narrowed: SimpleQueue[tuple[int, str]] = SimpleQueue()
+        self._process, self._done, self._on_narrow, self._clock = process, done, on_narrow, clock
+        self.width, self.stopped, self.opened = width, False, 0
         self._there: dict[int, SendTask] = {}
+        # The numbers over there of the keys that sign; with each key, so that no other gets the same id.
+        self._keys: dict[int, tuple[int, SigningKey]] = {}
         self._closed = threading.Event()
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()
-        # (Composing computes, and handing over may wait for the process: claiming goes on meanwhile.)
+        # Composing computes, and handing over may wait for the process: claiming goes on meanwhile.
         threading.Thread(target=self._compose_all, name="compose", daemon=True).start()
-        process.listen(lane_id, self._heard)
-        process.say("lane", lane_id, open_session, width)
+        self.lane = process.add_lane(self._hear)
+        process.say(OpenLane(self.lane, open_session, width))
 
-    @property
-    def width(self) -> int:
-        return self._width
+    def resize(self, width: int) -> None:
+        if width != self.width:
+            self.width = width
+            self._process.say(ResizeLane(self.lane, width))
 
-    @width.setter
-    def width(self, width: int) -> None:
-        if width != self._width:
-            self._width = width
-            self._process.say("width", self._lane_id, width)
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped
-
-    @stopped.setter
-    def stopped(self, stopped: bool) -> None:
-        if self._stopped and not stopped:
-            self._process.say("go_on", self._lane_id)
-        self._stopped = stopped
+    def resume(self) -> None:
+        if self.stopped:
+            self.stopped = False
+            self._process.say(ResumeLane(self.lane))
 
     def put(self, tasks: Sequence[SendTask]) -> None:
         self._there.update((task.pk, task) for task in tasks)
         if tasks:
             self._todo.put(tasks)
         if not self._process.is_alive:
-            self.give_up()
+            self._hear(Died(self.lane))
+
+    def settle(self, tasks: Sequence[SendTask]) -> None:
+        if tasks:
+            self._process.say(Settled(self.lane, [task.pk for task in tasks]))
+
+    def leave(self) -> None:
+        self._process.say(CloseLane(self.lane, LONGEST_GOODBYE))
+
+    def join(self) -> None:
+        while self._process.is_alive and not self._closed.wait(0.5):
+            pass
+        self._todo.put(())
 
     def _compose_all(self) -> None:
         while tasks := self._todo.get():
-            made = [(task, mail) for task in tasks if (mail := self._message(task)) is not None]
+            composed: list[tuple[SendTask, Any]] = []
+            for task in tasks:
+                try:
+                    composed.append((task, task.message()))
+                except Exception as error:  # one recipient waits, the others go on
+                    log.exception("a message cannot be made", extra={"delivery": task.pk})
+                    self._refuse([task], error)
             try:
-                self._process.put(self._lane_id, made)
+                self._hand_over(composed)
             except Exception as error:  # they must come back, whatever it is
-                log.exception("messages cannot be handed over", extra={"lane": self._lane_id})
-                self._refuse([task for task, _ in made], error)
+                log.exception("messages cannot be handed over", extra={"lane": tasks[0].delivery.lane.pk})
+                # Those that were new may be unknown over there.
+                self._keys.clear()
+                self._refuse([task for task, _ in composed], error)
 
-    def _message(self, task: SendTask) -> Any:
-        try:
-            return task.message()
-        except Exception as error:  # one recipient waits, the others go on
-            log.exception("a message cannot be made", extra={"delivery": task.pk})
-            self._refuse([task], error)
-            return None
+    def _hand_over(self, composed: Sequence[tuple[SendTask, Any]]) -> None:
+        mails: list[MailRow] = []
+        new_keys = {}
+        for task, mail in composed:
+            for key in mail.signing_keys:
+                if id(key) not in self._keys:
+                    self._keys[id(key)] = number, _ = len(self._keys), key
+                    new_keys[number] = (key.domain, key.selector, to_pem(key.private))
+            row = task.delivery
+            # An acceptance is recorded over there by a lane that is well: another one has to recover here.
+            token = row.token.hex if self._process.records and not row.lane.failures else ""
+            numbers = [self._keys[id(key)][0] for key in mail.signing_keys]
+            envelope = (mail.sender, mail.recipient)
+            mails.append((row.pk, row.priority, token, *envelope, mail.pieces, mail.has_dots, numbers))
+        self._process.say(Put(self.lane, mails, new_keys))
 
     def _refuse(self, tasks: Sequence[SendTask], error: Exception) -> None:
-        """(The process never had them, and needs no word when they are settled.)"""
+        """The process never had them, and needs no word when they are settled."""
         refused = [task for task in tasks if self._there.pop(task.pk, None) is not None]
         for task in refused:
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
             task.is_carried = False
         self._done.put(refused)
 
-    def settle(self, tasks: Sequence[SendTask]) -> None:
-        if tasks:
-            self._process.say("settled", self._lane_id, [task.pk for task in tasks])
-
-    def leave(self) -> None:
-        """(Said when they are joined.)"""
-
-    def join(self, seconds: float) -> None:
-        self._process.say("leave", self._lane_id, seconds)
-        while self._process.is_alive and not self._closed.wait(0.5):
-            pass
-        self._todo.put(())
-
-    def give_up(self) -> None:
-        """The process is gone: nothing that it had will come back from there."""
-        there = [task for pk in list(self._there) if (task := self._there.pop(pk, None)) is not None]
-        for task in there:
-            task.is_carried = False
-        self.stopped = True
-        self._todo.put(())
-        self._done.put(there)
-
-    def _heard(self, word: str, *rest: Any) -> None:
-        getattr(self, f"_on_{word}")(*rest)
-
-    def _on_narrowed(self, width: int, said: str) -> None:
-        self.narrowed.put((width, said))
-
-    def _on_closed(self) -> None:
-        self._closed.set()
-
-    def _on_recorded(self, pks: Sequence[int], opened: int, stopped: bool) -> None:
-        self.opened, self._stopped = opened, stopped
-        tasks = [self._there.pop(pk) for pk in pks]
-        for task in tasks:
-            task.outcome, task.begun = ACCEPTED, True
-            task.is_recorded, task.is_carried = True, False
-        self._done.put(tasks)
-
-    def _on_ended(self, rows: Sequence[tuple[int, Any, bool, datetime]], opened: int, stopped: bool) -> None:
-        self.opened, self._stopped = opened, stopped
-        tasks = []
-        for pk, told, begun, at in rows:
-            task = self._there.pop(pk)
-            task.outcome, task.at, task.begun = _outcome(told), at, begun
-            tasks.append(task)
-        self._done.put(tasks)
+    def _hear(self, message: FromChild | Died) -> None:
+        match message:
+            case Recorded(_, pks, opened, stopped):
+                self.opened, self.stopped = opened, stopped
+                tasks = [self._there.pop(pk) for pk in pks]
+                for task in tasks:
+                    task.outcome, task.begun = ACCEPTED, True
+                    task.is_recorded, task.is_carried = True, False
+                self._done.put(tasks)
+            case Ended(_, ends, opened, stopped):
+                self.opened, self.stopped = opened, stopped
+                tasks = []
+                for pk, outcome, begun, at in ends:
+                    task = self._there.pop(pk)
+                    task.outcome = Sent(outcome) if isinstance(outcome, str) else outcome
+                    task.at, task.begun = at, begun
+                    tasks.append(task)
+                self._done.put(tasks)
+            case Narrowed():
+                self._on_narrow(message)
+            case Closed():
+                self._closed.set()
+            case Died():
+                # Nothing that it had will come back from there.
+                taken = [self._there.pop(pk, None) for pk in list(self._there)]
+                there = [task for task in taken if task is not None]
+                for task in there:
+                    task.is_carried = False
+                self.stopped = True
+                self._todo.put(())
+                self._done.put(there)
+            case _:
+                assert_never(message)
 
 
-def _outcome(told: Any) -> Outcome | None:
-    return Sent(told) if isinstance(told, str) else told
-
-
-class LoopSender:
-    """A Sender."""
+class LoopSender(AsyncConnections[SendTask]):
+    """A LaneSender: what other threads ask of it is done in the loop's."""
 
     def __init__(
         self,
-        open_session: Callable[[], AsyncSession],
         loop: asyncio.AbstractEventLoop,
+        lane: int,
+        open_session: Callable[[], AsyncSession],
         width: int,
+        *,
+        permit: Permit,
         done: Done,
-        may_begin: Callable[[SendTask], bool],
+        on_narrow: Callable[[Narrowed], None],
         clock: Callable[[], datetime],
     ) -> None:
-        self._loop = loop
-        self.narrowed: SimpleQueue[tuple[int, str]] = SimpleQueue()
-        self._pipelines = AsyncConnections[SendTask](
-            open_session, width, done.put, may_begin, clock, self._narrow
+        super().__init__(
+            lane, open_session, width, permit=permit, on_end=done.put, on_narrow=on_narrow, clock=clock
         )
+        self._loop = loop
 
-    def _narrow(self, width: int, said: str) -> None:
-        self.narrowed.put((width, said))
+    def resize(self, width: int) -> None:
+        self.set_width(width)
+        self.put(())
 
-    @property
-    def width(self) -> int:
-        return self._pipelines.width
-
-    @width.setter
-    def width(self, width: int) -> None:
-        self._pipelines.width = width
-
-    @property
-    def stopped(self) -> bool:
-        return self._pipelines.stopped
-
-    @stopped.setter
-    def stopped(self, stopped: bool) -> None:
-        self._pipelines.stopped = stopped
-
-    @property
-    def opened(self) -> int:
-        return self._pipelines.opened
+    def resume(self) -> None:
+        self.stopped = False
 
     def put(self, tasks: Sequence[SendTask]) -> None:
-        self._loop.call_soon_threadsafe(self._pipelines.take, tasks)
+        self._loop.call_soon_threadsafe(self.take, tasks)
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
-        self._loop.call_soon_threadsafe(self._pipelines.release, tasks)
+        self._loop.call_soon_threadsafe(self.release, tasks)
 
     def leave(self) -> None:
-        self._loop.call_soon_threadsafe(self._pipelines.leave)
+        self._loop.call_soon_threadsafe(super().leave)
 
-    def join(self, seconds: float) -> None:
-        asyncio.run_coroutine_threadsafe(self._pipelines.all_closed(seconds), self._loop).result()
+    def join(self) -> None:
+        asyncio.run_coroutine_threadsafe(self.all_closed(LONGEST_GOODBYE), self._loop).result()

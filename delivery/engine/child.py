@@ -1,4 +1,4 @@
-"""The loop process: `python -m delivery.engine.child FD`. It sends, and knows no Django.
+"""The child process: `python -m delivery.engine.child FD`. It sends, and knows no Django.
 
 It has the connections of all lanes that have much to do, so that claiming and recording, which compute,
 never keep the network waiting. It lives no longer than the worker that began it: when their pair of sockets
@@ -10,21 +10,37 @@ import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from typing import assert_never
 
 import uvloop
 
 from common.clock import take_over, utcnow
-from delivery.channels.base import Outcome, Sent
+from delivery.channels.base import Sent
 from delivery.channels.email.mail_message import MailMessage
 from delivery.dkim.keys import SigningKey, from_pem
-from delivery.engine.async_connections import FRESH, AsyncConnections
-from delivery.engine.child_protocol import FrameReader, frame
+from delivery.engine.async_connections import AsyncConnections
+from delivery.engine.child_protocol import (
+    BeginPass,
+    Closed,
+    CloseLane,
+    Ended,
+    FrameReader,
+    FromChild,
+    MailRow,
+    OpenLane,
+    Permit,
+    Put,
+    Recorded,
+    ResizeLane,
+    ResumeLane,
+    Settled,
+    ToChild,
+    frame,
+)
 from delivery.engine.child_recorder import Recorder
+from delivery.engine.child_task import ChildTask
 from delivery.engine.event_loop import prepare
 
 # Seconds.
@@ -32,178 +48,146 @@ TELL_AFTER = 0.02
 
 
 @dataclass(eq=False, slots=True)
-class ChildTask:
-    """A message to send; a task, as far as pipelines are concerned."""
+class ChildLane:
+    """An opened lane: its connections, and the keys that sign its letters, by their numbers.
 
-    pk: int
-    priority: int
-    mail: Any
-    lane: int
-    # The lease's, where an acceptance may be recorded here.
-    token: str
-    outcome: Outcome | None = None
-    at: datetime | None = None
-    begun: bool = False
-    released: "asyncio.Future[None] | None" = field(default=None, repr=False)
+    `recorded`: what the worker has not been told of yet. It only counts them, so it is told now and then.
+    """
 
-    def message(self) -> Any:
-        return self.mail
-
-    @property
-    def remote_id(self) -> str:
-        assert isinstance(self.outcome, Sent)  # noqa: S101 - for the type checker
-        return self.outcome.remote_id
-
-    @property
-    def is_recordable(self) -> bool:
-        return bool(self.token) and isinstance(self.outcome, Sent) and self.outcome.stored is None
+    connections: AsyncConnections[ChildTask]
+    keys: dict[int, SigningKey] = field(default_factory=dict)
+    recorded: list[int] = field(default_factory=list)
 
 
 class ChildProtocol(asyncio.Protocol):
-    """Does what the engine says, a method for each word, and tells what ended."""
+    """Does what the worker says, and says what ended."""
 
     def __init__(self) -> None:
         self._frames = FrameReader()
         self._transport: asyncio.Transport
-        self._lanes: dict[int, AsyncConnections[ChildTask]] = {}
+        # Nothing may begin before the worker says so.
+        self._permit = Permit(renewed_at=float("-inf"))
+        self._lanes: dict[int, ChildLane] = {}
         self._unsettled: dict[int, ChildTask] = {}
-        self._keys: dict[int, SigningKey] = {}
-        self._recorder: Recorder[ChildTask] | None = None
-        # By lane: what the worker has not been told of yet.
-        self._recorded: dict[int, list[int]] = {}
-        self._lost: frozenset[int] = frozenset()
-        self._renewed_at = 0.0
-        self._is_finishing = False
+        self._recorder: Recorder | None = None
+        self._telling: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment] # (uvloop's are no subclass.)
+        self._transport = transport  # type: ignore[assignment] # uvloop's are no subclass
 
     def connection_lost(self, error: Exception | None) -> None:
         os._exit(0)
 
     def data_received(self, data: bytes) -> None:
-        for word, *rest in self._frames.read(data):
-            getattr(self, f"on_{word}")(*rest)
+        message: ToChild
+        for message in self._frames.read(data):
+            match message:
+                case Put(lane, mails, keys):
+                    self._put(lane, mails, keys)
+                case Settled(lane, pks):
+                    self._lanes[lane].connections.release([self._unsettled.pop(pk) for pk in pks])
+                case Permit():
+                    self._permit.renewed_at, self._permit.lost = message.renewed_at, message.lost
+                    self._permit.is_finishing = message.is_finishing
+                case BeginPass(clock_since, database):
+                    take_over(clock_since)
+                    self._recorder = self._recorder or (Recorder(database, self._end) if database else None)
+                case OpenLane(lane, open_session, width):
+                    self._lanes[lane] = ChildLane(
+                        AsyncConnections(
+                            lane,
+                            open_session,
+                            width,
+                            permit=self._permit,
+                            on_end=self._hear,
+                            on_narrow=self._say,
+                            clock=utcnow,
+                        )
+                    )
+                case ResizeLane(lane, width):
+                    self._lanes[lane].connections.set_width(width)
+                    self._lanes[lane].connections.take(())
+                case ResumeLane(lane):
+                    self._lanes[lane].connections.stopped = False
+                case CloseLane(lane, seconds):
+                    closing = asyncio.get_running_loop().create_task(self._close(lane, seconds))
+                    self._closing.add(closing)
+                    closing.add_done_callback(self._closing.discard)
+                case _:
+                    assert_never(message)
 
-    def on_pass(self, clock_since: float | None) -> None:
-        """A new pass has begun."""
-        take_over(clock_since)
-        self._is_finishing, self._lost = False, frozenset()
+    def _put(self, lane: int, mails: Sequence[MailRow], keys: Mapping[int, tuple[str, str, str]]) -> None:
+        ours = self._lanes[lane]
+        ours.keys |= {
+            n: SigningKey(domain, selector, from_pem(pem)) for n, (domain, selector, pem) in keys.items()
+        }
+        tasks = []
+        for pk, priority, token, sender, to, pieces, has_dots, signing in mails:
+            signing_keys = tuple([ours.keys[number] for number in signing])
+            mail = MailMessage(sender, to, "", pieces, signing_keys, has_dots)
+            task = self._unsettled[pk] = ChildTask(lane, pk, priority, token, mail)
+            tasks.append(task)
+        ours.connections.take(tasks)
 
-    def on_database(self, place: dict[str, Any]) -> None:
-        """Where acceptances are recorded."""
-        self._recorder = Recorder(place, self._end)
-
-    def on_lane(self, lane: int, open_session: Any, width: int) -> None:
-        def ended(tasks: Sequence[ChildTask]) -> None:
-            self._tell(lane, tasks)
-
-        def narrowed(width: int, said: str) -> None:
-            self._say("narrowed", lane, width, said)
-
-        self._lanes[lane] = AsyncConnections(open_session, width, ended, self._may_begin, utcnow, narrowed)
-
-    def on_width(self, lane: int, width: int) -> None:
-        self._lanes[lane].width = width
-        self._lanes[lane].take(())
-
-    def on_key(self, number: int, domain: str, selector: str, pem: str) -> None:
-        self._keys[number] = SigningKey(domain, selector, from_pem(pem))
-
-    def on_put(self, lane: int, mails: Sequence[tuple[Any, ...]]) -> None:
-        tasks = [self._sending(lane, *mail) for mail in mails]
-        self._unsettled.update((task.pk, task) for task in tasks)
-        self._lanes[lane].take(tasks)
-
-    def _sending(
-        self,
-        lane: int,
-        pk: int,
-        priority: int,
-        token: str,
-        sender: str,
-        to: str,
-        pieces: Sequence[bytes],
-        dots: bool,
-        keys: Sequence[int],
-    ) -> ChildTask:
-        signing = tuple(self._keys[number] for number in keys)
-        return ChildTask(pk, priority, MailMessage(sender, to, "", pieces, signing, dots), lane, token)
-
-    def on_settled(self, lane: int, pks: Sequence[int]) -> None:
-        self._lanes[lane].release([self._unsettled.pop(pk) for pk in pks])
-
-    def on_renewed(self, at: float, lost: frozenset[int]) -> None:
-        """`at` on the clock that all processes of a machine share (CLOCK_MONOTONIC)."""
-        self._renewed_at, self._lost = at, lost
-
-    def on_go_on(self, lane: int) -> None:
-        self._lanes[lane].stopped = False
-
-    def on_finish(self) -> None:
-        """Nothing more is begun."""
-        self._is_finishing = True
-
-    def on_leave(self, lane: int, seconds: float) -> None:
-        pipelines = self._lanes[lane]
-        pipelines.leave()
-        closing = asyncio.get_running_loop().create_task(pipelines.all_closed(seconds))
-        closing.add_done_callback(lambda _: self._closed(lane))
-
-    def _closed(self, lane: int) -> None:
-        self._tell_recorded()
-        self._lanes.pop(lane)
-        self._say("closed", lane)
+    async def _close(self, lane: int, seconds: float) -> None:
+        connections = self._lanes[lane].connections
+        connections.leave()
+        await connections.all_closed(seconds)
+        self._say_recorded()
+        del self._lanes[lane]
+        self._say(Closed(lane))
         if not self._lanes and self._recorder is not None:
-            self._closing = asyncio.get_running_loop().create_task(self._recorder.close())
+            await self._recorder.close()
 
-    def _may_begin(self, task: ChildTask) -> bool:
-        fresh = time.monotonic() - self._renewed_at < FRESH
-        return fresh and not self._is_finishing and task.pk not in self._lost
-
-    def _tell(self, lane: int, tasks: Sequence[ChildTask]) -> None:
-        # (One time for all that ended together: they did within a millisecond.)
+    def _hear(self, tasks: Sequence[ChildTask]) -> None:
+        """These ended, of one lane."""
+        # One time for all that ended together: they did within a millisecond.
         now = utcnow()
         for task in tasks:
             task.at = now
-        recordable = [task for task in tasks if task.is_recordable] if self._recorder else []
-        if self._recorder and recordable:
-            self._recorder.take(recordable)
-        if len(recordable) < len(tasks):
-            self._say_ended(lane, [task for task in tasks if task not in recordable])
+        accepted: list[ChildTask] = []
+        others: list[ChildTask] = []
+        for task in tasks:
+            is_ours = task.token and isinstance(task.outcome, Sent) and task.outcome.stored is None
+            (accepted if is_ours and self._recorder else others).append(task)
+        if self._recorder and accepted:
+            self._recorder.take(accepted)
+        if others:
+            self._say_ended(others)
 
     def _end(self, tasks: Sequence[ChildTask], is_durable: bool) -> None:
-        """The recorder is through with these."""
+        """The recorder is through with these, of whatever lanes."""
         for lane in {task.lane for task in tasks}:
             ended = [task for task in tasks if task.lane == lane]
-            if is_durable:
-                self._release(lane, [task.pk for task in ended])
-            else:
-                self._say_ended(lane, ended)
+            if not is_durable:
+                self._say_ended(ended)
+                continue
+            ours = self._lanes[lane]
+            ours.connections.release([self._unsettled.pop(task.pk) for task in ended])
+            ours.recorded += [task.pk for task in ended]
+            if self._telling is None:
+                self._telling = asyncio.get_running_loop().call_later(TELL_AFTER, self._say_recorded)
 
-    def _release(self, lane: int, pks: list[int]) -> None:
-        """(The worker only counts them: it is told now and then.)"""
-        self.on_settled(lane, pks)
-        if not self._recorded:
-            asyncio.get_running_loop().call_later(TELL_AFTER, self._tell_recorded)
-        self._recorded.setdefault(lane, []).extend(pks)
+    def _say_recorded(self) -> None:
+        self._telling = None
+        for lane, ours in self._lanes.items():
+            if ours.recorded:
+                pks, ours.recorded = ours.recorded, []
+                self._say(Recorded(lane, pks, ours.connections.opened, ours.connections.stopped))
 
-    def _tell_recorded(self) -> None:
-        told, self._recorded = self._recorded, {}
-        for lane, pks in told.items():
-            self._say("recorded", lane, pks, self._lanes[lane].opened, self._lanes[lane].stopped)
+    def _say_ended(self, tasks: Sequence[ChildTask]) -> None:
+        """These ended, of one lane, and the worker is to record it."""
+        ends = []
+        for task in tasks:
+            outcome = task.outcome
+            told = outcome.remote_id if isinstance(outcome, Sent) and outcome.stored is None else outcome
+            ends.append((task.pk, told, task.begun, task.at))
+        connections = self._lanes[tasks[0].lane].connections
+        self._say(Ended(connections.lane, ends, connections.opened, connections.stopped))
 
-    def _say_ended(self, lane: int, tasks: Sequence[ChildTask]) -> None:
-        rows = [(task.pk, _told(task.outcome), task.begun, task.at) for task in tasks]
-        self._say("ended", lane, rows, self._lanes[lane].opened, self._lanes[lane].stopped)
-
-    def _say(self, *words: Any) -> None:
-        self._transport.write(frame(*words))
-
-
-def _told(outcome: Outcome | None) -> Any:
-    """(Nearly always it was accepted: a string takes a tenth of the time.)"""
-    return outcome.remote_id if isinstance(outcome, Sent) and outcome.stored is None else outcome
+    def _say(self, message: FromChild) -> None:
+        self._transport.write(frame(message))
 
 
 async def _serve(fd: int) -> None:

@@ -1,4 +1,4 @@
-"""The worker's end of the loop process: begins it, speaks to it, hears what ended."""
+"""The worker's end of the child process: begins it, speaks to it, hears what ended."""
 
 import logging
 import socket
@@ -6,94 +6,84 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
-from delivery.dkim.keys import SigningKey, to_pem
-from delivery.engine.child_protocol import FrameReader, frame
+from common import clock
+from delivery.engine.child_protocol import (
+    BeginPass,
+    Closed,
+    Died,
+    FrameReader,
+    FromChild,
+    Permit,
+    ToChild,
+    frame,
+)
 from delivery.engine.event_loop import prepare
-from delivery.engine.jobs import SendTask
 
 log = logging.getLogger(__name__)
 
 _CHUNK = 256 * 1024
 # Seconds for which it is kept with nothing to do.
-KEPT = 30.0
-Heard = Callable[..., None]
+IDLE_PROCESS_KEPT = 30.0
+Hear = Callable[[FromChild | Died], None]
 
 
-class LoopProcess:
-    """A loop process, and a thread that hears what it says. `is_alive` until it went."""
+class ChildProcess:
+    """A child, and a thread that hears what it says. `is_alive` until it went."""
 
     def __init__(self) -> None:
         prepare()
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "delivery.engine.child", str(theirs.fileno())]
         with theirs:
-            # (Only our own words.)
+            # Only words of our own are in the command.
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[theirs.fileno()], cwd=settings.BASE_DIR
             )
         self._socket, self._lock = ours, threading.Lock()
-        self._listeners: dict[int, Heard] = {}
-        self._keys: dict[int, tuple[int, SigningKey]] = {}
-        self._records = False
+        self._lanes: dict[int, Hear] = {}
+        self._numbers = count(1)
+        # Whether it records what was accepted.
+        self.records = False
         self.is_alive = True
         self.used_at = time.monotonic()
-        self.on_death: Callable[[], None] = _nothing
-        self._thread = threading.Thread(target=self._listen, name="loop process", daemon=True)
+        self._thread = threading.Thread(target=self._listen, name="child process", daemon=True)
         self._thread.start()
-        if (place := place_of_records()) is not None:
-            self._records = True
-            self.say("database", place)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def listen(self, lane_id: int, heard: Heard) -> None:
-        """Who is told what the process says of a lane."""
-        self._listeners[lane_id] = heard
+    def begin_pass(self, permit: Permit) -> None:
+        """It works for another pass from now on."""
+        database = place_of_records()
+        self.records = database is not None
+        self.say(BeginPass(clock.since(), database))
+        self.say(permit)
 
-    def say(self, *words: Any) -> None:
-        """Nothing, when it is gone: whoever waits for it is told by `on_death`."""
-        octets = frame(*words)
-        # (It is gone only when all that it had said is heard: some of it may be acceptances.)
+    def add_lane(self, hear: Hear) -> int:
+        """A number for a lane: what is said of it is given to `hear`, in this object's own thread.
+
+        The last word is that it is closed, or that the child died.
+        """
+        number = next(self._numbers)
+        self._lanes[number] = hear
+        return number
+
+    def say(self, message: ToChild) -> None:
+        """Nothing, when it is gone: each lane hears of that.
+
+        It is gone only when all that it had said is heard: some of it may be acceptances.
+        """
         with self._lock, suppress(OSError):
-            self._socket.sendall(octets)
-
-    def put(self, lane_id: int, mails: Sequence[tuple[SendTask, Any]]) -> None:
-        """Messages to send."""
-        rows = [
-            (
-                task.pk,
-                task.priority,
-                self._token(task),
-                mail.sender,
-                mail.recipient,
-                mail.pieces,
-                mail.has_dots,
-                [self._known(key) for key in mail.signing_keys],
-            )
-            for task, mail in mails
-        ]
-        self.say("put", lane_id, rows)
-
-    def _token(self, task: SendTask) -> str:
-        """Its lease's, if an acceptance may be recorded over there: by a lane that is well."""
-        return task.job.token.hex if self._records and not task.job.row.lane.failures else ""
-
-    def _known(self, key: SigningKey) -> int:
-        """The key's number over there. (Kept, so that no other object gets the same id.)"""
-        if id(key) not in self._keys:
-            number = len(self._keys)
-            self._keys[id(key)] = (number, key)
-            self.say("key", number, key.domain, key.selector, to_pem(key.private))
-        return self._keys[id(key)][0]
+            self._socket.sendall(frame(message))
 
     def close(self) -> None:
         """It ends by itself when it hears nobody any more."""
@@ -106,13 +96,16 @@ class LoopProcess:
         frames = FrameReader()
         try:
             while octets := self._socket.recv(_CHUNK):
-                for word, lane_id, *rest in frames.read(octets):
-                    self._listeners[lane_id](word, *rest)
+                for message in frames.read(octets):
+                    is_last = isinstance(message, Closed)
+                    hear = self._lanes.pop(message.lane) if is_last else self._lanes[message.lane]
+                    hear(message)
         except OSError:
-            log.debug("the loop process went")
+            log.debug("the child process went")
         finally:
             self.is_alive = False
-            self.on_death()
+            for number, hear in list(self._lanes.items()):
+                hear(Died(number))
 
 
 def place_of_records() -> dict[str, Any] | None:
@@ -124,32 +117,28 @@ def place_of_records() -> dict[str, Any] | None:
 
 
 # The one that waits for the next pass of this worker.
-_kept: list[LoopProcess] = []
+_kept: list[ChildProcess] = []
 
 
-def take_loop_process() -> LoopProcess:
+def take_child_process() -> ChildProcess:
     """The one that was kept, or a new one: it is the caller's alone until it is kept again."""
     process = _kept.pop() if _kept else None
     if process is not None and not process.is_alive:
         process.close()
         process = None
-    return process or LoopProcess()
+    return process or ChildProcess()
 
 
-def keep_loop_process(process: LoopProcess) -> None:
+def keep_child_process(process: ChildProcess) -> None:
     """For the next pass; one is enough."""
-    process.on_death, process.used_at = _nothing, time.monotonic()
+    process.used_at = time.monotonic()
     if process.is_alive and not _kept:
         _kept.append(process)
     else:
         process.close()
 
 
-def end_idle_loop_process(*, idle_for: float = KEPT) -> None:
+def end_idle_child_process(*, idle_for: float = IDLE_PROCESS_KEPT) -> None:
     """Ends the one that was kept, when it had nothing to do for so many seconds."""
     if _kept and time.monotonic() - _kept[0].used_at >= idle_for:
         _kept.pop().close()
-
-
-def _nothing() -> None:
-    pass

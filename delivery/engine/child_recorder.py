@@ -1,4 +1,4 @@
-"""Records acceptances where they arrive: in the loop process, by connections to the database of its own.
+"""Records acceptances where they arrive: in the child process, by connections to the database of its own.
 
 Nearly all that ends was accepted, by a lane that is well. To have the worker record it took longer than all
 the rest of a letter, while its connection waited. Whatever else ends, and whatever cannot be recorded here,
@@ -8,59 +8,43 @@ the worker records.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from math import inf
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
-from delivery.engine.accept_sql import AcceptedRow, parameters, remote_id_of, statement
+from delivery.channels.base import Sent
+from delivery.engine.accept_sql import STATEMENTS, AcceptedRow, parameters, remote_id_of
+from delivery.engine.child_task import ChildTask
 
 log = logging.getLogger(__name__)
 
-SENT = "sent"
 VENDOR = "postgresql"
-STATEMENT = statement(VENDOR)
+STATEMENT = STATEMENTS[VENDOR]
 # Seconds until what the database does not answer is left to the worker, and until it is asked again.
 PATIENCE, REST = 8.0, 1.0
 # Seconds. What waits so long for an answer about others goes by another connection. The way to a database
 # that is far away is gone by several; one that is near is busy rather than on the way: it gets as much as
 # possible at a time, for with small groups a letter costs a tenth more.
 HASTE, HASTE_WHERE_NEAR, NEAR = 0.005, 0.05, 0.003
-MOST_CONNECTIONS = 4
+MOST_RECORDING_CONNECTIONS = 4
 
 
-class Accepted(Protocol):
-    """What is recorded of a message."""
-
-    token: str
-    at: datetime | None
-
-    @property
-    def pk(self) -> int: ...
-
-    @property
-    def remote_id(self) -> str: ...
-
-
-T = TypeVar("T", bound=Accepted)
-
-
-class Recorder(Generic[T]):
+class Recorder:
     """A statement for all that has gathered, then the next; several at a time while the database is slow.
 
-    `on_end` is given them, and whether they are durable now. Those that are not may have been recorded all
-    the same: to record them again does no harm.
+    `on_end` is given the tasks, and whether they are durable now. A task that is not durable may have been
+    recorded all the same: to record it again does no harm.
     """
 
-    def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[T], bool], None]) -> None:
-        # (To parse and plan it for every group takes a third of the database's time for it. The plan stays,
-        # so it must not be one for a table that was small.)
+    def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:
+        # To parse and plan it for every group takes a third of the database's time for it. The plan stays,
+        # so it must not be one for a table that was small.
         options = f"{place.get('options', '')} -c enable_seqscan=off".strip()
         self._place = {"prepare_threshold": None, **place, "autocommit": True, "options": options}
         self._on_end = on_end
-        self._waiting: list[T] = []
+        self._waiting: list[ChildTask] = []
         self._work: set[asyncio.Task[None]] = set()
         self._begun_at = 0.0
         # The quickest answer there was.
@@ -69,7 +53,7 @@ class Recorder(Generic[T]):
         self._idle: list[psycopg.AsyncConnection[Any]] = []
         self._resting_until = 0.0
 
-    def take(self, tasks: Sequence[T]) -> None:
+    def take(self, tasks: Sequence[ChildTask]) -> None:
         self._waiting += tasks
         self._begin()
 
@@ -83,7 +67,7 @@ class Recorder(Generic[T]):
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        if not self._waiting or len(self._work) >= MOST_CONNECTIONS:
+        if not self._waiting or len(self._work) >= MOST_RECORDING_CONNECTIONS:
             return
         loop = asyncio.get_running_loop()
         haste = HASTE if self._trip > NEAR else HASTE_WHERE_NEAR
@@ -95,24 +79,33 @@ class Recorder(Generic[T]):
         self._begun_at = loop.time()
         self._work.add(loop.create_task(self._carry(tasks)))
 
-    async def _carry(self, tasks: Sequence[T]) -> None:
+    async def _carry(self, tasks: Sequence[ChildTask]) -> None:
         try:
             self._on_end(tasks, await self._record(tasks))
         finally:
             self._work.discard(asyncio.current_task())
             self._begin()
 
-    async def _record(self, tasks: Sequence[T]) -> bool:
+    async def _record(self, tasks: Sequence[ChildTask]) -> bool:
+        """Whether all of them are durable."""
         clock = asyncio.get_running_loop().time
         now = clock()
         if now < self._resting_until:
             return False
         connection = None
         try:
+            rows = [
+                AcceptedRow(task.pk, task.token, str(task.at), remote_id_of(task.outcome.remote_id), "sent")
+                for task in tasks
+                if isinstance(task.outcome, Sent)
+            ]
             async with asyncio.timeout(PATIENCE):
-                connection = await self._connected()
+                if self._idle:
+                    connection = self._idle.pop()
+                else:
+                    connection = await psycopg.AsyncConnection.connect(**self._place)
                 asked_at = clock()
-                cursor = await connection.execute(STATEMENT, parameters(VENDOR, _rows(tasks)))
+                cursor = await connection.execute(STATEMENT, parameters(VENDOR, rows))
                 self._trip = min(self._trip or inf, clock() - asked_at)
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             log.info("acceptances are left to the worker: %s", error)
@@ -125,12 +118,3 @@ class Recorder(Generic[T]):
             return False
         self._idle.append(connection)
         return cursor.rowcount == len(tasks)
-
-    async def _connected(self) -> psycopg.AsyncConnection[Any]:
-        return self._idle.pop() if self._idle else await psycopg.AsyncConnection.connect(**self._place)
-
-
-def _rows(tasks: Sequence[Accepted]) -> list[AcceptedRow]:
-    return [
-        AcceptedRow(task.pk, task.token, str(task.at), remote_id_of(task.remote_id), SENT) for task in tasks
-    ]

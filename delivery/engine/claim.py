@@ -14,47 +14,37 @@ from django.utils.timezone import localtime
 from common.db.leases import RELEASED, lease
 from delivery.channels import CHANNELS
 from delivery.engine import restore_hold
-from delivery.engine.jobs import ClaimedDelivery, Job, read
+from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.lanes import limits
 from delivery.models import Delivery, Issue, Lane
-from delivery.models.delivery import DeliveryQuerySet
 from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
 from delivery.rules.outcomes import RecipientStatus, cancel_reason
 from subscriptions.models import Suppression
 
-__all__ = ["LEASE", "SHORT_WAIT", "Claim", "Job", "claim", "has_urgent", "lanes_with_due"]
-
-LEASE = timedelta(seconds=60)
+DELIVERY_LEASE = timedelta(seconds=60)
 # A lane that rests no longer than this is worth a look (a pass may wait for it).
 SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50
 # Less than this goes before all letters: mails that somebody waits for.
 MOST_AT_ONCE = 1000
-HELD_WORDS = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
+HELD_BY_CLAIM = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
 DROPPED = "The issue was cancelled."
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Jobs that are ours until the lease ends; without any, when to ask `again_at`, if that helps."""
+    """Deliveries that are ours until the lease ends; without any, when to ask `again_at`, if that helps."""
 
-    jobs: tuple[Job, ...] = ()
+    rows: tuple[ClaimedDelivery, ...] = ()
     again_at: datetime | None = None
 
 
-NOTHING = Claim()
-
-
-def lanes_with_due(now: datetime) -> list[Lane]:
-    """The lanes that have something to send and may, now or in a moment."""
-    return list(with_due(now).order_by("pk"))
-
-
 def with_due(now: datetime) -> "QuerySet[Lane]":
+    """The lanes that have something to send and may, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
     ready = Q(free_at=None) | Q(free_at__lte=now + SHORT_WAIT)
     lanes = Lane.objects.filter(ready, paused=False, kind__in=list(CHANNELS))
-    # (One row of each lane: of EXISTS PostgreSQL makes a join over all that is due.)
+    # One row of each lane: of EXISTS PostgreSQL makes a join over all that is due.
     one = due.order_by("priority", "due_at", "pk").values("pk")[:1]
     return lanes.annotate(one_due=Subquery(one)).filter(one_due__isnull=False)
 
@@ -68,8 +58,14 @@ def has_much(lane: Lane, now: datetime) -> bool:
     return Delivery.objects.due(now).filter(lane=lane)[MOST_AT_ONCE : MOST_AT_ONCE + 1].exists()
 
 
+class _Due(NamedTuple):
+    pk: int
+    domain: str
+    priority: int
+
+
 @transaction.atomic
-def claim(
+def claim_due(
     *,
     lane_id: int,
     now: datetime,
@@ -79,44 +75,44 @@ def claim(
     expected: float = EXPECTED_RATE,
 ) -> Claim:
     """Claims what the lane allows a worker with so many connections, each of which sends `expected` messages
-    a second; if `urgent`, only what goes before letters. NOTHING while another worker is claiming from it.
+    a second; if `urgent`, only what goes before letters. Nothing while another worker is claiming from it.
     """
     # NO KEY: publishing holds KEY SHARE on the lane, and would keep everybody from sending meanwhile.
     lanes = Lane.objects.select_for_update(skip_locked=True, no_key=True)
     lane = lanes.filter(pk=lane_id).first()
     if lane is None:
-        return NOTHING
+        return Claim()
     room = limits.room(lane, now, in_flight=in_flight, connections=connections, expected=expected)
     if not room.count:
         return Claim(again_at=room.again_at)
-    seen = _serial(lane, now) if lane.serial else _wide(lane, min(room.count, MOST_AT_ONCE), now, urgent)
+    if lane.serial:
+        seen = _head_of(lane, now)
+    else:
+        due = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
+        if urgent:
+            due = due.filter(priority__lt=Delivery.Priority.ISSUE)
+        values = due.values_list("pk", "domain", "priority")
+        seen = [_Due._make(row) for row in values[: min(room.count, MOST_AT_ONCE)]]
     if not seen:
-        return NOTHING
+        return Claim()
     if (restore := restore_hold.is_open()) is not None:
         restore_hold.hold_back(restore=restore, pks=[one.pk for one in seen])
-    rest = _allowed(lane, seen, now)
-    if not rest:
-        return Claim(again_at=now)
-    jobs = _wanted(lane, rest, now)
-    limits.use(lane, Counter(job.row.domain for job in jobs), now)
-    return Claim(jobs) if jobs else Claim(again_at=now)
+    # Of these their domains let some go now; the others are put off, or held.
+    first = {one.pk for one in seen if one.priority < Delivery.Priority.ISSUE}
+    sifted = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=first)
+    for pks, due_at in sifted.later:
+        Delivery.objects.waiting().filter(pk__in=pks).update(due_at=due_at)
+    if sifted.hold:
+        why = Delivery.HeldFor.DOMAIN
+        held = Delivery.objects.waiting().filter(pk__in=sifted.hold)
+        held.update(state=Delivery.State.HELD, held_for=why, last_error=HELD_BY_CLAIM[why.value])
+    rows = _lease_wanted(lane, sifted.take, now) if sifted.take else []
+    limits.use(lane, Counter(row.domain for row in rows), now)
+    return Claim(tuple(rows)) if rows else Claim(again_at=now)
 
 
-class _Due(NamedTuple):
-    pk: int
-    domain: str
-    priority: int
-
-
-def _wide(lane: Lane, count: int, now: datetime, urgent: bool) -> list[_Due]:
-    rows = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
-    if urgent:
-        rows = rows.filter(priority__lt=Delivery.Priority.ISSUE)
-    values = rows.values_list("pk", "domain", "priority")
-    return [_Due._make(row) for row in values[:count]]
-
-
-def _serial(lane: Lane, now: datetime) -> list[_Due]:
+def _head_of(lane: Lane, now: datetime) -> list[_Due]:
+    """The next one of a serial lane, if it may go."""
     if Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING).exists():
         return []
     # Old ones that are not due hold nobody back: they must not fill the window either.
@@ -127,21 +123,10 @@ def _serial(lane: Lane, now: datetime) -> list[_Due]:
     return [] if head is None else [_Due(head, "", Delivery.Priority.ISSUE)]
 
 
-def _allowed(lane: Lane, seen: Sequence[_Due], now: datetime) -> list[int]:
-    """Those that their domains let go now; the others are put off, or held."""
-    urgent = {one.pk for one in seen if one.priority < Delivery.Priority.ISSUE}
-    sifted = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=urgent)
-    for pks, due_at in sifted.later:
-        Delivery.objects.waiting().filter(pk__in=pks).update(due_at=due_at)
-    if sifted.hold:
-        _hold(Delivery.objects.waiting().filter(pk__in=sifted.hold), Delivery.HeldFor.DOMAIN)
-    return sifted.take
-
-
-def _wanted(lane: Lane, pks: Sequence[int], now: datetime) -> tuple[Job, ...]:
-    """Takes them; then looks at each recipient again, and cancels or holds what must not go out."""
-    rows = read(lane, pks)
-    ours = lease(now, LEASE)
+def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[ClaimedDelivery]:
+    """Takes them; then looks at each recipient and issue again, and cancels or holds what must not go out."""
+    ours = lease(now, DELIVERY_LEASE)
+    rows = read_claimed(lane, pks, token=ours.token, now=now)
     # The lane's lock keeps other claims away; what somebody else moved meanwhile is not waiting any more.
     taken = Delivery.objects.waiting().filter(pk__any_of=frozenset(pks), due_at__lte=now)
     changes = {"lease_token": ours.token, "lease_until": ours.until, "begun_at": Coalesce(F("begun_at"), now)}
@@ -149,51 +134,36 @@ def _wanted(lane: Lane, pks: Sequence[int], now: datetime) -> tuple[Job, ...]:
         mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=ours.token)
         got = set(mine.values_list("pk", flat=True))
         rows = [row for row in rows if row.pk in got]
-    suppressed = _suppressed(rows)
-    stopped = _stopped_issues({row.issue_id for row in rows if row.issue_id})
-    wanted: list[Job] = []
+    cores = frozenset(row.destination.core for row in rows)
+    suppressed = set(Suppression.objects.filter(core__any_of=cores).values_list("kind", "core"))
+    issues = Issue.objects.filter(pk__in={row.issue_id for row in rows if row.issue_id}).order_by()
+    is_paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
+    stopped = {
+        pk: DROPPED if dropped else Delivery.HeldFor.PAUSE.value
+        for pk, dropped in issues.filter(is_paused | Q(cancelled_at__isnull=False)).values_list(
+            "pk", "cancelled_at"
+        )
+    }
+    wanted: list[ClaimedDelivery] = []
     unwanted: dict[tuple[str, str, str, datetime | None], list[int]] = defaultdict(list)
     for row in rows:
         why = stopped.get(row.issue_id or 0, "")
-        reason = cancel_reason(_standing(row, suppressed, now)) or (DROPPED if why == DROPPED else "")
+        until = row.subscription.paused_until if row.subscription else None
+        standing = RecipientStatus(
+            kind=row.kind,
+            subscription_status=row.subscription.status if row.subscription else None,
+            suppressed=(row.destination.kind, row.destination.core) in suppressed,
+            disabled=row.destination.disabled,
+            paused=f"{localtime(until):%Y-%m-%d %H:%M %Z}" if until and until > now else "",
+        )
+        reason = cancel_reason(standing) or (DROPPED if why == DROPPED else "")
         if reason:
-            unwanted[(Delivery.State.CANCELLED, "", reason, row.begun_at)].append(row.pk)
+            unwanted[(Delivery.State.CANCELLED, "", reason, row.begun_before)].append(row.pk)
         elif why:
-            unwanted[(Delivery.State.HELD, why, HELD_WORDS[why], row.begun_at)].append(row.pk)
+            unwanted[(Delivery.State.HELD, why, HELD_BY_CLAIM[why], row.begun_before)].append(row.pk)
         else:
-            wanted.append(Job(row, ours.token, row.begun_at, now))
+            wanted.append(row)
     for (state, held_for, words, begun_at), ended in unwanted.items():
         mine = Delivery.objects.filter(pk__in=ended, lease_token=ours.token)
         mine.update(state=state, held_for=held_for, last_error=words, begun_at=begun_at, **RELEASED)
-    return tuple(wanted)
-
-
-def _stopped_issues(issues: set[int]) -> dict[int, str]:
-    """Those of the issues that are paused, or whose newsletter is ("pause"), or that were DROPPED."""
-    stopped = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
-    rows = Issue.objects.filter(stopped | Q(cancelled_at__isnull=False), pk__in=issues)
-    return {
-        pk: DROPPED if dropped else Delivery.HeldFor.PAUSE.value
-        for pk, dropped in rows.order_by().values_list("pk", "cancelled_at")
-    }
-
-
-def _standing(row: ClaimedDelivery, suppressed: set[tuple[str, str]], now: datetime) -> RecipientStatus:
-    until = row.subscription.paused_until if row.subscription else None
-    return RecipientStatus(
-        kind=row.kind,
-        subscription_status=row.subscription.status if row.subscription else None,
-        suppressed=(row.destination.kind, row.destination.core) in suppressed,
-        disabled=row.destination.disabled,
-        paused=f"{localtime(until):%Y-%m-%d %H:%M %Z}" if until and until > now else "",
-    )
-
-
-def _suppressed(rows: Sequence[ClaimedDelivery]) -> set[tuple[str, str]]:
-    cores = {row.destination.core for row in rows}
-    found = Suppression.objects.filter(core__any_of=frozenset(cores))
-    return set(found.values_list("kind", "core"))
-
-
-def _hold(rows: DeliveryQuerySet, why: Delivery.HeldFor) -> None:
-    rows.update(state=Delivery.State.HELD, held_for=why, last_error=HELD_WORDS[why.value])
+    return wanted

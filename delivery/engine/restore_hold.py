@@ -5,9 +5,10 @@ due instead of sending it (`waits_for_go`), so that neither a collection which t
 a row that is queued later slips through.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q
@@ -20,11 +21,11 @@ from delivery.models import Delivery, Issue, Lane, Restore
 from delivery.models.delivery import UNFINISHED, WAITING
 from feeds.items.held import hold_all
 
-BATCH = 2_000
+RESTORED_A_BATCH = 2_000
 HELD_ROWS = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.RESTORE)
-HELD_WORDS = "A backup was restored: it may have been sent before that."
+HELD_BY_RESTORE = "A backup was restored: it may have been sent before that."
 # What a held row says, and keeps in no other state.
-HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_WORDS}
+HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_BY_RESTORE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class HeldIssue:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldByRestore:
     """How many deliveries and posts were held."""
 
     deliveries: int
@@ -68,7 +69,7 @@ def waits_for_go(restore: Restore) -> Q:
 
 
 def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
-    """Of waiting rows that a claim has chosen, holds those that may not go. Returns how many.
+    """A claim has chosen these waiting rows: holds the ones that may not go. Returns how many.
 
     Within the claim's transaction, between choosing and leasing; what is still due then may go.
     """
@@ -76,24 +77,20 @@ def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
     return rows.update(**HOLDING)
 
 
-def begin(*, now: datetime) -> Held:
+def begin(*, now: datetime) -> HeldByRestore:
     """Holds all that is unsent, and what feeds will show as new. Raises AlreadyOpen.
 
     Cut off in the middle, it leaves rows that the claim holds.
     """
-    restore, posts = _opened(now)
+    with transaction.atomic():
+        if (earlier := is_open()) is not None:
+            raise AlreadyOpen(earlier.begun_at)
+        restore, posts = Restore.objects.create(begun_at=now), hold_all(now=now)
     _let_claims_end()
-    deliveries = 0
-    while count := _hold_batch(restore):
+    deliveries, which = 0, waits_for_go(restore) & Q(state__in=UNFINISHED)
+    while count := _update_batch(which, **HOLDING, **RELEASED):
         deliveries += count
-    return Held(deliveries, posts)
-
-
-@transaction.atomic
-def _opened(now: datetime) -> tuple[Restore, int]:
-    if (earlier := is_open()) is not None:
-        raise AlreadyOpen(earlier.begun_at)
-    return Restore.objects.create(begun_at=now), hold_all(now=now)
+    return HeldByRestore(deliveries, posts)
 
 
 def go(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -115,7 +112,11 @@ def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
 
 def _queue(now: datetime, budget: TimeBudget) -> int:
     queued = 0
-    while not budget.is_spent and (count := _queue_batch(now)):
+    # The days of waiting do not count against those after which a letter is given up.
+    fresh = {
+        "state": Delivery.State.QUEUED, "held_for": "", "last_error": "", "created_at": now, "due_at": now
+    }  # fmt: skip
+    while not budget.is_spent and (count := _update_batch(HELD_ROWS, **fresh)):
         queued += count
     return queued
 
@@ -127,11 +128,7 @@ def held_issues() -> list[HeldIssue]:
     issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes")
     known = issues.in_bulk([row["issue"] for row in counts if row["issue"]])
     held = [HeldIssue(known.get(row["issue"]), row["n"], row["oldest"], row["newest"]) for row in counts]
-    return sorted(held, key=_place)
-
-
-def _place(held: HeldIssue) -> tuple[str, datetime]:
-    return (held.issue.subscribable.name if held.issue else "", held.oldest)
+    return sorted(held, key=lambda one: (one.issue.subscribable.name if one.issue else "", one.oldest))
 
 
 @transaction.atomic
@@ -141,23 +138,8 @@ def _let_claims_end() -> None:
 
 
 @transaction.atomic
-def _hold_batch(restore: Restore) -> int:
-    return _hold(waits_for_go(restore) & Q(state__in=UNFINISHED))
-
-
-def _hold(which: Q) -> int:
-    rows = Delivery.objects.filter(which, pk__in=_locked(which))
-    return rows.update(**HOLDING, **RELEASED)
-
-
-@transaction.atomic
-def _queue_batch(now: datetime) -> int:
-    # The days of waiting do not count against those after which a letter is given up.
-    fresh = {"held_for": "", "last_error": "", "created_at": now, "due_at": now}
-    rows = Delivery.objects.filter(HELD_ROWS, pk__in=_locked(HELD_ROWS))
-    return rows.update(state=Delivery.State.QUEUED, **fresh)
-
-
-def _locked(which: Q) -> Sequence[int]:
-    rows = Delivery.objects.filter(which).order_by("pk").select_for_update()
-    return list(rows.values_list("pk", flat=True)[:BATCH])
+def _update_batch(which: Q, **changes: Any) -> int:
+    """Changes some of those rows, the oldest first. Returns how many."""
+    locked = Delivery.objects.filter(which).order_by("pk").select_for_update()
+    pks = list(locked.values_list("pk", flat=True)[:RESTORED_A_BATCH])
+    return Delivery.objects.filter(which, pk__in=pks).update(**changes)

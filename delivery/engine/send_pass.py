@@ -2,14 +2,14 @@
 its report.
 """
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from django.db import connections
 
@@ -19,22 +19,22 @@ from common.passes import TimeBudget
 from common.shutdown import graceful_shutdown, stopping
 from common.transactions import forbid_open_transaction
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.engine.async_connections import FRESH
-from delivery.engine.child_client import end_idle_loop_process
+from delivery.engine.child_client import end_idle_child_process
+from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import SHORT_WAIT
 from delivery.engine.claimer import Claimer
-from delivery.engine.jobs import Done, SendTask
 from delivery.engine.lane_pool import LanePool
 from delivery.engine.leases import reap, renew
-from delivery.engine.settle import gathered, settle
+from delivery.engine.send_task import Done, SendTask
+from delivery.engine.settle import settle
 from delivery.models import Lane
 
-# Different reasons that are kept. (Servers may put a number of their own into each answer.)
+# Different reasons that are kept: servers may put a number of their own into each answer.
 MOST_REASONS = 100
 RENEW_EVERY = 15.0
 # Seconds between two looks for what is due: at most, and at least.
 LOOK_EVERY = 0.25
-REST = 0.01
+LOOK_REST = 0.01
 
 
 @dataclass
@@ -60,9 +60,6 @@ class SendReport:
                 self.put_off[reason] += 1
 
 
-log = logging.getLogger(__name__)
-
-
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> SendReport:
     """Sends until nothing may be claimed, or the budget is spent; then finishes what is in flight.
 
@@ -75,8 +72,12 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 class SendPass:
-    """One pass. The thread that runs it renews, and records what the loop process does not; another one
-    claims meanwhile (Claimer); the connections (Sender) send."""
+    """One pass. The thread that runs it renews, and records what the child process does not; another one
+    claims meanwhile (Claimer); the connections (LaneSender) send.
+
+    Calls go one way: the pass calls claimer and pool, these call the senders. What ended comes back through
+    the queue `done`. What they need to know is in `permit`, which the pass alone changes.
+    """
 
     def __init__(self, clock: Callable[[], datetime], budget: timedelta | None) -> None:
         self.clock = clock
@@ -84,55 +85,36 @@ class SendPass:
         self.report = SendReport()
         self.done: Done = SimpleQueue()
         self.in_flight: set[SendTask] = set()
-        self.lost: set[SendTask] = set()
-        self.pool = LanePool(done=self.done, may_begin=self._may_begin, clock=clock)
+        self.permit = Permit(time.monotonic())
+        self.pool = LanePool(permit=self.permit, done=self.done, clock=clock)
         self.claimer = Claimer(
-            pool=self.pool,
-            in_flight=self.in_flight,
-            done=self.done,
-            is_finishing=lambda: self.finishing or stopping.is_set(),
-            clock=clock,
+            pool=self.pool, permit=self.permit, in_flight=self.in_flight, done=self.done, clock=clock
         )
-        self.renewed_at = time.monotonic()
         self.looked_at = -LOOK_EVERY
         self.looking: Future[datetime | None] | None = None
         self.beside: ThreadPoolExecutor | None = None
-        self.finishing = False
 
     def run(self) -> SendReport:
         try:
             with note_outage():
                 reap(now=self.clock())
-                while self._step():
-                    pass
+                while not (stopping.is_set() or self.pool.is_broken or self.budget.is_spent):
+                    self._renew()
+                    again_at = self._look()
+                    if self.in_flight or self.looking is not None:
+                        self._settle(wait=0.2)
+                        continue
+                    # A lane that allows more within moments is waited for; otherwise the pass is over.
+                    now = self.clock()
+                    if again_at is None or again_at - now > SHORT_WAIT:
+                        break
+                    stopping.wait(max((again_at - now).total_seconds(), 0.01))
+                    # A clock that stands still (when the past is replayed) never gets there.
+                    if again_at > now and self.clock() <= now:
+                        break
         finally:
             self._finish()
         return self.report
-
-    def _step(self) -> bool:
-        """Renews, claims, records. False when the pass is over."""
-        if not self._may_go_on():
-            return False
-        self._renew()
-        again_at = self._look()
-        if not self.in_flight and self.looking is None:
-            return self._wait_for(again_at)
-        self._settle(wait=0.2)
-        return True
-
-    def _may_go_on(self) -> bool:
-        if stopping.is_set() or self.pool.is_broken:
-            return False
-        return not self.budget.is_spent
-
-    def _wait_for(self, again_at: datetime | None) -> bool:
-        """A lane that allows more within moments is waited for; otherwise the pass is over."""
-        now = self.clock()
-        if again_at is None or again_at - now > SHORT_WAIT:
-            return False
-        stopping.wait(max((again_at - now).total_seconds(), 0.01))
-        # A clock that stands still (when the past is replayed) never gets there.
-        return again_at <= now or self.clock() > now
 
     def _look(self) -> datetime | None:
         """Has lanes topped up that run low. Returns when to ask again, if a lane said so.
@@ -144,12 +126,15 @@ class SendPass:
                 return None
             looked, self.looking = self.looking, None
             again_at = looked.result()
-            # (What it saw may be past: with nothing in flight any more, the pass must not end by it.)
+            # What it saw may be past: with nothing in flight any more, the pass must not end by it.
             if self.in_flight:
                 return again_at
-        since = time.monotonic() - self.looked_at
-        if self.in_flight and since < (REST if self.claimer.runs_low else LOOK_EVERY):
-            return None
+        if self.in_flight:
+            # A lane that had more, and is through with much of what it was given, is not kept waiting.
+            lanes = list(self.pool.lanes.values())
+            runs_low = any(lane.more and not lane.is_full for lane in lanes)
+            if time.monotonic() - self.looked_at < (LOOK_REST if runs_low else LOOK_EVERY):
+                return None
         self.looked_at = time.monotonic()
         if not self.in_flight:
             return self.claimer.look()
@@ -158,45 +143,45 @@ class SendPass:
         self.looking.add_done_callback(lambda _: self.done.put(()))
         return None
 
-    def _may_begin(self, task: SendTask) -> bool:
-        fresh = time.monotonic() - self.renewed_at < FRESH
-        return fresh and task not in self.lost and not self.finishing and not stopping.is_set()
-
     def _renew(self) -> None:
         started = time.monotonic()
-        if self.in_flight and started - self.renewed_at < RENEW_EVERY:
+        if self.in_flight and started - self.permit.renewed_at < RENEW_EVERY:
             return
-        # (The other thread may be adding to it.)
-        tasks = list(self.in_flight)
-        if tasks:
-            tokens = {task.job.token for task in tasks}
+        # A copy: the other thread may be adding to it.
+        rows = [task.delivery for task in list(self.in_flight)]
+        if rows:
+            tokens = {row.token for row in rows}
             ours = retry_until_stored(lambda: renew(tokens=tokens, now=self.clock()))
-            self.lost = {task for task in tasks if (task.job.pk, task.job.token) not in ours}
-        self.renewed_at = started
-        self.pool.renewed(started, self.lost)
+            self.permit.lost = frozenset(row.pk for row in rows if (row.pk, row.token) not in ours)
+        self.permit.renewed_at = started
+        self.pool.tell()
 
     def _settle(self, wait: float) -> None:
         """Makes whatever has ended durable in one transaction, then lets the connections go on."""
-        tasks = gathered(self.done, wait)
+        tasks: list[SendTask] = []
+        with suppress(Empty):
+            tasks += self.done.get(timeout=wait)
+            while True:
+                tasks += self.done.get_nowait()
         if not tasks:
             return
-        settle([task for task in tasks if not task.is_recorded], clock=self.clock)
-        carried: dict[int, list[SendTask]] = {}
+        settle([task for task in tasks if not task.is_recorded])
+        by_lane: dict[int, list[SendTask]] = {}
         for task in tasks:
             if task.outcome is not None:
-                self.report.count(task.outcome, task.job.row.lane)
-            carried.setdefault(task.job.row.lane.pk, []).append(task)
+                self.report.count(task.outcome, task.delivery.lane)
+            by_lane.setdefault(task.delivery.lane.pk, []).append(task)
         self.in_flight.difference_update(tasks)
-        for lane_id, ended in carried.items():
-            lane = self.pool[lane_id]
+        for lane_id, ended in by_lane.items():
+            lane = self.pool.lanes[lane_id]
             lane.ended += len(ended)
-            lane.carrier.settle([task for task in ended if task.is_carried])
+            lane.sender.settle([task for task in ended if task.is_carried])
 
     def _finish(self) -> None:
         """Ends the pass: messages in flight are finished, the rest goes back."""
-        self.finishing = True
-        self.pool.finish()
-        # (In this order: what a look has claimed is in flight before it is done.)
+        self.permit.is_finishing = True
+        self.pool.tell()
+        # Asked in this order: what a look has claimed is in flight before the look is done.
         while (self.looking is not None and not self.looking.done()) or self.in_flight:
             self._renew()
             self._settle(wait=1.0)
@@ -206,4 +191,4 @@ class SendPass:
             self.beside.submit(connections.close_all)
             self.beside.shutdown()
         self.claimer.close()
-        end_idle_loop_process()
+        end_idle_child_process()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import count
-from queue import Empty, PriorityQueue, SimpleQueue
+from queue import Empty, PriorityQueue
 
 from delivery.channels.base import (
     Ambiguous,
@@ -17,7 +17,9 @@ from delivery.channels.base import (
     Session,
     Temporary,
 )
-from delivery.engine.jobs import Done, OutgoingMessage, SendTask
+from delivery.engine.child_protocol import Permit
+from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
+from delivery.letter import Letter
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,7 @@ _Entry = tuple[int, int, SendTask | None]
 
 
 class ThreadSender:
-    """A Sender: as many threads as the lane is wide, each with a session of its own.
+    """A LaneSender: as many threads as the lane is wide, each with a session of its own.
 
     A session that sends batches is given groups of one letter's tasks; the barrier holds for the group.
     """
@@ -37,16 +39,16 @@ class ThreadSender:
         lane: LaneFacts,
         channel: Channel,
         width: int,
+        *,
+        permit: Permit,
         done: Done,
-        may_begin: Callable[[SendTask], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self.width, self.stopped = width, False
-        self.narrowed: SimpleQueue[tuple[int, str]] = SimpleQueue()
         self._lane, self._channel = lane, channel
         self._todo: PriorityQueue[_Entry] = PriorityQueue()
         self._numbers = count()
-        self._done, self._may_begin, self._clock = done, may_begin, clock
+        self._permit, self._done, self._clock = permit, done, clock
         self._threads: list[threading.Thread] = []
         # How many of them do not end yet.
         self._serving, self._lock = 0, threading.Lock()
@@ -55,66 +57,68 @@ class ThreadSender:
     def opened(self) -> int:
         return sum(thread.is_alive() for thread in self._threads)
 
+    def resize(self, width: int) -> None:
+        self.width = width
+        self.put(())
+
+    def resume(self) -> None:
+        self.stopped = False
+
     def put(self, tasks: Sequence[SendTask]) -> None:
         """Opens more connections if all may be busy."""
         for task in tasks:
-            self._todo.put((task.job.row.priority, next(self._numbers), task))
+            self._todo.put((task.priority, next(self._numbers), task))
         for _ in range(min(self.width - self.opened, self._todo.qsize())):
-            self._open()
+            thread = threading.Thread(target=self._run, name=f"send {self._lane.kind}", daemon=True)
+            with self._lock:
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads: those that there are do it
+                    if not self._serving:
+                        raise
+                    continue
+                self._serving += 1
+            self._threads.append(thread)
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
         for task in tasks:
-            if task.settled is not None:
-                task.settled.set()
+            if task.released is not None:
+                task.released.set()
 
     def leave(self) -> None:
         for _ in self._threads:
             self._todo.put((_LAST, next(self._numbers), None))
 
-    def join(self, seconds: float) -> None:
+    def join(self) -> None:
         for thread in self._threads:
-            thread.join(seconds)
-
-    def _open(self) -> None:
-        thread = threading.Thread(target=self._run, name=f"send {self._lane.kind}", daemon=True)
-        with self._lock:
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads: those that there are do it
-                if not self._serving:
-                    raise
-                return
-            self._serving += 1
-        self._threads.append(thread)
-
-    def _steps_down(self) -> bool:
-        """Whether the thread that asks is one more than the lane's share allows now."""
-        with self._lock:
-            is_too_many = self._serving > self.width
-            self._serving -= is_too_many
-            return is_too_many
+            thread.join(LONGEST_GOODBYE)
 
     def _run(self) -> None:
         session: Session | None = None
-        while not self._steps_down() and (task := self._todo.get()[2]) is not None:
+        while True:
+            # One thread more than the lane's share allows now ends.
+            with self._lock:
+                if self._serving > self.width:
+                    self._serving -= 1
+                    break
+            task = self._todo.get()[2]
+            if task is None:
+                break
             tasks = [task]
             try:
                 tasks += self._like(task, getattr(session, "batch", 1) - 1)
-                session = self._send(session, [one for one in tasks if self._is_wanted(one)])
+                wanted = [one for one in tasks if not self.stopped and self._permit.allows(one.pk)]
+                session = self._send(session, wanted)
             finally:
-                waits = [self._end(one) for one in tasks]
-            for settled in waits:
-                settled.wait()
-        _close(session)
-
-    def _end(self, task: SendTask) -> threading.Event:
-        """Hands the task back. Returns what to wait for."""
-        settled = task.settled = threading.Event()
-        self._done.put([task])
-        return settled
-
-    def _is_wanted(self, task: SendTask) -> bool:
-        return not self.stopped and self._may_begin(task)
+                waits = [threading.Event() for _ in tasks]
+                for one, released in zip(tasks, waits, strict=True):
+                    one.released = released
+                self._done.put(tasks)
+            for released in waits:
+                released.wait()
+        if session is not None:
+            with suppress(Exception):
+                session.close()
 
     def _like(self, task: SendTask, most: int) -> list[SendTask]:
         """Up to that many of those that wait next, as long as they are of the same letter."""
@@ -123,7 +127,7 @@ class ThreadSender:
             while len(tasks) < most:
                 entry = self._todo.get_nowait()
                 other = entry[2]
-                if other is None or _parcel(other).letter is not _parcel(task).letter:
+                if other is None or _letter(other) is not _letter(task):
                     self._todo.put(entry)
                     break
                 tasks.append(other)
@@ -135,9 +139,12 @@ class ThreadSender:
             return session
         try:
             session = session or self._channel.connect(self._lane)
-            outcomes = self._outcomes(session, tasks)
+            if isinstance(session, BatchSession) and session.batch > 1:
+                outcomes = self._send_batch(session, tasks)
+            else:
+                outcomes = [self._send_one(session, *tasks)]
         except Exception as error:  # these wait, the others go on
-            log.exception("a message cannot be made", extra={"delivery": tasks[0].job.pk})
+            log.exception("a message cannot be made", extra={"delivery": tasks[0].pk})
             outcomes = [Temporary(f"The message cannot be made: {error}")] * len(tasks)
         at = self._clock()
         for task, outcome in zip(tasks, outcomes, strict=True):
@@ -145,49 +152,38 @@ class ThreadSender:
             self.stopped |= isinstance(outcome, Temporary) and outcome.stops_lane
         return session
 
-    def _outcomes(self, session: Session, tasks: Sequence[SendTask]) -> list[Outcome]:
-        if isinstance(session, BatchSession) and session.batch > 1:
-            return self._batch(session, tasks)
-        (task,) = tasks
-        parcel = _parcel(task)
-        message = parcel.compose(parcel.recipient)
+    def _send_one(self, session: Session, task: SendTask) -> Outcome:
+        message = task.message()
         task.begun = True
         try:
-            sent = session.send(
+            return session.send(
                 message,
-                key=f"{parcel.letter.token}-{task.job.pk}",
-                begun_at=task.job.begun_before,
+                key=f"{_letter(task).token}-{task.pk}",
+                begun_at=task.delivery.begun_before,
                 now=self._clock(),
             )
         except Exception as error:  # a defect of ours, and nobody knows how far it came
-            log.exception("sending failed", extra={"delivery": task.job.pk})
-            return [_unforeseen(error)]
-        return [sent]
+            log.exception("sending failed", extra={"delivery": task.pk})
+            return _unforeseen(error)
 
-    def _batch(self, session: BatchSession, tasks: Sequence[SendTask]) -> list[Outcome]:
+    def _send_batch(self, session: BatchSession, tasks: Sequence[SendTask]) -> list[Outcome]:
         for task in tasks:
             task.begun = True
-        recipients = [_parcel(task).recipient for task in tasks]
+        recipients = [task.recipient for task in tasks if task.recipient is not None]
         try:
-            outcomes = session.send_batch(_parcel(tasks[0]).letter, recipients, now=self._clock())
+            outcomes = session.send_batch(_letter(tasks[0]), recipients, now=self._clock())
             if len(outcomes) != len(tasks):
                 raise ValueError(f"{len(outcomes)} outcomes of {len(tasks)} messages")
         except Exception as error:
-            log.exception("sending failed", extra={"delivery": tasks[0].job.pk})
+            log.exception("sending failed", extra={"delivery": tasks[0].pk})
             return [_unforeseen(error)] * len(tasks)
         return outcomes
 
 
-def _parcel(task: SendTask) -> OutgoingMessage:
-    assert task.parcel is not None  # noqa: S101 - for the type checker
-    return task.parcel
+def _letter(task: SendTask) -> Letter:
+    assert task.prepared is not None  # noqa: S101 - for the type checker
+    return task.prepared.letter
 
 
 def _unforeseen(error: Exception) -> Ambiguous:
     return Ambiguous(f"Sending failed in an unforeseen way ({type(error).__name__}: {error}).")
-
-
-def _close(session: Session | None) -> None:
-    if session is not None:
-        with suppress(Exception):
-            session.close()

@@ -1,4 +1,4 @@
-"""Why letters do not go out that are to, for whoever asked for them to be sent."""
+"""Why some letters were not sent, for the person who asked for a pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

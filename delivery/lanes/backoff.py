@@ -34,7 +34,7 @@ class Stop:
 
 def well_lanes(lanes: Collection[int]) -> set[int]:
     """Those of the lanes that have sent something since they last had to stop."""
-    # A rest is forgotten with the first success after it (see _recover).
+    # A rest is forgotten with the first success after it (see back_off).
     recovering = Q(free_at=None, failures__gt=0)
     rows = Lane.objects.filter(recovering | Q(failures=0), pk__in=lanes)
     return set(rows.values_list("pk", flat=True)) if lanes else set()
@@ -57,7 +57,7 @@ def back_off(
     stopped: dict[int, list[Stop]] = defaultdict(list)
     for stop in stops:
         stopped[stop.lane_id].append(stop)
-    # (As claimed: nearly always there is nothing to recover from, and nothing is asked.)
+    # As claimed: nearly always there is nothing to recover from, and nothing is asked.
     recovering = {lane.pk: lane for lane in sent if lane.failures and lane.pk not in stopped}
     lock_lanes({*stopped, *recovering, *also})
     for lane_id in sorted({*stopped, *recovering}):
@@ -70,11 +70,13 @@ def back_off(
 def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
     lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
     for stop in stops:
-        is_news = not _is_known(lane, stop)
+        # Another connection may have said so already: it was claimed before the rest that goes on now.
+        spaced_until = stop.claimed_at + timedelta(seconds=lane.spacing_seconds)
+        is_known = lane.failures > 0 and lane.free_at is not None and lane.free_at > spaced_until
         if not lane.failures:
             log.warning("a lane begins to rest: %s", stop.text, extra={"lane": lane.name})
-        lane.failures += is_news
-        if is_news or stop.retry_at is not None:
+        lane.failures += not is_known
+        if not is_known or stop.retry_at is not None:
             rest = lane_pause(lane.failures, now=stop.at, retry_at=stop.retry_at)
             lane.free_at = max(rest, lane.free_at or rest)
         lane.last_error = stop.text
@@ -82,12 +84,6 @@ def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
             lane.refused_since = lane.refused_since or stop.at
     lane.save(update_fields=["failures", "last_error", "free_at", "refused_since"])
     forget_lesson(lane, lane.last_error, stops[-1].at)
-
-
-def _is_known(lane: Lane, stop: Stop) -> bool:
-    """Whether another connection has said so already: it was claimed before the rest that goes on now."""
-    spaced_until = stop.claimed_at + timedelta(seconds=lane.spacing_seconds)
-    return lane.failures > 0 and lane.free_at is not None and lane.free_at > spaced_until
 
 
 def _recover(claimed: Lane, now: datetime) -> None:

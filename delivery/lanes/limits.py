@@ -6,7 +6,7 @@ own. Where no limit is set, they read the lane's few domains at most, and write 
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db.models import F, Q, Sum, prefetch_related_objects
@@ -18,7 +18,6 @@ from delivery.rules.limits import (
     HOUR,
     LONGEST_PUT_OFF,
     Bucket,
-    LaneLimits,
     Used,
     Uses,
     again_at,
@@ -30,8 +29,8 @@ from delivery.rules.limits import (
 )
 
 # The lane's own sum stands under this name.
-WHOLE = ""
-KEPT = timedelta(hours=25)
+WHOLE_LANE = ""
+USE_KEPT = timedelta(hours=25)
 
 
 def windows(lane: Lane, domains: Iterable[str], now: datetime) -> dict[str, Used]:
@@ -55,7 +54,7 @@ def count(lane: Lane, taken: Mapping[str, int], now: datetime) -> None:
         row = LaneUse.objects.filter(lane=lane, domain=domain, minute=minute)
         if not row.update(count=F("count") + number):
             LaneUse.objects.create(lane=lane, domain=domain, minute=minute, count=number)
-            LaneUse.objects.filter(lane=lane, domain=domain, minute__lt=now - KEPT).delete()
+            LaneUse.objects.filter(lane=lane, domain=domain, minute__lt=now - USE_KEPT).delete()
 
 
 def uncount(lane_id: int, given_back: Mapping[str, int], claimed_at: datetime) -> None:
@@ -66,7 +65,7 @@ def uncount(lane_id: int, given_back: Mapping[str, int], claimed_at: datetime) -
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ClaimRoom:
     """How many may be claimed; if none, when to ask again, where that helps."""
 
     count: int
@@ -93,7 +92,7 @@ def room(
     in_flight: int = 0,
     connections: int | None = None,
     expected: float = EXPECTED_RATE,
-) -> Room:
+) -> ClaimRoom:
     """What the lane allows one worker now.
 
     `in_flight` of its messages are claimed by this worker; it may use that many `connections` (None: all),
@@ -104,13 +103,13 @@ def room(
     # In good days so many; a lane that was told to slow down comes back step by step.
     most = max(slowed(claimable(width, expected=expected), lane.failures) - in_flight, 0)
     if not most or lane.paused:
-        return Room(0)
-    used = windows(lane, [WHOLE], now).get(WHOLE, Used()) if limits.counts else Used()
+        return ClaimRoom(0)
+    used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
     open_now = allowed(limits, used, now)
     if open_now == 0:
-        uses = minutes(lane, WHOLE, now) if limits.counts else ()
-        return Room(0, again_at(limits, used, uses, now))
-    return Room(most if open_now is None else min(most, open_now))
+        uses = minutes(lane, WHOLE_LANE, now) if limits.counts else ()
+        return ClaimRoom(0, again_at(limits, used, uses, now))
+    return ClaimRoom(most if open_now is None else min(most, open_now))
 
 
 def sift(
@@ -130,36 +129,23 @@ def sift(
         (limited[domain] if domain in domains else sifted.take).append(pk)
     states = _used(lane, [domains[name] for name in limited], now)
     for name, pks in limited.items():
-        _sift_domain(domains[name], pks, states[name], sifted, now, urgent)
+        row, used, limits = domains[name], states[name], domains[name].limits
+        if row.paused:
+            sifted.hold.extend(pks)
+            continue
+        open_now = allowed(limits, used, now)
+        number = len(pks) if open_now is None else open_now
+        sifted.take.extend(pks[:number])
+        if late := pks[number:]:
+            # What this very claim takes is used by then, too.
+            bucket = Bucket(row.rate, row.burst, limits.bucket.refilled(now) - number, now)
+            uses = [*minutes(lane, name, now), (minute_of(now), number)] if limits.counts else []
+            after = Used(used.hour + number, used.day + number, used.sending + number)
+            opens = again_at(replace(limits, bucket=bucket), after, uses, now)
+            sifted.later.extend(_put_off(row, late, opens or now + LONGEST_PUT_OFF, now, urgent))
     place = {pk: number for number, (pk, _) in enumerate(rows)}
     sifted.take.sort(key=place.__getitem__)
     return sifted
-
-
-def _sift_domain(
-    row: LaneDomain, pks: list[int], used: Used, sifted: Sifted, now: datetime, urgent: Collection[int]
-) -> None:
-    if row.paused:
-        sifted.hold.extend(pks)
-        return
-    limits = row.limits
-    open_now = allowed(limits, used, now)
-    number = len(pks) if open_now is None else open_now
-    sifted.take.extend(pks[:number])
-    if late := pks[number:]:
-        # What this very claim takes is used by then, too.
-        sifted.later.extend(_put_off(row, late, _next(row, limits, used, number, now), now, urgent))
-
-
-def _next(row: LaneDomain, limits: LaneLimits, used: Used, taken: int, now: datetime) -> datetime:
-    """When the domain's next message may go, after the `taken` ones that go now."""
-    bucket = Bucket(row.rate, row.burst, limits.bucket.refilled(now) - taken, now)
-    uses = [*minutes(row.lane, row.domain, now), (minute_of(now), taken)] if limits.counts else []
-    spent = LaneLimits(
-        bucket, limits.per_hour, limits.per_day, limits.warm_up, limits.concurrency, free_at=limits.free_at
-    )
-    after = Used(used.hour + taken, used.day + taken, used.sending + taken)
-    return again_at(spent, after, uses, now) or now + LONGEST_PUT_OFF
 
 
 def _put_off(
@@ -195,7 +181,7 @@ def use(lane: Lane, domains: Mapping[str, int], now: datetime) -> None:
         _take_tokens(row, domains[name], now)
     counts = {name: domains[name] for name, row in limited.items() if row.limits.counts}
     if lane.limits.counts:
-        counts[WHOLE] = total
+        counts[WHOLE_LANE] = total
     count(lane, counts, now)
 
 
@@ -211,7 +197,7 @@ def give_back_use(lane: Lane, domains: Mapping[str, int], claimed_at: datetime) 
             LaneDomain.objects.filter(pk=row.pk).update(tokens=F("tokens") + domains[name])
     counts = {name: domains[name] for name, row in limited.items() if row.limits.counts}
     if lane.limits.counts:
-        counts[WHOLE] = total
+        counts[WHOLE_LANE] = total
     uncount(lane.pk, counts, claimed_at)
 
 
@@ -230,18 +216,13 @@ def _domains(lane: Lane) -> dict[str, LaneDomain]:
 def _used(lane: Lane, rows: Collection[LaneDomain], now: datetime) -> dict[str, Used]:
     counting = [row.domain for row in rows if row.limits.counts]
     sums = windows(lane, counting, now) if counting else {}
-    sending = _sending(lane, [row.domain for row in rows if row.concurrency is not None])
+    # How many messages to those domains are under way, in all workers together.
+    bounded = [row.domain for row in rows if row.concurrency is not None]
+    under_way = Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING, domain__in=bounded)
+    sending = Counter(under_way.values_list("domain", flat=True)) if bounded else Counter[str]()
     return {
         row.domain: Used(sums[row.domain].hour, sums[row.domain].day, sending[row.domain])
         if row.domain in sums
         else Used(sending=sending[row.domain])
         for row in rows
     }
-
-
-def _sending(lane: Lane, domains: Collection[str]) -> Counter[str]:
-    """How many messages to those domains are under way, in all workers together."""
-    if not domains:
-        return Counter()
-    rows = Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING, domain__in=domains)
-    return Counter(rows.values_list("domain", flat=True))

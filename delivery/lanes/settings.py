@@ -12,15 +12,15 @@ from common.text import one_line, shortened
 from delivery.channels.email.address import parse_address
 from delivery.models import Delivery, Lane, LaneDomain
 
-BATCH = 2000
-LONGEST_REASON = 2000
-LIMITS = frozenset(
+DOMAIN_BATCH = 2000
+LONGEST_DOMAIN_REASON = 2000
+RATE_LIMITS = frozenset(
     {"rate", "burst", "per_hour", "per_day", "warm_up_from", "warm_up_first", "warm_up_growth"}
 )
-OF_LANES = LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds"}
-# Of how many connections a lane's server takes.
+OF_LANES = RATE_LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds"}
+# What was learnt of how many connections a lane's server takes is forgotten.
 NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
-OF_DOMAINS = LIMITS | {"concurrency"}
+OF_DOMAINS = RATE_LIMITS | {"concurrency"}
 
 
 @transaction.atomic
@@ -31,7 +31,7 @@ def pause_domain(*, lane_id: int, domain: str, reason: str, now: datetime) -> bo
     """
     if not domain:
         return False
-    facts = {"paused": True, "paused_reason": shortened(one_line(reason), LONGEST_REASON)}
+    facts = {"paused": True, "paused_reason": shortened(one_line(reason), LONGEST_DOMAIN_REASON)}
     _, is_new = LaneDomain.objects.get_or_create(
         lane_id=lane_id, domain=domain, defaults={**facts, "refilled_at": now}
     )
@@ -40,24 +40,29 @@ def pause_domain(*, lane_id: int, domain: str, reason: str, now: datetime) -> bo
 
 
 def resume_domain(*, lane_id: int, domain: str, now: datetime) -> int:
-    """Letters go there again, those that were held first. Returns how many were held. Safe to repeat.
+    """Letters go there again, the held ones first. Returns how many were held. Safe to repeat.
 
     Queues in batches, each a transaction of its own.
     """
-    _unpause(lane_id, domain, now)
-    queued = 0
-    while count := _queue_batch(lane_id, domain, now):
+    with transaction.atomic():
+        # The claim holds rows under this lock: those that it found paused are committed before we go on.
+        _lock(lane_id)
+        rows = LaneDomain.objects.filter(lane=lane_id, domain=domain)
+        rows.filter(paused=True).update(paused=False, paused_reason="")
+        end_rest(lane_id, domain, now)
+    held = Delivery.objects.filter(
+        state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane_id, domain=domain
+    )
+    # The days of waiting do not count against those after which a letter is given up.
+    fresh = {"held_for": "", "last_error": "", "created_at": now, "due_at": now}
+    queued, count = 0, 1
+    while count:
+        with transaction.atomic():
+            locked = held.order_by("pk").select_for_update().values_list("pk", flat=True)
+            pks = list(locked[:DOMAIN_BATCH])
+            count = held.filter(pk__in=pks).update(state=Delivery.State.QUEUED, **fresh)
         queued += count
     return queued
-
-
-@transaction.atomic
-def _unpause(lane_id: int, domain: str, now: datetime) -> None:
-    # The claim holds rows under this lock: those that it still found paused are committed before we go on.
-    list(Lane.objects.select_for_update(no_key=True).filter(pk=lane_id).values_list("pk"))
-    rows = LaneDomain.objects.filter(lane=lane_id, domain=domain)
-    rows.filter(paused=True).update(paused=False, paused_reason="")
-    end_rest(lane_id, domain, now)
 
 
 def end_rest(lane_id: int, domain: str, now: datetime) -> None:
@@ -68,21 +73,10 @@ def end_rest(lane_id: int, domain: str, now: datetime) -> None:
         put_off.filter(due_at__gt=now).update(due_at=now)
 
 
-@transaction.atomic
-def _queue_batch(lane_id: int, domain: str, now: datetime) -> int:
-    held = Delivery.objects.filter(
-        state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane_id, domain=domain
-    )
-    pks = list(held.order_by("pk").select_for_update().values_list("pk", flat=True)[:BATCH])
-    # The days of waiting do not count against those after which a letter is given up.
-    fresh = {"held_for": "", "last_error": "", "created_at": now, "due_at": now}
-    return held.filter(pk__in=pks).update(state=Delivery.State.QUEUED, **fresh)
-
-
 def alter_lane(*, lane: Lane, **changes: Any) -> Lane:
     """Changes what is named of OF_LANES, and nothing that workers write meanwhile. Raises ValidationError."""
     _check(lane, changes, OF_LANES)
-    # (Who names a number knows better than what was learnt.)
+    # Whoever names a number knows better than what was learnt.
     learnt = NOTHING_LEARNT if "concurrency" in changes else {}
     Lane.objects.filter(pk=lane.pk).update(**changes, **learnt)
     lane.refresh_from_db()

@@ -11,7 +11,7 @@ from delivery.rules.lanes import GOING_AWAY, QUIET, share, wider
 
 log = logging.getLogger(__name__)
 
-# Who does not ask again within it has stopped; a worker asks every second or two.
+# A worker asks every second or two: one that does not ask again within this time has stopped.
 HELD_FOR = timedelta(seconds=5)
 
 
@@ -23,7 +23,12 @@ def take_share(lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0
     until it has closed them and asks again: in sum, no more are open than the lane's number.
     """
     lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
-    _try_wider(lane, now)
+    # A while after the server refused one it is tried whether it takes a few more.
+    since = lane.server_takes_since
+    if lane.server_takes is not None and (since is None or now - since >= QUIET):
+        more = wider(lane.server_takes)
+        lane.server_takes, lane.server_takes_since = (more, now) if more < lane.concurrency else (None, None)
+        lane.save(update_fields=["server_takes", "server_takes_since"])
     LaneShare.objects.filter(lane=lane, until__lte=now).delete()
     others = LaneShare.objects.filter(lane=lane).exclude(holder=holder)
     mine = share(lane.width, list(others.values_list("connections", flat=True)))
@@ -60,14 +65,6 @@ def forget_lesson(lane: Lane, said: str, now: datetime) -> None:
     if LaneShare.objects.filter(lane=lane, until__gt=now).count() <= 1:
         lane.server_takes, lane.server_takes_since, lane.server_said = None, None, ""
         lane.save(update_fields=["server_takes", "server_takes_since", "server_said"])
-
-
-def _try_wider(lane: Lane, now: datetime) -> None:
-    if lane.server_takes is None or (lane.server_takes_since and now - lane.server_takes_since < QUIET):
-        return
-    more = wider(lane.server_takes)
-    lane.server_takes, lane.server_takes_since = (more, now) if more < lane.concurrency else (None, None)
-    lane.save(update_fields=["server_takes", "server_takes_since"])
 
 
 @transaction.atomic

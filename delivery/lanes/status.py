@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from common.text import counted
-from delivery.lanes.limits import WHOLE, windows
+from delivery.lanes.limits import WHOLE_LANE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import DAY, Used, daily_limit, ramp
 
@@ -28,7 +28,7 @@ class LaneStatus:
 def standing(lane: Lane, now: datetime) -> LaneStatus:
     limits = lane.limits
     today = daily_limit(limits.per_day, limits.warm_up, now)
-    used = windows(lane, [WHOLE], now).get(WHOLE, Used()) if limits.counts else Used()
+    used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
     return LaneStatus(used, limits.per_hour, today, warms_up=bool(coming_days(lane, now, days=1)))
 
 
@@ -44,7 +44,7 @@ def last_day(lane: Lane, now: datetime, *, parts: int) -> list[tuple[datetime, i
     """The last 24 hours in so many parts: when each began, and how many messages were taken in it."""
     size = DAY / parts
     counts: Counter[int] = Counter()
-    rows = LaneUse.objects.filter(lane=lane, domain=WHOLE, minute__gt=now - DAY)
+    rows = LaneUse.objects.filter(lane=lane, domain=WHOLE_LANE, minute__gt=now - DAY)
     for minute, count in rows.values_list("minute", "count"):
         counts[min(max(int((minute - (now - DAY)) / size), 0), parts - 1)] += count
     return [(now - DAY + part * size, counts[part]) for part in range(parts)]
@@ -71,12 +71,12 @@ def domains(lane: Lane, now: datetime) -> list[DomainStanding]:
     used = windows(lane, counting, now) if counting else {}
     held = Delivery.objects.filter(state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane)
     held_of = Counter(held.filter(domain__in=[row.domain for row in rows]).values_list("domain", flat=True))
-    return [_domain(row, used.get(row.domain, Used()), held_of[row.domain], now) for row in rows]
-
-
-def _domain(row: LaneDomain, used: Used, held: int, now: datetime) -> DomainStanding:
-    limits = row.limits
-    return DomainStanding(row, used, daily_limit(limits.per_day, limits.warm_up, now), held)
+    standings = []
+    for row in rows:
+        limits = row.limits
+        today = daily_limit(limits.per_day, limits.warm_up, now)
+        standings.append(DomainStanding(row, used.get(row.domain, Used()), today, held_of[row.domain]))
+    return standings
 
 
 def state(row: Lane | LaneDomain, now: datetime) -> str:

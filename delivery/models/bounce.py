@@ -29,7 +29,7 @@ class Bounce(models.Model):
     kind = models.CharField(max_length=12, choices=Kind)
     status = models.CharField(max_length=16, blank=True, default="")
     diagnostic = models.TextField("in the server’s words", blank=True, default="")
-    # Whom the report names: for people, who may have to find out what a strange one is about.
+    # The address that the report names, for a person who has to find out what a strange report is about.
     recipient = models.CharField(max_length=320, blank=True, default="")
     at = models.DateTimeField(default=timezone.now)
     effect = models.CharField("what was done", max_length=255, blank=True, default="")

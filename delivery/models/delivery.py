@@ -79,7 +79,7 @@ class Delivery(models.Model):
     issue = models.ForeignKey(
         Issue, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries", db_index=False
     )
-    # (The first column of delivery_once_per_issue serves as its index.)
+    # The first column of delivery_once_per_issue serves as its index.
     destination = models.ForeignKey(
         Destination, on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
@@ -114,7 +114,7 @@ class Delivery(models.Model):
         ordering = ("-pk",)
         verbose_name_plural = "deliveries"
         constraints = (
-            # (Mails without an issue are all distinct here.)
+            # Mails without an issue are all distinct here.
             models.UniqueConstraint(name="delivery_once_per_issue", fields=["destination", "issue"]),
             models.UniqueConstraint(
                 name="delivery_once_per_key", fields=["kind", "key"], condition=Q(issue__isnull=True)
@@ -132,15 +132,15 @@ class Delivery(models.Model):
         indexes = (
             models.Index(
                 name="delivery_due",
-                # (With the key: the rows of an issue are all due at once, and are claimed in its order.)
+                # With the key: the rows of an issue are all due at once, and are claimed in its order.
                 fields=["lane", "priority", "due_at", "id"],
                 condition=Q(state__in=("queued", "deferred")),
             ),
             models.Index(name="delivery_held", fields=["held_for", "lane"], condition=Q(state="held")),
             models.Index(name="delivery_leases", fields=["lease_until"], condition=Q(state="sending")),
             models.Index(name="delivery_issue_state", fields=["issue", "state"]),
-            # What people look for is little. (Of the rest there are millions, in no need of an index. The
-            # time is there to be read: the overview counts the failed ones of a week.)
+            # People look for few rows; the millions of others need no index. The time is there to be
+            # read: the overview counts the failed ones of a week.
             models.Index(
                 name="delivery_aside",
                 fields=["state", "id", "created_at"],

@@ -12,7 +12,7 @@ class Webhook(models.Model):
     """Another program's address. It rests until `free_at` after a call that it did not take."""
 
     name = models.CharField(max_length=100, help_text="For you alone: what it is for, such as “CRM”.")
-    # (Not a URLField: within a private network hosts may be called “crm”.)
+    # Not a URLField: within a private network hosts may be called “crm”.
     url = models.CharField("address", max_length=2000)
     # The types it wants, such as "subscription.confirmed".
     events = models.JSONField(default=list)

@@ -5,7 +5,7 @@ import pytest
 
 from common import shutdown
 from common.db import outage
-from delivery.engine import claimer
+from delivery.engine import lane_pool
 from tests.servers.smtp_server import SmtpServer
 
 
@@ -30,7 +30,7 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     shutdown.stopping.clear()
 
 
-@pytest.fixture(params=[pytest.param("near", marks=pytest.mark.slow), "far"])
-def _either_carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mail goes out by this process's own loop, and by the loop process."""
-    monkeypatch.setattr(claimer, "has_much", lambda lane, now: request.param == "far")
+@pytest.fixture(params=["near", "far"])
+def _either_sender(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mail goes out by this process's own loop, and by the child process."""
+    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "far")

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from delivery.channels.base import Outcome
-from delivery.engine.claim import Job, claim
-from delivery.engine.outcomes import Result, record
+from delivery.engine.claim import claim_due
+from delivery.engine.outcomes import record_outcomes
+from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Delivery, Issue, Lane
 from tests.factories import NOW, DeliveryFactory, IssueFactory, LaneFactory, SubscriptionFactory
 
@@ -45,23 +46,28 @@ def a_mail(kind: str = "confirmation", **changes: Any) -> Delivery:
     return delivery
 
 
-def claimed(*, now: datetime = NOW, lane: Lane | None = None, in_flight: int = 0) -> tuple[Job, ...]:
+def claimed(
+    *, now: datetime = NOW, lane: Lane | None = None, in_flight: int = 0
+) -> tuple[ClaimedDelivery, ...]:
     lane = lane or Lane.objects.get()
-    return claim(lane_id=lane.pk, now=now, in_flight=in_flight).jobs
+    return claim_due(lane_id=lane.pk, now=now, in_flight=in_flight).rows
 
 
-def ended(
-    outcome: Outcome, *jobs: Job, at: datetime = NOW, policy: str = "resend", begun: bool = True
-) -> list[Delivery]:
-    """Records that outcome for those jobs; returns their rows."""
-    record(results=[Result(job, outcome, at, policy, begun=begun) for job in jobs])
-    return [Delivery.objects.get(pk=job.pk) for job in jobs]
+def ended(outcome: Outcome, *rows: ClaimedDelivery, at: datetime = NOW, begun: bool = True) -> list[Delivery]:
+    """Records that outcome for those rows; returns them as they are then."""
+    record_outcomes([ended_task(row, outcome, at, begun=begun) for row in rows])
+    return [Delivery.objects.get(pk=row.pk) for row in rows]
 
 
-def one_ended(outcome: Outcome, *, at: datetime = NOW, policy: str = "resend") -> Delivery:
+def ended_task(row: ClaimedDelivery, outcome: Outcome, at: datetime = NOW, *, begun: bool = True) -> SendTask:
+    """A task that has come to its end."""
+    return SendTask(row, outcome=outcome, at=at, begun=begun)
+
+
+def one_ended(outcome: Outcome, *, at: datetime = NOW) -> Delivery:
     """One delivery, claimed and ended so."""
     queued()
-    (row,) = ended(outcome, *claimed(), at=at, policy=policy)
+    (row,) = ended(outcome, *claimed(), at=at)
     return row
 
 
@@ -73,5 +79,5 @@ def attempts(row: Delivery) -> list[tuple[str, str]]:
     return list(row.attempt_rows.order_by("pk").values_list("outcome", "text"))
 
 
-def cores(rows: Sequence[Delivery] | Sequence[Job]) -> list[str]:
-    return [row.row.destination.core if isinstance(row, Job) else row.destination.core for row in rows]
+def cores(rows: Sequence[Delivery] | Sequence[ClaimedDelivery]) -> list[str]:
+    return [row.destination.core for row in rows]

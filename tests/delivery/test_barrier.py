@@ -10,7 +10,7 @@ from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import a_lane, queued, states
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_carrier")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_sender")]
 
 WIDTH, LETTERS = 3, 12
 # Far longer than the server takes for a message.

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from delivery.engine.jobs import read
 from delivery.engine.letter_cache import LetterCache
+from delivery.engine.send_task import read_claimed
 from delivery.issues.pause import pause_newsletter
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
@@ -101,8 +102,8 @@ def test_a_test_of_a_draft_is_the_draft(admin_client: Client) -> None:
     issue = a_draft(subject="Spring is here")
     assert "A test is on its way to ada@example.org." in act(admin_client, issue, "send_test")
     row = Delivery.objects.select_related("lane").get(kind="test")
-    (claimed,) = read(row.lane, [row.pk])
-    letter = LetterCache().parcel(claimed, now=utcnow()).letter
+    (claimed,) = read_claimed(row.lane, [row.pk], token=uuid4(), now=utcnow())
+    letter = LetterCache().prepare(claimed, now=utcnow())[0].letter
     assert (letter.subject, letter.html, letter.kind) == (
         "Spring is here",
         "<p>The draft itself.</p>",

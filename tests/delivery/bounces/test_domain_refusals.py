@@ -9,13 +9,13 @@ from delivery.bounces import recent_letters
 from delivery.bounces.record import take_report
 from delivery.channels.base import Permanent, Sent, Temporary
 from delivery.channels.email.return_path import return_path
-from delivery.engine.outcomes import Result, record
+from delivery.engine.outcomes import record_outcomes
 from delivery.issues.pause import resume_newsletter
 from delivery.lanes.settings import resume_domain
 from delivery.models import Attempt, Bounce, Delivery, Issue, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.bounces.mails import dsn, failed
-from tests.delivery.ledger import HOUR, MINUTE, a_lane, claimed, ended, queued
+from tests.delivery.ledger import HOUR, MINUTE, a_lane, claimed, ended, ended_task, queued
 from tests.factories import NOW, BounceFactory, DeliveryFactory, IssueFactory
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ def answered(outcome: Permanent | Sent, *, at: Any = NOW, together: bool = True)
     """All that is due now gets that answer."""
     jobs = claimed(now=at)
     for group in [jobs] if together else [[job] for job in jobs]:
-        record(results=[Result(job, outcome, at) for job in group])
+        record_outcomes([ended_task(job, outcome, at) for job in group])
 
 
 def paused() -> list[str]:
@@ -100,7 +100,7 @@ def test_other_domains_and_lanes_do_not_count() -> None:
     answered(REFUSED)
     other = a_lane(account="other")
     queued(9, lane=other, domain="one.example")
-    record(results=[Result(job, REFUSED, NOW) for job in claimed(lane=other)])
+    record_outcomes([ended_task(job, REFUSED, NOW) for job in claimed(lane=other)])
     assert paused() == []
 
 
@@ -372,11 +372,11 @@ def test_an_acceptance_asks_nothing_about_refusals(django_assert_max_num_queries
     letters(30)
     jobs = claimed()
     with django_assert_max_num_queries(4):
-        record(results=[Result(job, Sent("ok"), NOW) for job in jobs])
+        record_outcomes([ended_task(job, Sent("ok"), NOW) for job in jobs])
 
 
 def test_a_lone_refusal_asks_little(django_assert_max_num_queries: Any) -> None:
     letters(1)
     jobs = claimed()
     with django_assert_max_num_queries(17):
-        record(results=[Result(job, REFUSED, NOW) for job in jobs])
+        record_outcomes([ended_task(job, REFUSED, NOW) for job in jobs])

@@ -1,14 +1,15 @@
 """Acceptances: many rows in one statement, safe to repeat, and recorded whoever has the row by now."""
 
-from datetime import UTC, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from delivery.engine.accept import Acceptance, acceptance, record_accepted
-from delivery.engine.jobs import Job
+from delivery.channels.base import Sent
+from delivery.engine.accept import record_accepted
+from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Attempt, Delivery
 from tests.delivery.ledger import a_lane, attempts, claimed, queued, states
 from tests.factories import NOW
@@ -33,13 +34,17 @@ IDS = [
 ]
 
 
-def jobs(count: int = 3) -> list[Job]:
+def jobs(count: int = 3) -> list[ClaimedDelivery]:
     queued(count, lane=a_lane(concurrency=50))
     return list(claimed())
 
 
-def accepted(given: list[Job], remote_id: str = "as", *, stored: bool = False) -> list[Acceptance]:
-    return [acceptance(job, AT, f"{remote_id} {job.pk}", stored=stored) for job in given]
+def acceptance(job: ClaimedDelivery, at: datetime, remote_id: str, *, stored: bool = False) -> SendTask:
+    return SendTask(job, outcome=Sent(remote_id, stored=b"" if stored else None), at=at)
+
+
+def accepted(given: list[ClaimedDelivery]) -> list[SendTask]:
+    return [acceptance(job, AT, f"as {job.pk}") for job in given]
 
 
 def ledger() -> list[tuple[object, ...]]:
@@ -47,11 +52,11 @@ def ledger() -> list[tuple[object, ...]]:
     return list(Delivery.objects.order_by("pk").values_list(*fields))
 
 
-def row_of(job: Job) -> Delivery:
+def row_of(job: ClaimedDelivery) -> Delivery:
     return Delivery.objects.get(pk=job.pk)
 
 
-def taken_by_another(job: Job) -> None:
+def taken_by_another(job: ClaimedDelivery) -> None:
     Delivery.objects.filter(pk=job.pk).update(lease_token=uuid4())
 
 
@@ -61,7 +66,7 @@ def test_many_are_recorded_in_one_statement() -> None:
     with CaptureQueriesContext(connection) as asked:
         record_accepted(given)
     assert len(asked) == 1, [query["sql"][:80] for query in asked]
-    assert ledger() == [(one.job.pk, "sent", AT, one.remote_id, 3, None, None, "") for one in given]
+    assert ledger() == [(one.pk, "sent", AT, f"as {one.pk}", 3, None, None, "") for one in given]
     assert not Attempt.objects.exists()
 
 
@@ -71,8 +76,8 @@ def test_each_has_a_moment_a_name_and_a_state_of_its_own() -> None:
     record_accepted(
         [
             acceptance(two, AT, "two", stored=True),
-            acceptance(three, (AT + timedelta(days=1)).astimezone(other_zone), "three", stored=False),
-            acceptance(one, AT.replace(microsecond=0, tzinfo=UTC), "one", stored=False),
+            acceptance(three, (AT + timedelta(days=1)).astimezone(other_zone), "three"),
+            acceptance(one, AT.replace(microsecond=0, tzinfo=UTC), "one"),
         ]
     )
     assert list(Delivery.objects.order_by("pk").values_list("remote_id", "state", "sent_at")) == [
@@ -91,12 +96,12 @@ def test_none_at_all_asks_nothing() -> None:
 @pytest.mark.parametrize("remote_id", IDS)
 def test_a_name_is_kept_as_the_server_gave_it(remote_id: str) -> None:
     job, other = jobs(2)
-    record_accepted([acceptance(job, AT, remote_id, stored=False), *accepted([other])])
+    record_accepted([acceptance(job, AT, remote_id), *accepted([other])])
     kept = remote_id.replace("\x00", "").replace("\x01", "").replace("\ud800", "")[:255]
     assert row_of(job).remote_id == kept
     assert states() == {"sent": 2}
     # … and is known again.
-    record_accepted([acceptance(job, AT, remote_id, stored=False)])
+    record_accepted([acceptance(job, AT, remote_id)])
     assert attempts(row_of(job)) == []
     assert row_of(job).attempts == 1
 
@@ -115,7 +120,7 @@ def test_what_only_a_part_of_was_committed_is_completed() -> None:
     given = accepted(jobs(5))
     record_accepted(given[1:3])
     record_accepted(given)
-    assert [row[1:5] for row in ledger()] == [("sent", AT, one.remote_id, 1) for one in given]
+    assert [row[1:5] for row in ledger()] == [("sent", AT, f"as {one.pk}", 1) for one in given]
     assert not Attempt.objects.exists()
 
 

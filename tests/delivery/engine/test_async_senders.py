@@ -1,4 +1,4 @@
-"""The loop process: the barrier holds there too, and it never outlives its worker or loses what it had."""
+"""The child process: the barrier holds there too, and it never outlives its worker or loses what it had."""
 
 import os
 import signal
@@ -18,12 +18,13 @@ from delivery.channels.base import Sent, Temporary
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.dkim.keys import RSA, SigningKey, generate
-from delivery.engine import child_client, claimer, lane_pool
+from delivery.dkim.keys import RSA, generate
+from delivery.engine import child_client, lane_pool
 from delivery.engine.async_senders import ProcessSender
-from delivery.engine.child_client import LoopProcess, keep_loop_process, take_loop_process
-from delivery.engine.jobs import ClaimedDelivery, ClaimedDestination, Done, Job, OutgoingMessage, SendTask
+from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
+from delivery.engine.child_protocol import Permit
 from delivery.engine.send_pass import send_due
+from delivery.engine.send_task import ClaimedDelivery, ClaimedDestination, Done, PreparedLetter, SendTask
 from delivery.letter import Recipient
 from delivery.models import Delivery, Lane
 from tests.delivery.background import sending, wait_until
@@ -39,35 +40,32 @@ QUIET = 0.2
 
 
 @pytest.fixture
-def process() -> Iterator[LoopProcess]:
-    made = LoopProcess()
-    made.say("renewed", time.monotonic(), frozenset())
+def process() -> Iterator[ChildProcess]:
+    made = ChildProcess()
+    made.say(Permit(time.monotonic()))
     yield made
     made.close()
 
 
-def carrier(process: LoopProcess, smtp: SmtpServer, width: int = 3) -> tuple[ProcessSender, Done]:
+def sender_over(process: ChildProcess, smtp: SmtpServer, width: int = 3) -> tuple[ProcessSender, Done]:
     done: Done = SimpleQueue()
     target = SmtpSettings("127.0.0.1", smtp.port)
     opened = partial(SmtpSession, target, helo="sender.example")
-    made = ProcessSender(process, LANE.pk, opened, width, done, lambda: datetime.now(UTC))
-    process.on_death = made.give_up
+    made = ProcessSender(process, opened, width, done=done, on_narrow=print, clock=lambda: datetime.now(UTC))
     return made, done
 
 
 def task(number: int, *, keys: tuple[SigningKey, ...] = ()) -> SendTask:
     to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, Sealed(""), "")
-    row = ClaimedDelivery(number, "issue", 1, "example.test", 5, None, number, LANE, to, None)
+    facts = (number, "issue", 1, "example.test", 5, None, number, LANE, to, None)
+    row = ClaimedDelivery(*facts, uuid4(), datetime.now(UTC))
     data = f"From: a@sender.example\r\nSubject: {number}\r\n\r\nHello.\r\n".encode()
 
     def compose(recipient: Recipient) -> MailMessage:
         return MailMessage("a@sender.example", f"r{number}@example.test", "", (data,), keys)
 
-    return SendTask(
-        Job(row, uuid4(), None, datetime.now(UTC)),
-        OutgoingMessage(LETTER, Recipient(number, "", ""), compose),
-        is_carried=True,
-    )
+    prepared = PreparedLetter(LETTER, None, compose)
+    return SendTask(row, prepared, Recipient(number, "", ""), is_carried=True)
 
 
 def tasks(count: int) -> list[SendTask]:
@@ -86,9 +84,9 @@ def ended(done: Done, count: int) -> list[SendTask]:
 
 
 def test_until_an_outcome_is_durable_its_connection_begins_nothing(
-    process: LoopProcess, smtp: SmtpServer
+    process: ChildProcess, smtp: SmtpServer
 ) -> None:
-    ours, done = carrier(process, smtp)
+    ours, done = sender_over(process, smtp)
     ours.put(tasks(8))
     first = ended(done, 3)
     assert len(smtp.messages) == 3
@@ -103,15 +101,16 @@ def test_until_an_outcome_is_durable_its_connection_begins_nothing(
     assert sorted(smtp.recipients) == sorted(f"r{number}@example.test" for number in range(8))
     assert ours.opened == 3
     ours.settle(last)
-    ours.join(5)
+    ours.leave()
+    ours.join()
     assert smtp.most_open == 3
 
 
 def test_when_the_process_dies_all_that_it_had_comes_back_as_not_begun(
-    process: LoopProcess, smtp: SmtpServer
+    process: ChildProcess, smtp: SmtpServer
 ) -> None:
     smtp.state.delay = 5
-    ours, done = carrier(process, smtp)
+    ours, done = sender_over(process, smtp)
     ours.put(tasks(8))
     wait_until(lambda: smtp.connections == 3)
     os.kill(process.pid, signal.SIGKILL)
@@ -123,26 +122,26 @@ def test_when_the_process_dies_all_that_it_had_comes_back_as_not_begun(
     assert ended(done, 1)[0].outcome is None
 
 
-def test_without_a_fresh_renewal_nothing_is_begun(process: LoopProcess, smtp: SmtpServer) -> None:
-    process.say("renewed", time.monotonic() - 25, frozenset())
-    ours, done = carrier(process, smtp)
+def test_without_a_fresh_renewal_nothing_is_begun(process: ChildProcess, smtp: SmtpServer) -> None:
+    process.say(Permit(time.monotonic() - 25))
+    ours, done = sender_over(process, smtp)
     ours.put(tasks(2))
     assert [one.outcome for one in ended(done, 2)] == [None, None]
     assert not smtp.messages
 
 
-def test_what_was_lost_to_another_worker_is_not_begun(process: LoopProcess, smtp: SmtpServer) -> None:
-    process.say("renewed", time.monotonic(), frozenset({1}))
-    ours, done = carrier(process, smtp)
+def test_what_was_lost_to_another_worker_is_not_begun(process: ChildProcess, smtp: SmtpServer) -> None:
+    process.say(Permit(time.monotonic(), lost=frozenset({1})))
+    ours, done = sender_over(process, smtp)
     ours.put(tasks(3))
     assert {one.pk: one.outcome is None for one in ended(done, 3)} == {0: False, 1: True, 2: False}
 
 
-def test_when_the_pass_ends_what_was_not_begun_comes_back(process: LoopProcess, smtp: SmtpServer) -> None:
-    ours, done = carrier(process, smtp, width=1)
+def test_when_the_pass_ends_what_was_not_begun_comes_back(process: ChildProcess, smtp: SmtpServer) -> None:
+    ours, done = sender_over(process, smtp, width=1)
     ours.put(tasks(3))
     first = ended(done, 1)
-    process.say("finish")
+    process.say(Permit(time.monotonic(), is_finishing=True))
     ours.settle(first)
     second = ended(done, 1)
     ours.settle(second)
@@ -151,10 +150,10 @@ def test_when_the_pass_ends_what_was_not_begun_comes_back(process: LoopProcess, 
 
 
 def test_an_account_that_cannot_send_stops_the_lane_until_it_is_asked_again(
-    process: LoopProcess, smtp: SmtpServer
+    process: ChildProcess, smtp: SmtpServer
 ) -> None:
     smtp.answer("mail", "421 4.7.0 too fast", times=1)
-    ours, done = carrier(process, smtp, width=1)
+    ours, done = sender_over(process, smtp, width=1)
     ours.put(tasks(3))
     first = ended(done, 1)
     assert isinstance(first[0].outcome, Temporary)
@@ -166,14 +165,30 @@ def test_an_account_that_cannot_send_stops_the_lane_until_it_is_asked_again(
     last = ended(done, 1)
     assert [one.outcome for one in (*rest, *last)] == [None, None]
     ours.settle(last)
-    ours.stopped = False
+    ours.resume()
     ours.put([task(10)])
     assert isinstance(ended(done, 1)[0].outcome, Sent)
 
 
-def test_letters_are_signed_over_there(process: LoopProcess, smtp: SmtpServer) -> None:
+def test_a_lane_that_is_opened_once_more_while_it_closes_is_another(
+    process: ChildProcess, smtp: SmtpServer
+) -> None:
+    first, done = sender_over(process, smtp)
+    second, other_done = sender_over(process, smtp)
+    first.put([task(1)])
+    first.settle(ended(done, 1))
+    first.leave()
+    second.put([task(2)])
+    second.settle(ended(other_done, 1))
+    second.leave()
+    first.join()
+    second.join()
+    assert len(smtp.messages) == 2
+
+
+def test_letters_are_signed_over_there(process: ChildProcess, smtp: SmtpServer) -> None:
     key = SigningKey("sender.example", "s1", generate(RSA))
-    ours, done = carrier(process, smtp)
+    ours, done = sender_over(process, smtp)
     ours.put([task(1, keys=(key,)), task(2, keys=(key,))])
     ours.settle(ended(done, 2))
     assert [verified(one.data, [record(key)]) for one in smtp.messages] == [[True], [True]]
@@ -182,7 +197,7 @@ def test_letters_are_signed_over_there(process: LoopProcess, smtp: SmtpServer) -
 def test_a_worker_that_is_killed_takes_its_loop_process_with_it(tmp_path: object) -> None:
     begin = (
         "import django; django.setup(); import time;"
-        "from delivery.engine.child_client import LoopProcess; made = LoopProcess();"
+        "from delivery.engine.child_client import ChildProcess; made = ChildProcess();"
         "print(made.pid, flush=True); time.sleep(60)"
     )
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
@@ -205,13 +220,13 @@ def is_running(pid: int) -> bool:
 def test_a_pass_whose_loop_process_dies_gives_all_back_and_the_next_one_sends_it(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
+    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: True)
     smtp.state.delay = 0.05
     queued(60, issue=IssueFactory(), lane=a_lane(concurrency=3))
-    mortal = LoopProcess()
+    mortal = ChildProcess()
     processes = [mortal]
     monkeypatch.setattr(
-        lane_pool, "take_loop_process", lambda: processes.pop() if processes else take_loop_process()
+        lane_pool, "take_child_process", lambda: processes.pop() if processes else take_child_process()
     )
     with sending() as report:
         smtp.wait_for(6)
@@ -226,16 +241,16 @@ def test_a_pass_whose_loop_process_dies_gives_all_back_and_the_next_one_sends_it
 
 
 def test_the_process_is_kept_for_the_next_pass_and_ends_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    child_client.end_idle_loop_process(idle_for=0)
-    first = take_loop_process()
-    keep_loop_process(first)
-    assert take_loop_process() is first
-    other = take_loop_process()
+    child_client.end_idle_child_process(idle_for=0)
+    first = take_child_process()
+    keep_child_process(first)
+    assert take_child_process() is first
+    other = take_child_process()
     assert other is not first
-    keep_loop_process(first)
-    keep_loop_process(other)
+    keep_child_process(first)
+    keep_child_process(other)
     assert not is_running(other.pid)
-    child_client.end_idle_loop_process()
+    child_client.end_idle_child_process()
     assert is_running(first.pid)
-    child_client.end_idle_loop_process(idle_for=0)
+    child_client.end_idle_child_process(idle_for=0)
     assert not is_running(first.pid)

@@ -1,9 +1,9 @@
-"""What the engine and its loop process say arrives whole, however it was cut on the way."""
+"""What the engine and its child process say arrives whole, however it was cut on the way."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.engine.child_protocol import FrameReader, frame
+from delivery.engine.child_protocol import FrameReader, Settled, frame
 
 words = st.tuples(st.text(max_size=10), st.binary(max_size=3000), st.lists(st.integers(), max_size=5))
 
@@ -12,7 +12,7 @@ words = st.tuples(st.text(max_size=10), st.binary(max_size=3000), st.lists(st.in
 def test_what_is_said_is_heard_in_order_however_it_is_cut(
     said: list[tuple[str, bytes, list[int]]], cuts: list[int]
 ) -> None:
-    octets, frames, heard = b"".join(frame(*one) for one in said), FrameReader(), []
+    octets, frames, heard = b"".join(frame(one) for one in said), FrameReader(), []
     while octets:
         size = cuts[len(octets) % len(cuts)]
         heard += list(frames.read(octets[:size]))
@@ -21,6 +21,6 @@ def test_what_is_said_is_heard_in_order_however_it_is_cut(
 
 
 def test_half_a_message_is_kept_until_the_rest_comes() -> None:
-    frames, octets = FrameReader(), frame("put", 1)
+    frames, octets = FrameReader(), frame(Settled(1, [2]))
     assert not list(frames.read(octets[:-1]))
-    assert list(frames.read(octets[-1:])) == [("put", 1)]
+    assert list(frames.read(octets[-1:])) == [Settled(1, [2])]

@@ -1,18 +1,20 @@
-"""Acceptances are recorded in the loop process; where that cannot be, the worker records them."""
+"""Acceptances are recorded in the child process; where that cannot be, the worker records them."""
 
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import datetime
 from queue import SimpleQueue
 
 import pytest
 from django.db import connection, transaction
 
-from delivery.engine import child_client, child_recorder, claimer, settle
-from delivery.engine.accept import Acceptance, record_accepted
+from delivery.channels.base import Sent
+from delivery.channels.email.mail_message import MailMessage
+from delivery.engine import child_client, child_recorder, lane_pool, settle
+from delivery.engine.accept import record_accepted
+from delivery.engine.child_task import ChildTask
 from delivery.engine.send_pass import send_due
+from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Delivery, Lane
 from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import a_lane, claimed, queued, states
@@ -30,16 +32,16 @@ RECORDING = "SELECT pid FROM pg_stat_activity WHERE pid <> %s AND query LIKE '%%
 
 @pytest.fixture(autouse=True)
 def _far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
-    child_client.end_idle_loop_process(idle_for=0)
+    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: True)
+    child_client.end_idle_child_process(idle_for=0)
 
 
 @pytest.fixture
-def by_worker(monkeypatch: pytest.MonkeyPatch) -> list[Acceptance]:
+def by_worker(monkeypatch: pytest.MonkeyPatch) -> list[SendTask]:
     """What the worker recorded."""
-    recorded: list[Acceptance] = []
+    recorded: list[SendTask] = []
 
-    def record(accepted: list[Acceptance]) -> None:
+    def record(accepted: list[SendTask]) -> None:
         recorded.extend(accepted)
         record_accepted(accepted)
 
@@ -56,7 +58,7 @@ def all_are_sent(smtp: SmtpServer, count: int = LETTERS) -> None:
 
 
 def test_the_loop_process_records_what_a_healthy_lane_sent(
-    smtp: SmtpServer, by_worker: list[Acceptance]
+    smtp: SmtpServer, by_worker: list[SendTask]
 ) -> None:
     queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4))
     assert send_due().sent == LETTERS
@@ -72,7 +74,7 @@ def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp
 
 
 def test_without_a_way_to_the_database_the_worker_records(
-    smtp: SmtpServer, by_worker: list[Acceptance], monkeypatch: pytest.MonkeyPatch
+    smtp: SmtpServer, by_worker: list[SendTask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = {**(child_client.place_of_records() or {}), "port": 1}
     monkeypatch.setattr(child_client, "place_of_records", lambda: place)
@@ -96,7 +98,7 @@ def test_a_connection_that_is_cut_loses_and_doubles_nothing(smtp: SmtpServer) ->
 
 
 def test_what_somebody_took_from_us_meanwhile_is_recorded_all_the_same(
-    smtp: SmtpServer, by_worker: list[Acceptance]
+    smtp: SmtpServer, by_worker: list[SendTask]
 ) -> None:
     smtp.state.delay = 0.3
     (row,) = queued(1, issue=IssueFactory(), lane=a_lane(concurrency=1))
@@ -119,14 +121,10 @@ def _cut() -> set[int]:
     return found
 
 
-@dataclass
-class Ended:
+def accepted(row: ClaimedDelivery) -> ChildTask:
     """A message as the recorder sees it."""
-
-    pk: int
-    token: str
-    at: datetime | None = NOW
-    remote_id: str = "250 Ok"
+    mail = MailMessage("", "", "", ())
+    return ChildTask(1, row.pk, 5, row.token.hex, mail, outcome=Sent("250 Ok"), at=NOW)
 
 
 def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
@@ -134,15 +132,15 @@ def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
 ) -> None:
     monkeypatch.setattr(child_recorder, "REST", 0.0)
     queued(3, issue=IssueFactory(), lane=a_lane())
-    tasks = [Ended(job.pk, job.token.hex) for job in claimed()]
+    tasks = [accepted(job) for job in claimed()]
     assert asyncio.run(_recorded_with_a_pooler(tasks)) == [True, False, True]
     assert states() == {"sent": 2, "sending": 1}
 
 
-async def _recorded_with_a_pooler(tasks: list[Ended]) -> list[bool]:
+async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
     """Whether each could be recorded; after the first one, the statement is somewhere else."""
     ends: SimpleQueue[bool] = SimpleQueue()
-    made: child_recorder.Recorder[Ended] = child_recorder.Recorder(
+    made: child_recorder.Recorder = child_recorder.Recorder(
         child_client.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable)
     )
     told = []
@@ -159,7 +157,7 @@ async def _recorded_with_a_pooler(tasks: list[Ended]) -> list[bool]:
 
 def test_what_ends_while_the_database_is_slow_to_answer_does_not_wait_for_it() -> None:
     queued(2, issue=IssueFactory(), lane=a_lane())
-    slow, quick = (Ended(job.pk, job.token.hex) for job in claimed())
+    slow, quick = (accepted(job) for job in claimed())
     ends: SimpleQueue[int] = SimpleQueue()
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
@@ -171,17 +169,17 @@ def test_what_ends_while_the_database_is_slow_to_answer_does_not_wait_for_it() -
     assert states() == {"sent": 2}
 
 
-async def _recorded(tasks: list[Ended], ends: "SimpleQueue[int]") -> None:
+async def _recorded(tasks: list[ChildTask], ends: "SimpleQueue[int]") -> None:
     """Records them one by one; what is durable is put into the queue."""
     left = asyncio.Semaphore(0)
 
-    def end(ended: Sequence[Ended], is_durable: bool) -> None:
+    def end(ended: Sequence[ChildTask], is_durable: bool) -> None:
         for task in ended:
             assert is_durable
             ends.put(task.pk)
             left.release()
 
-    made: child_recorder.Recorder[Ended] = child_recorder.Recorder(child_client.place_of_records() or {}, end)
+    made: child_recorder.Recorder = child_recorder.Recorder(child_client.place_of_records() or {}, end)
     for task in tasks:
         made.take([task])
     for _ in tasks:

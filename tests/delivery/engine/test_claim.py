@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from delivery.engine.claim import claim, lanes_with_due
+from delivery.engine.claim import claim_due, with_due
 from delivery.engine.leases import give_back
 from delivery.models import Delivery, Issue
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, cores, queued, states
@@ -60,8 +60,8 @@ def test_only_what_is_urgent_is_claimed_by_a_worker_that_has_enough() -> None:
     lane = a_lane()
     queued(2, lane=lane)
     mail = a_mail(lane=lane)
-    assert [job.pk for job in claim(lane_id=lane.pk, now=NOW, in_flight=0, urgent=True).jobs] == [mail.pk]
-    assert claim(lane_id=lane.pk, now=NOW, in_flight=0, urgent=True).jobs == ()
+    assert [job.pk for job in claim_due(lane_id=lane.pk, now=NOW, in_flight=0, urgent=True).rows] == [mail.pk]
+    assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0, urgent=True).rows == ()
 
 
 def a_letter_for(subscription: Any) -> Delivery:
@@ -115,7 +115,7 @@ def test_a_claim_that_only_cancels_asks_to_be_made_again() -> None:
     lane = a_lane(concurrency=1)
     for _ in range(2):
         a_letter_for(LeftFactory())
-    assert claim(lane_id=lane.pk, now=NOW, in_flight=29).again_at == NOW
+    assert claim_due(lane_id=lane.pk, now=NOW, in_flight=29).again_at == NOW
     assert states() == {"cancelled": 1, "queued": 1}
 
 
@@ -131,7 +131,7 @@ def test_given_back_it_is_as_it_was_and_the_tokens_are_back() -> None:
     lane = a_lane(rate=1.0, burst=5, tokens=5)
     queued(2, lane=lane, due_at=NOW - MINUTE)
     before = list(Delivery.objects.order_by("pk").values())
-    give_back(jobs=claimed())
+    give_back(rows=claimed())
     assert list(Delivery.objects.order_by("pk").values()) == before
     lane.refresh_from_db()
     assert lane.tokens == 5
@@ -141,7 +141,7 @@ def test_given_back_an_unknown_beginning_is_still_known() -> None:
     queued(begun_at=NOW - HOUR)
     (job,) = claimed()
     assert job.begun_before == NOW - HOUR
-    give_back(jobs=[job])
+    give_back(rows=[job])
     assert Delivery.objects.get().begun_at == NOW - HOUR
 
 
@@ -149,7 +149,7 @@ def test_what_is_not_ours_any_more_is_not_given_back() -> None:
     queued()
     jobs = claimed()
     Delivery.objects.update(state="held", lease_token=None, lease_until=None)
-    give_back(jobs=jobs)
+    give_back(rows=jobs)
     assert Delivery.objects.get().state == "held"
 
 
@@ -158,19 +158,19 @@ def test_what_is_not_ours_any_more_is_not_given_back() -> None:
 )
 def test_lanes_that_cannot_send_are_not_visited(changes: dict[str, Any]) -> None:
     queued(lane=a_lane(account="other", **changes))
-    assert lanes_with_due(NOW) == []
+    assert list(with_due(NOW)) == []
 
 
 def test_a_lane_that_is_free_in_a_moment_is_visited() -> None:
     lane = a_lane(free_at=NOW + SECOND)
     queued(lane=lane)
-    assert lanes_with_due(NOW) == [lane]
-    assert claim(lane_id=lane.pk, now=NOW, in_flight=0).again_at == NOW + SECOND
+    assert list(with_due(NOW)) == [lane]
+    assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0).again_at == NOW + SECOND
 
 
 def test_a_lane_with_nothing_due_is_not_visited() -> None:
     queued(due_at=NOW + SECOND)
-    assert lanes_with_due(NOW) == []
+    assert list(with_due(NOW)) == []
     assert cores(claimed()) == []
 
 
@@ -179,5 +179,5 @@ def test_a_paused_issue_costs_as_few_questions_as_a_claim(django_assert_max_num_
     lane = queued(50, issue=issue)[0].lane
     Issue.objects.filter(pk=issue.pk).update(paused_at=NOW)
     with django_assert_max_num_queries(12):
-        assert claim(lane_id=lane.pk, now=NOW, in_flight=0).jobs == ()
+        assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0).rows == ()
     assert states() == {"held": 50}

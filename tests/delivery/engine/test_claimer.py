@@ -1,14 +1,16 @@
-"""What the claiming half hands over ends once, however quickly its carrier is."""
+"""What the claiming half hands over ends once, however quickly its sender is."""
 
 from collections.abc import Sequence
 from queue import SimpleQueue
+from time import monotonic
 
 import pytest
 
 from common.clock import utcnow
+from delivery.engine.child_protocol import Permit
 from delivery.engine.claimer import Claimer
-from delivery.engine.jobs import Done, SendTask
-from delivery.engine.lane_pool import LanePool, OpenLane
+from delivery.engine.lane_pool import LanePool, PooledLane
+from delivery.engine.send_task import Done, SendTask
 from tests.delivery.ledger import claimed, queued
 from tests.factories import IssueFactory
 
@@ -16,14 +18,17 @@ pytestmark = pytest.mark.django_db
 
 
 class Quick:
-    """A carrier whose letters have ended before `put` returns."""
+    """A sender whose letters have ended before `put` returns."""
 
     opened = width = 1
     stopped = False
 
     def __init__(self, done: Done) -> None:
         self._done = done
-        self.narrowed: SimpleQueue[tuple[int, str]] = SimpleQueue()
+
+    def resize(self, width: int) -> None: ...
+
+    def resume(self) -> None: ...
 
     def put(self, tasks: Sequence[SendTask]) -> None:
         for task in tasks:
@@ -34,19 +39,18 @@ class Quick:
 
     def leave(self) -> None: ...
 
-    def join(self, seconds: float) -> None: ...
+    def join(self) -> None: ...
 
 
 def handed_over(*, is_finishing: bool = False) -> list[SendTask]:
     """What has ended after three tasks were handed over."""
     queued(3, issue=IssueFactory())
     done: Done = SimpleQueue()
-    pool = LanePool(done=done, may_begin=lambda _: True, clock=utcnow)
+    permit = Permit(monotonic(), is_finishing=is_finishing)
+    pool = LanePool(permit=permit, done=done, clock=utcnow)
     tasks = [SendTask(job) for job in claimed()]
-    claimer = Claimer(
-        pool=pool, in_flight=set(tasks), done=done, is_finishing=lambda: is_finishing, clock=utcnow
-    )
-    claimer._hand_over(OpenLane(Quick(done)), tasks)
+    claimer = Claimer(pool=pool, permit=permit, in_flight=set(tasks), done=done, clock=utcnow)
+    claimer._hand_over(PooledLane(Quick(done), SimpleQueue()), tasks)
     ended: list[SendTask] = []
     while not done.empty():
         ended += done.get()

@@ -14,7 +14,7 @@ from tests.delivery.ledger import a_lane, queued, states
 from tests.factories import IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_carrier")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_sender")]
 
 WIDTH, LETTERS = 4, 150
 

@@ -15,10 +15,11 @@ from delivery.channels.base import Outcome
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.engine import claim, leases, send_pass
-from delivery.engine.jobs import ClaimedDelivery, OutgoingMessage, SendTask
 from delivery.engine.leases import reap
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
+from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
+from delivery.letter import Recipient
 from delivery.models import Delivery, Lane, LaneShare
 from delivery.rules.lanes import claimable
 from tests.delivery.background import sending as in_background
@@ -35,16 +36,16 @@ def letters(count: int, **lane: Any) -> list[Delivery]:
 
 
 def at_letter(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
-    """Something happens while the parcel of that letter (from 1) is made."""
-    parcel, made = LetterCache.parcel, []
+    """Something happens while that letter (from 1) is made."""
+    prepare, made = LetterCache.prepare, []
 
-    def making(self: LetterCache, row: ClaimedDelivery, *, now: datetime) -> OutgoingMessage:
+    def making(self: LetterCache, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
         made.append(row.pk)
         if len(made) == number:
             act()
-        return parcel(self, row, now=now)
+        return prepare(self, row, now=now)
 
-    monkeypatch.setattr(LetterCache, "parcel", making)
+    monkeypatch.setattr(LetterCache, "prepare", making)
 
 
 def away() -> None:
@@ -58,7 +59,7 @@ def untouched(count: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [1, 30, 51, 75])
-def test_a_database_that_goes_while_parcels_are_made_loses_nothing(
+def test_a_database_that_goes_while_letters_are_made_loses_nothing(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     letters(80, concurrency=4)
@@ -141,7 +142,7 @@ def test_a_slow_server_keeps_its_letters_beyond_a_lease(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (claim, leases):
-        monkeypatch.setattr(module, "LEASE", timedelta(seconds=0.6))
+        monkeypatch.setattr(module, "DELIVERY_LEASE", timedelta(seconds=0.6))
     monkeypatch.setattr(send_pass, "RENEW_EVERY", 0.1)
     smtp.state.delay = 1.6
     letters(4, concurrency=2)
@@ -173,7 +174,7 @@ def test_however_many_letters_wait_no_more_are_held_than_the_lane_can_send(smtp:
     assert ours.run().sent == 90
     assert 2 <= most <= claimable(2)
     assert not ours.in_flight
-    assert not ours.lost
+    assert not ours.permit.lost
     del ours
     gc.collect()
     assert not [one for one in gc.get_objects() if isinstance(one, SendTask)]
@@ -184,7 +185,7 @@ def test_what_a_look_has_claimed_as_it_ends_is_given_back(smtp: SmtpServer) -> N
     letters(1)
     ours = SendPass(Clock(), None)
     # (So that it is not begun before that, however slow we are.)
-    ours.renewed_at -= 60
+    ours.permit.renewed_at -= 60
     ours.claimer.look()
     (task,) = ours.in_flight
     ours.in_flight.clear()

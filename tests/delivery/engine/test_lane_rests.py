@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from delivery.channels.base import Sent, Temporary
-from delivery.engine.claim import Job, claim
-from delivery.engine.outcomes import Result, record
+from delivery.engine.claim import claim_due
+from delivery.engine.outcomes import record_outcomes
 from delivery.models import Attempt, Delivery, Lane
-from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, ended, queued
+from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, ended, ended_task, queued
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def test_a_lane_that_was_stopped_rests_and_says_why() -> None:
     assert rest(lane).total_seconds() == about(15)
     assert (lane.failures, lane.last_error) == (1, STOP.text)
     assert claimed(now=NOW + SECOND) == ()
-    assert claim(lane_id=lane.pk, now=NOW + SECOND, in_flight=0).again_at == lane.free_at
+    assert claim_due(lane_id=lane.pk, now=NOW + SECOND, in_flight=0).again_at == lane.free_at
 
 
 def test_each_failure_in_a_row_makes_it_rest_twice_as_long() -> None:
@@ -130,7 +130,7 @@ def test_one_that_failed_and_one_that_arrived_together_leave_the_lane_resting() 
     lane = a_lane()
     queued(2, lane=lane)
     one, two = claimed()
-    record(results=[result(one, STOP), result(two, Sent("ok"))])
+    record_outcomes([ended_task(one, STOP), ended_task(two, Sent("ok"))])
     assert rest(lane).total_seconds() == about(15)
     assert lane.failures == 1
 
@@ -211,7 +211,3 @@ def test_a_serial_lane_that_sends_again_is_well_and_keeps_its_pause() -> None:
     ended(Sent("ok"), *claimed(), at=NOW + SECOND)
     lane.refresh_from_db()
     assert (lane.failures, lane.free_at) == (0, NOW + MINUTE)
-
-
-def result(job: Job, outcome: Sent | Temporary) -> Result:
-    return Result(job, outcome, NOW)

@@ -4,13 +4,12 @@ import pytest
 from django.utils import timezone
 
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.engine.claim import Job
-from delivery.engine.jobs import SendTask
 from delivery.engine.leases import reap
-from delivery.engine.outcomes import Result, hold, record
+from delivery.engine.outcomes import hold_unrecorded, record_outcomes
+from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.engine.settle import settle
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage
-from tests.delivery.ledger import MINUTE, Clock, attempts, claimed, ended, queued
+from tests.delivery.ledger import MINUTE, attempts, claimed, ended, ended_task, queued
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.django_db
 LATE = NOW + 5 * MINUTE
 
 
-def a_late_job() -> Job:
+def a_late_job() -> ClaimedDelivery:
     """Claimed, and its lease was taken away since."""
     queued()
     (job,) = claimed()
@@ -78,10 +77,10 @@ def test_recording_once_more_after_a_doubtful_commit_changes_nothing(outcome: Se
     queued(3)
     jobs = claimed()
     times = (NOW, NOW + MINUTE, NOW + 2 * MINUTE)
-    results = [Result(job, outcome, at) for job, at in zip(jobs, times, strict=True)]
-    record(results=results)
+    tasks = [ended_task(job, outcome, at) for job, at in zip(jobs, times, strict=True)]
+    record_outcomes(tasks)
     before = list(Delivery.objects.order_by("pk").values())
-    record(results=results)
+    record_outcomes(tasks)
     assert list(Delivery.objects.order_by("pk").values()) == before
     assert Attempt.objects.count() == 0
     assert MailboxMessage.objects.count() == (3 if outcome.stored else 0)
@@ -100,7 +99,7 @@ def test_a_delivery_that_was_deleted_meanwhile_stops_no_other() -> None:
     queued(2)
     gone, there = claimed()
     Delivery.objects.filter(pk=gone.pk).delete()
-    record(results=[Result(gone, Sent(stored=b"x"), NOW), Result(there, Sent(stored=b"x"), NOW)])
+    record_outcomes([ended_task(gone, Sent(stored=b"x"), NOW), ended_task(there, Sent(stored=b"x"), NOW)])
     assert Delivery.objects.get().state == "stored"
     assert MailboxMessage.objects.get().delivery_id == there.pk
 
@@ -113,7 +112,7 @@ def test_an_outcome_that_cannot_be_recorded_is_held_and_the_others_are_recorded(
         SendTask(bad, outcome=Temporary("odd", retry_at=naive), at=NOW, begun=True),
         SendTask(good, outcome=Sent("ok"), at=NOW, begun=True),
     ]
-    settle(tasks, clock=Clock())
+    settle(tasks)
     bad_row, good_row = Delivery.objects.get(pk=bad.pk), Delivery.objects.get(pk=good.pk)
     assert (good_row.state, good_row.remote_id) == ("sent", "ok")
     assert (bad_row.state, bad_row.lease_token) == ("held", None)
@@ -123,6 +122,6 @@ def test_an_outcome_that_cannot_be_recorded_is_held_and_the_others_are_recorded(
 def test_holding_needs_the_lease_too() -> None:
     job = a_late_job()
     (other,) = claimed(now=LATE)
-    hold(job=job, reason="odd")
+    hold_unrecorded(row=job, reason="odd")
     row = Delivery.objects.get()
     assert (row.state, row.lease_token) == ("sending", other.token)

@@ -6,13 +6,11 @@ from time import monotonic
 import pytest
 
 from delivery.engine import send_pass as module
-from delivery.engine.async_connections import FRESH
-from delivery.engine.jobs import SendTask
+from delivery.engine.child_protocol import FRESH, Permit
 from delivery.engine.leases import renew
-from delivery.engine.send_pass import SendPass
 from delivery.models import Delivery
 from tests.delivery.background import sending, wait_until
-from tests.delivery.ledger import HOUR, MINUTE, SECOND, Clock, a_lane, claimed, queued, states
+from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, queued, states
 from tests.factories import NOW
 from tests.servers.smtp_server import SmtpServer
 
@@ -90,12 +88,8 @@ def test_what_another_worker_has_claimed_is_neither_begun_nor_given_back(smtp: S
 
 
 def test_nothing_is_begun_when_the_last_renewal_is_too_long_ago() -> None:
-    queued()
-    task = SendTask(claimed()[0])
-    ours = SendPass(Clock(), None)
-    assert ours._may_begin(task)
-    ours.renewed_at = monotonic() - FRESH - 1
-    assert not ours._may_begin(task)
+    assert Permit(renewed_at=monotonic()).allows(1)
+    assert not Permit(renewed_at=monotonic() - FRESH - 1).allows(1)
 
 
 def test_at_the_end_of_its_budget_a_pass_gives_the_rest_back(smtp: SmtpServer) -> None:

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.engine.outcomes import Result, record
+from delivery.channels import channel
+from delivery.channels.base import Ambiguous, CrashPolicy, Outcome, Permanent, Sent, Temporary
+from delivery.engine.outcomes import record_outcomes
 from delivery.issues.retry import retry_delivery
 from delivery.models import Attempt, Delivery, MailboxMessage
-from tests.delivery.ledger import HOUR, MINUTE, attempts, claimed, ended, one_ended, queued
+from tests.delivery.ledger import HOUR, MINUTE, attempts, claimed, ended, ended_task, one_ended, queued
 from tests.factories import NOW, MailboxMessageFactory
 
 pytestmark = pytest.mark.django_db
@@ -83,9 +84,10 @@ def test_an_address_that_is_none_is_disabled_with_the_servers_words() -> None:
     ],
 )
 def test_an_unknown_end_follows_the_crash_policy_and_keeps_its_beginning(
-    outcome: Outcome, policy: str, state: str
+    outcome: Outcome, policy: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = one_ended(outcome, policy=policy)
+    monkeypatch.setattr(channel("email"), "crash_policy", CrashPolicy(policy))
+    row = one_ended(outcome)
     assert (row.state, row.begun_at, row.attempts) == (state, NOW, 1)
     assert [name for name, _ in attempts(row)] == ["ambiguous"]
 
@@ -139,7 +141,7 @@ def test_outcomes_of_many_are_recorded_together_each_as_its_own() -> None:
     queued(4)
     jobs = claimed()
     outcomes: tuple[Outcome, ...] = (Sent("a"), Permanent("no"), BUSY, Sent("b"))
-    record(results=[Result(job, outcome, NOW) for job, outcome in zip(jobs, outcomes, strict=True)])
+    record_outcomes([ended_task(job, outcome, NOW) for job, outcome in zip(jobs, outcomes, strict=True)])
     rows = {row.pk: row for row in Delivery.objects.all()}
     assert [rows[job.pk].state for job in jobs] == ["sent", "failed", "deferred", "sent"]
     assert [rows[job.pk].remote_id for job in jobs] == ["a", "", "", "b"]

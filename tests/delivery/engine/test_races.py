@@ -8,9 +8,10 @@ import pytest
 from django.db import connection, transaction
 
 from delivery.channels.base import Sent
-from delivery.engine.claim import Job, claim
+from delivery.engine.claim import claim_due
 from delivery.engine.leases import reap
-from delivery.engine.outcomes import Result, record
+from delivery.engine.outcomes import record_outcomes
+from delivery.engine.send_task import ClaimedDelivery
 from delivery.issues.complete import _seal, complete_collection
 from delivery.issues.contents import Collected, collected
 from delivery.issues.store import store_issue
@@ -22,6 +23,7 @@ from feeds.polling.read import Reading
 from feeds.polling.store import store
 from subscriptions.collections.assign import assign_item
 from subscriptions.models import Assignable
+from tests.delivery.ledger import ended_task
 from tests.factories import (
     NOW,
     AssignableFactory,
@@ -138,17 +140,17 @@ def test_every_n_beside_every_n_never_takes_more_than_n() -> None:
     assert sorted(row.assignments.count() for row in Assignable.objects.all()) == [1, 2]
 
 
-def a_claimed_job() -> Job:
+def a_claimed_job() -> ClaimedDelivery:
     DeliveryFactory(due_at=NOW)
     lane = Delivery.objects.get().lane
-    (job,) = claim(lane_id=lane.pk, now=NOW, in_flight=0).jobs
+    (job,) = claim_due(lane_id=lane.pk, now=NOW, in_flight=0).rows
     return job
 
 
 def test_reaping_beside_a_late_finish_leaves_it_sent() -> None:
     job = a_claimed_job()
     late = NOW + timedelta(minutes=5)
-    beside(lambda: record(results=[Result(job, Sent("id"), late)]), lambda: reap(now=late), blocks=False)
+    beside(lambda: record_outcomes([ended_task(job, Sent("id"), late)]), lambda: reap(now=late), blocks=False)
     row = Delivery.objects.get()
     assert (row.state, row.remote_id, row.attempts) == ("sent", "id", 1)
 
@@ -156,7 +158,7 @@ def test_reaping_beside_a_late_finish_leaves_it_sent() -> None:
 def test_a_late_finish_beside_reaping_is_recorded_all_the_same() -> None:
     job = a_claimed_job()
     late = NOW + timedelta(minutes=5)
-    beside(lambda: reap(now=late), lambda: record(results=[Result(job, Sent("id"), late)]))
+    beside(lambda: reap(now=late), lambda: record_outcomes([ended_task(job, Sent("id"), late)]))
     row = Delivery.objects.get()
     assert (row.state, row.remote_id) == ("sent", "id")
 

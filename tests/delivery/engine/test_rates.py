@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from delivery.engine.claim import claim
+from delivery.engine.claim import claim_due
 from delivery.engine.send_pass import send_due
 from delivery.models import Lane
 from tests.delivery.ledger import MINUTE, SECOND, Clock, a_lane, claimed, queued, states
@@ -28,7 +28,7 @@ def test_an_empty_bucket_names_the_moment_of_the_next() -> None:
     lane = a_lane(rate=0.1, burst=1, tokens=1)
     queued(2, lane=lane)
     assert len(claimed()) == 1
-    assert claim(lane_id=lane.pk, now=NOW, in_flight=0).again_at == NOW + 10 * SECOND
+    assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0).again_at == NOW + 10 * SECOND
 
 
 @pytest.mark.django_db(transaction=True)
@@ -48,7 +48,7 @@ def test_two_workers_at_once_take_each_token_once() -> None:
     queued(8, lane=lane)
 
     def one() -> int:
-        return len(claim(lane_id=lane.pk, now=NOW, in_flight=0).jobs)
+        return len(claim_due(lane_id=lane.pk, now=NOW, in_flight=0).rows)
 
     first, second = beside(one, one, blocks=False)
     assert (first, second) == (3, 0)

@@ -7,7 +7,7 @@ import pytest
 from delivery.channels import channel
 from delivery.channels.base import CrashPolicy, Sent
 from delivery.engine import leases
-from delivery.engine.leases import LOST, reap
+from delivery.engine.leases import LOST_WORDS, reap
 from delivery.models import Delivery
 from delivery.rules.outcomes import GIVE_UP
 from tests.delivery.ledger import MINUTE, SECOND, a_lane, attempts, claimed, ended, queued, states
@@ -40,8 +40,8 @@ def test_it_is_due_again_at_once_and_says_what_happened() -> None:
     assert reap(now=LATER) == 1
     row = Delivery.objects.get()
     assert (row.state, row.due_at, row.lease_token, row.lease_until) == ("queued", LATER, None, None)
-    assert (row.begun_at, row.attempts, row.last_error) == (NOW, 1, LOST)
-    assert attempts(row) == [("lost", LOST)]
+    assert (row.begun_at, row.attempts, row.last_error) == (NOW, 1, LOST_WORDS)
+    assert attempts(row) == [("lost", LOST_WORDS)]
 
 
 def test_the_next_attempt_knows_that_an_earlier_one_was_begun() -> None:
@@ -58,7 +58,7 @@ def test_where_only_a_person_can_tell_it_is_held() -> None:
     claimed()
     reap(now=LATER)
     row = Delivery.objects.get()
-    assert (row.state, row.begun_at, row.last_error) == ("held", NOW, LOST)
+    assert (row.state, row.begun_at, row.last_error) == ("held", NOW, LOST_WORDS)
     assert claimed(now=LATER) == ()
 
 
@@ -87,7 +87,7 @@ def test_one_that_was_recorded_meanwhile_stays_as_it_is() -> None:
 
 
 def test_more_than_a_batch_is_reaped_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "BATCH", 2)
+    monkeypatch.setattr(leases, "REAPED_A_BATCH", 2)
     queued(5)
     claimed()
     assert reap(now=LATER) == 5

@@ -7,15 +7,15 @@ import pytest
 from django.db import connection
 
 from delivery.channels.base import Sent
-from delivery.engine.claim import claim
-from delivery.engine.outcomes import Result, record
+from delivery.engine.claim import claim_due
+from delivery.engine.outcomes import record_outcomes
 from delivery.engine.restore_hold import AlreadyOpen, begin, go, held_issues, is_open
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Restore
 from feeds.models import Feed
 from tests.console import json_of, printed, refused
-from tests.delivery.ledger import MINUTE, Clock, a_lane, a_mail, claimed, queued, states
+from tests.delivery.ledger import MINUTE, Clock, a_lane, a_mail, claimed, ended_task, queued, states
 from tests.factories import (
     NOW,
     DeliveryFactory,
@@ -118,7 +118,7 @@ def test_what_had_been_accepted_before_the_restore_was_known_counts_as_sent() ->
     queued()
     (job,) = claimed()
     restored()
-    record(results=[Result(job, Sent("id"), RESTORED)])
+    record_outcomes([ended_task(job, Sent("id"), RESTORED)])
     assert states() == {"sent": 1}
     assert go(now=LATER) == 0
 
@@ -157,11 +157,11 @@ def test_a_claim_beside_a_restore_gets_nothing_that_was_there_before() -> None:
     lane = a_lane()
     _, claimed_ = beside(
         lambda: begin(now=RESTORED),
-        lambda: claim(lane_id=lane.pk, now=RESTORED, in_flight=0),
+        lambda: claim_due(lane_id=lane.pk, now=RESTORED, in_flight=0),
         blocks=False,
     )
-    assert claimed_.jobs == ()
-    assert claim(lane_id=lane.pk, now=LATER, in_flight=0).jobs == ()
+    assert claimed_.rows == ()
+    assert claim_due(lane_id=lane.pk, now=LATER, in_flight=0).rows == ()
     assert states() == {"held": 3}
 
 
@@ -170,9 +170,9 @@ def test_a_restore_beside_a_claim_waits_for_it_and_takes_back_what_it_took() -> 
     queued(3)
     lane = a_lane()
     claim_, held = beside(
-        lambda: claim(lane_id=lane.pk, now=RESTORED, in_flight=0), lambda: begin(now=RESTORED)
+        lambda: claim_due(lane_id=lane.pk, now=RESTORED, in_flight=0), lambda: begin(now=RESTORED)
     )
-    assert len(claim_.jobs) == held.deliveries == 3
+    assert len(claim_.rows) == held.deliveries == 3
     assert set(Delivery.objects.values_list("state", "lease_token")) == {("held", None)}
 
 
@@ -183,8 +183,8 @@ def test_go_waits_for_a_claim_that_still_holds_and_queues_what_it_held() -> None
     queued(3, lane=lane, created_at=LATER)
 
     def holding() -> Any:
-        return claim(lane_id=lane.pk, now=LATER, in_flight=0)
+        return claim_due(lane_id=lane.pk, now=LATER, in_flight=0)
 
     claim_, released = beside(holding, lambda: go(now=LATER + MINUTE))
-    assert (claim_.jobs, released) == ((), 3)
+    assert (claim_.rows, released) == ((), 3)
     assert states() == {"queued": 3}

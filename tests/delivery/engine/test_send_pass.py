@@ -138,7 +138,7 @@ def test_a_confirmation_overtakes_letters_that_are_on_their_way(smtp: SmtpServer
 def test_many_lanes_share_one_bound_and_all_are_served(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane_pool, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(lane_pool, "MOST_OPEN_CONNECTIONS", 3)
     for number in range(8):
         add_account(name=f"account-{number}", url=smtp.url)
         lane = Lane.objects.get(account=f"account-{number}")

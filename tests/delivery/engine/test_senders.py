@@ -14,14 +14,14 @@ import pytest
 
 from delivery.channels.base import Ambiguous, Channel, LaneFacts, Outcome, Sent, Temporary
 from delivery.engine.async_senders import LoopSender
+from delivery.engine.child_protocol import Narrowed, Permit
 from delivery.engine.event_loop import LoopThread
-from delivery.engine.jobs import (
+from delivery.engine.send_task import (
     ClaimedDelivery,
     ClaimedDestination,
     Done,
-    Job,
-    OutgoingMessage,
-    Sender,
+    LaneSender,
+    PreparedLetter,
     SendTask,
 )
 from delivery.engine.thread_sender import ThreadSender
@@ -104,41 +104,46 @@ class OneChannel:
         return self.session(self.service)
 
 
-Made = Callable[..., tuple[Sender, Done]]
+Made = Callable[..., tuple[LaneSender, Done]]
 
 
 @pytest.fixture(params=["threads", "loop"])
 def made(request: pytest.FixtureRequest) -> Iterator[Made]:
-    """Makes carriers of either sort, and closes them."""
+    """Makes senders of either sort, and closes them."""
     loop = LoopThread() if request.param == "loop" else None
-    carriers: list[Sender] = []
+    senders: list[LaneSender] = []
 
-    def make(service: Service, width: int, may_begin: Callable[[SendTask], bool] = lambda _: True) -> Any:
+    def make(service: Service, width: int, *, lost: frozenset[int] = frozenset()) -> Any:
         done: Done = SimpleQueue()
-        shared = (width, done, may_begin, lambda: NOW)
-        carrier = (
-            LoopSender(lambda: Asynchronous(service), loop.loop, *shared)
+        shared: Any = {"permit": permit(lost), "done": done, "clock": lambda: NOW}
+        sender = (
+            LoopSender(loop.loop, 1, lambda: Asynchronous(service), width, on_narrow=print, **shared)
             if loop
-            else ThreadSender(FACTS, cast(Channel, OneChannel(service)), *shared)
+            else ThreadSender(FACTS, cast(Channel, OneChannel(service)), width, **shared)
         )
-        carriers.append(carrier)
-        return carrier, done
+        senders.append(sender)
+        return sender, done
 
     yield make
-    for carrier in carriers:
-        carrier.leave()
-        carrier.join(5)
-        assert carrier.opened == 0
+    for sender in senders:
+        sender.leave()
+        sender.join()
+        assert sender.opened == 0
     if loop:
         loop.close()
 
 
+def permit(lost: frozenset[int] = frozenset()) -> Permit:
+    return Permit(time.monotonic(), lost)
+
+
 def task(number: int, *, priority: int = 5, of: Letter = LETTER, compose: Any = None) -> SendTask:
     to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, cast(Any, None), "")
-    row = ClaimedDelivery(number, "issue", 1, "example.test", priority, None, number, LANE, to, None)
+    facts = (number, "issue", 1, "example.test", priority, None, number, LANE, to, None)
     recipient = Recipient(delivery_id=number, core="a@example.test", label="")
-    parcel = OutgoingMessage(of, recipient, compose or (lambda one: one.delivery_id))
-    return SendTask(Job(row, uuid4(), None, NOW), parcel, is_carried=True)
+    prepared = PreparedLetter(of, None, compose or (lambda one: one.delivery_id))
+    row = ClaimedDelivery(*facts, uuid4(), NOW)
+    return SendTask(row, prepared, recipient, is_carried=True)
 
 
 def tasks(count: int, start: int = 0) -> list[SendTask]:
@@ -161,51 +166,51 @@ def ended(done: Done, count: int) -> list[SendTask]:
     return got
 
 
-def all_ended(carrier: Sender, done: Done, count: int) -> list[SendTask]:
+def all_ended(sender: LaneSender, done: Done, count: int) -> list[SendTask]:
     """So many, each settled as it comes back."""
     got: list[SendTask] = []
     while len(got) < count:
         more = done.get(timeout=5)
         got += more
-        carrier.settle(more)
+        sender.settle(more)
     assert len(got) == count
     return got
 
 
 def test_until_an_outcome_is_durable_its_connection_begins_nothing(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 3)
-    carrier.put(tasks(8))
+    sender, done = made(service, 3)
+    sender.put(tasks(8))
     first = ended(done, 3)
     assert len(service.begun) == 3
-    carrier.settle(first[:1])
+    sender.settle(first[:1])
     second = ended(done, 1)
     assert len(service.begun) == 4
-    carrier.settle([*first[1:], *second])
+    sender.settle([*first[1:], *second])
     third = ended(done, 3)
-    carrier.settle(third)
+    sender.settle(third)
     assert len(service.begun) == 7
-    carrier.settle(ended(done, 1))
+    sender.settle(ended(done, 1))
     assert sorted(service.begun) == list(range(8))
 
 
 def test_urgent_ones_go_first_then_those_that_came_first(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 1)
-    carrier.put([task(0), task(1)])
+    sender, done = made(service, 1)
+    sender.put([task(0), task(1)])
     first = ended(done, 1)
-    carrier.put([task(2), task(3, priority=1)])
-    carrier.settle(first)
-    all_ended(carrier, done, 3)
+    sender.put([task(2), task(3, priority=1)])
+    sender.settle(first)
+    all_ended(sender, done, 3)
     assert service.begun == [0, 3, 1, 2]
 
 
 def test_one_that_cannot_be_made_waits_and_the_others_go(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 1)
+    sender, done = made(service, 1)
     poisoned = task(1, compose=lambda _: 1 // 0)
-    carrier.put([task(0), poisoned, task(2)])
-    all_ended(carrier, done, 3)
+    sender.put([task(0), poisoned, task(2)])
+    all_ended(sender, done, 3)
     assert service.begun == [0, 2]
     assert isinstance(poisoned.outcome, Temporary)
     assert not poisoned.begun
@@ -213,85 +218,86 @@ def test_one_that_cannot_be_made_waits_and_the_others_go(made: Made) -> None:
 
 def test_a_defect_while_sending_is_ambiguous_and_the_connection_goes_on(made: Made) -> None:
     service = Service(lambda number: Sent() if number else Sent(remote_id=cast(str, 1 // 0)))
-    carrier, done = made(service, 1)
-    carrier.put(tasks(3))
-    outcomes = {one.job.pk: (type(one.outcome), one.begun) for one in all_ended(carrier, done, 3)}
+    sender, done = made(service, 1)
+    sender.put(tasks(3))
+    outcomes = {one.pk: (type(one.outcome), one.begun) for one in all_ended(sender, done, 3)}
     assert outcomes == {0: (Ambiguous, True), 1: (Sent, True), 2: (Sent, True)}
 
 
 def test_when_the_account_cannot_send_the_rest_comes_back_untouched(made: Made) -> None:
     service = Service(lambda _: Temporary("no", stops_lane=True))
-    carrier, done = made(service, 1)
-    carrier.put(tasks(5))
-    got = all_ended(carrier, done, 5)
-    assert carrier.stopped
+    sender, done = made(service, 1)
+    sender.put(tasks(5))
+    got = all_ended(sender, done, 5)
+    assert sender.stopped
     assert service.begun == [0]
     assert [one.outcome is None for one in got] == [False, True, True, True, True]
-    carrier.stopped, service.says = False, lambda _: Sent()
-    carrier.put(tasks(2, 10))
-    assert all(isinstance(one.outcome, Sent) for one in all_ended(carrier, done, 2))
+    service.says = lambda _: Sent()
+    sender.resume()
+    sender.put(tasks(2, 10))
+    assert all(isinstance(one.outcome, Sent) for one in all_ended(sender, done, 2))
 
 
 def test_what_may_not_begin_comes_back_untouched(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 2, lambda one: one.job.pk % 2 == 0)
-    carrier.put(tasks(6))
-    got = all_ended(carrier, done, 6)
+    sender, done = made(service, 2, lost=frozenset({1, 3, 5}))
+    sender.put(tasks(6))
+    got = all_ended(sender, done, 6)
     assert sorted(service.begun) == [0, 2, 4]
-    assert {one.job.pk: one.outcome is None for one in got} == {n: n % 2 == 1 for n in range(6)}
+    assert {one.pk: one.outcome is None for one in got} == {n: n % 2 == 1 for n in range(6)}
 
 
 def test_connections_beyond_the_share_close_while_there_is_work(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 4)
-    carrier.put(tasks(40))
+    sender, done = made(service, 4)
+    sender.put(tasks(40))
     first = ended(done, 4)
-    assert carrier.opened == 4
-    carrier.width = 1
-    carrier.settle(first)
-    carrier.settle(ended(done, 1))
-    assert (carrier.opened, service.closed) == (1, 3)
-    all_ended(carrier, done, 35)
+    assert sender.opened == 4
+    sender.resize(1)
+    sender.settle(first)
+    sender.settle(ended(done, 1))
+    assert (sender.opened, service.closed) == (1, 3)
+    all_ended(sender, done, 35)
 
 
 def test_idle_connections_beyond_the_share_close_and_the_last_goes_on(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 4)
-    carrier.put(tasks(4))
-    carrier.settle(ended(done, 4))
+    sender, done = made(service, 4)
+    sender.put(tasks(4))
+    sender.settle(ended(done, 4))
     time.sleep(QUIET)
-    carrier.width = 1
-    carrier.put([task(10)])
-    all_ended(carrier, done, 1)
-    carrier.put([task(11), task(12)])
-    all_ended(carrier, done, 2)
+    sender.resize(1)
+    sender.put([task(10)])
+    all_ended(sender, done, 1)
+    sender.put([task(11), task(12)])
+    all_ended(sender, done, 2)
 
 
 def test_when_all_close_but_one_what_comes_meanwhile_is_not_left_lying(made: Made) -> None:
     service = Service()
     service.slow_goodbye = 0.3
-    carrier, done = made(service, 4)
-    carrier.put(tasks(4))
+    sender, done = made(service, 4)
+    sender.put(tasks(4))
     first = ended(done, 4)
-    carrier.width = 2
-    carrier.settle(first)
+    sender.resize(2)
+    sender.settle(first)
     time.sleep(0.05)
-    carrier.put(tasks(6, 10))
-    assert len(all_ended(carrier, done, 6)) == 6
+    sender.put(tasks(6, 10))
+    assert len(all_ended(sender, done, 6)) == 6
     assert sorted(service.begun)[4:] == list(range(10, 16))
 
 
 def test_a_share_that_grows_again_opens_connections_again(made: Made) -> None:
     service = Service()
-    carrier, done = made(service, 1)
-    carrier.put(tasks(2))
+    sender, done = made(service, 1)
+    sender.put(tasks(2))
     first = ended(done, 1)
-    carrier.width = 3
-    carrier.put(tasks(6, 10))
+    sender.resize(3)
+    sender.put(tasks(6, 10))
     second = ended(done, 2)
-    carrier.settle([*first, *second])
-    all_ended(carrier, done, 5)
-    assert carrier.opened == service.opened == 3
+    sender.settle([*first, *second])
+    all_ended(sender, done, 5)
+    assert sender.opened == service.opened == 3
 
 
 # --- only those of a loop
@@ -316,48 +322,50 @@ class Closed(Asynchronous):
 
 
 @contextmanager
-def in_a_loop(service: Service, width: int, **facts: Any) -> Iterator[tuple[LoopSender, Done]]:
+def in_a_loop(
+    service: Service, width: int, narrowed: "SimpleQueue[Narrowed] | None" = None, **facts: Any
+) -> Iterator[tuple[LoopSender, Done]]:
     loop, done = LoopThread(), cast(Done, SimpleQueue())
-    carrier = LoopSender(
-        lambda: Closed(service, **facts), loop.loop, width, done, lambda _: True, lambda: NOW
-    )
+    on_narrow = (narrowed or SimpleQueue()).put
+    shared: Any = {"permit": permit(), "done": done, "on_narrow": on_narrow, "clock": lambda: NOW}
+    sender = LoopSender(loop.loop, 1, lambda: Closed(service, **facts), width, **shared)
     try:
-        yield carrier, done
-        carrier.leave()
-        carrier.join(5)
-        assert carrier.opened == 0
+        yield sender, done
+        sender.leave()
+        sender.join()
+        assert sender.opened == 0
     finally:
         loop.close()
 
 
 def test_connections_that_are_refused_end_and_the_others_do_all() -> None:
-    service = Service()
-    with in_a_loop(service, 6, room=2) as (carrier, done):
-        carrier.put(tasks(40))
-        assert all(isinstance(one.outcome, Sent) for one in all_ended(carrier, done, 40))
-        assert (carrier.width, carrier.stopped, carrier.opened) == (2, False, 2)
-        news = [carrier.narrowed.get(timeout=1) for _ in range(4)]
-        assert news == [(5, "421 full"), (4, "421 full"), (3, "421 full"), (2, "421 full")]
-        carrier.width = 6
-        assert carrier.width == 2
-        carrier.width = 2
-        carrier.width = 3
-        assert carrier.width == 3
+    narrowed: SimpleQueue[Narrowed] = SimpleQueue()
+    with in_a_loop(Service(), 6, narrowed, room=2) as (sender, done):
+        sender.put(tasks(40))
+        assert all(isinstance(one.outcome, Sent) for one in all_ended(sender, done, 40))
+        assert (sender.width, sender.stopped, sender.opened) == (2, False, 2)
+        news = [narrowed.get(timeout=1) for _ in range(4)]
+        assert news == [Narrowed(1, width, "421 full") for width in (5, 4, 3, 2)]
+        sender.resize(6)
+        assert sender.width == 2
+        sender.resize(2)
+        sender.resize(3)
+        assert sender.width == 3
 
 
 def test_where_all_are_refused_everything_comes_back_and_one_says_why() -> None:
-    with in_a_loop(Service(), 6, room=0) as (carrier, done):
-        carrier.put(tasks(20))
-        outcomes = [one.outcome for one in all_ended(carrier, done, 20)]
-        assert carrier.stopped
+    with in_a_loop(Service(), 6, room=0) as (sender, done):
+        sender.put(tasks(20))
+        outcomes = [one.outcome for one in all_ended(sender, done, 20)]
+        assert sender.stopped
         assert 1 <= sum(isinstance(outcome, Temporary) for outcome in outcomes) <= 6
         assert not any(isinstance(outcome, Sent) for outcome in outcomes)
 
 
 def test_a_defect_while_connecting_loses_no_task() -> None:
-    with in_a_loop(Service(), 3, room=0, problem=ValueError("no")) as (carrier, done):
-        carrier.put(tasks(10))
-        outcomes = [one.outcome for one in all_ended(carrier, done, 10)]
+    with in_a_loop(Service(), 3, room=0, problem=ValueError("no")) as (sender, done):
+        sender.put(tasks(10))
+        outcomes = [one.outcome for one in all_ended(sender, done, 10)]
         assert any("unforeseen" in getattr(outcome, "text", "") for outcome in outcomes)
 
 
@@ -368,50 +376,50 @@ def in_batches(service: Service, width: int, **facts: int) -> tuple[ThreadSender
     done: Done = SimpleQueue()
     session = type("Session", (InBatches,), facts)
     channel = cast(Channel, OneChannel(service, session))
-    return ThreadSender(FACTS, channel, width, done, lambda _: True, lambda: NOW), done
+    return ThreadSender(FACTS, channel, width, permit=permit(), done=done, clock=lambda: NOW), done
 
 
-def goodbye(carrier: ThreadSender) -> None:
-    carrier.leave()
-    carrier.join(5)
-    assert carrier.opened == 0
+def goodbye(sender: ThreadSender) -> None:
+    sender.leave()
+    sender.join()
+    assert sender.opened == 0
 
 
 def test_the_next_batch_begins_when_the_whole_of_the_last_is_durable() -> None:
     service = Service()
-    carrier, done = in_batches(service, 1)
-    carrier.put(tasks(8))
-    carrier.settle(ended(done, 1))
+    sender, done = in_batches(service, 1)
+    sender.put(tasks(8))
+    sender.settle(ended(done, 1))
     batch = ended(done, 3)
-    carrier.settle(batch[:2])
+    sender.settle(batch[:2])
     with pytest.raises(Empty):
         done.get(timeout=QUIET)
     assert service.batches == [[0], [1, 2, 3]]
-    carrier.settle(batch[2:])
-    all_ended(carrier, done, 4)
+    sender.settle(batch[2:])
+    all_ended(sender, done, 4)
     assert service.batches == [[0], [1, 2, 3], [4, 5, 6], [7]]
     assert service.begun == list(range(8))
-    goodbye(carrier)
+    goodbye(sender)
 
 
 def test_a_batch_is_of_one_letter() -> None:
     service, other = Service(), letter()
-    carrier, done = in_batches(service, 1)
-    carrier.put([task(0), task(1), task(2, of=other), task(3, of=other), task(4)])
-    all_ended(carrier, done, 5)
+    sender, done = in_batches(service, 1)
+    sender.put([task(0), task(1), task(2, of=other), task(3, of=other), task(4)])
+    all_ended(sender, done, 5)
     assert service.begun == [0, 1, 2, 3, 4]
     assert service.batches == [[0], [1], [2, 3], [4]]
-    goodbye(carrier)
+    goodbye(sender)
 
 
 def test_a_batch_with_too_few_outcomes_is_ambiguous_as_a_whole() -> None:
     service = Service()
-    carrier, done = in_batches(service, 1, short=1)
-    carrier.put(tasks(6))
-    got = all_ended(carrier, done, 6)
+    sender, done = in_batches(service, 1, short=1)
+    sender.put(tasks(6))
+    got = all_ended(sender, done, 6)
     assert {type(one.outcome) for one in got} == {Ambiguous}
     assert all(one.begun for one in got)
-    goodbye(carrier)
+    goodbye(sender)
 
 
 def test_a_session_that_cannot_be_made_fails_nobody_for_good() -> None:
@@ -425,8 +433,9 @@ def test_a_session_that_cannot_be_made_fails_nobody_for_good() -> None:
                 raise OSError("no more files")
             return super().connect(lane)
 
-    carrier = ThreadSender(FACTS, cast(Channel, Broken(service)), 1, done, lambda _: True, lambda: NOW)
-    carrier.put(tasks(4))
-    got = all_ended(carrier, done, 4)
+    shared: Any = {"permit": permit(), "done": done, "clock": lambda: NOW}
+    sender = ThreadSender(FACTS, cast(Channel, Broken(service)), 1, **shared)
+    sender.put(tasks(4))
+    got = all_ended(sender, done, 4)
     assert [type(one.outcome) for one in got] == [Temporary, Temporary, Sent, Sent]
-    goodbye(carrier)
+    goodbye(sender)

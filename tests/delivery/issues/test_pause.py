@@ -50,7 +50,7 @@ def test_what_is_not_on_its_way_yet_waits_and_goes_on() -> None:
     assert pause_issue(issue_id=issue.pk, now=NOW)
     assert states() == {"held": 7, "sent": 1, "failed": 1, "queued": 1}
     assert held_for() == {"pause"}
-    assert [job.row.issue_id for job in claimed()] == [other.pk]
+    assert [job.issue_id for job in claimed()] == [other.pk]
     assert resume_issue(issue_id=issue.pk, now=NOW + HOUR) == 7
     issue.refresh_from_db()
     assert issue.paused_at is None

@@ -48,7 +48,7 @@ def test_what_goes_to_no_domain_cannot_be_paused_by_one() -> None:
 
 
 def test_resuming_queues_what_was_held_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "BATCH", 2)
+    monkeypatch.setattr(settings, "DOMAIN_BATCH", 2)
     lane = a_lane()
     pause(lane.pk)
     held(5, attempts=3)

@@ -1,13 +1,14 @@
 """From rows to letters: what each kind carries, and whose links a recipient gets."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from delivery.channels.email.channel import EmailChannel
 from delivery.channels.mastodon.channel import MastodonChannel
-from delivery.engine.jobs import ClaimedDelivery, read
 from delivery.engine.letter_cache import LetterCache, recipient_of
+from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.letters.build import mail_letter
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery
@@ -27,12 +28,12 @@ pytestmark = pytest.mark.django_db
 
 def claimed_row(row: Delivery) -> ClaimedDelivery:
     """As a claim reads it."""
-    (found,) = read(row.lane, [row.pk])
+    (found,) = read_claimed(row.lane, [row.pk], token=uuid4(), now=NOW)
     return found
 
 
 def letter_of(row: Delivery) -> Any:
-    return LetterCache().parcel(claimed_row(row), now=NOW).letter
+    return LetterCache().prepare(claimed_row(row), now=NOW)[0].letter
 
 
 def recipient(row: Delivery) -> Any:
@@ -79,15 +80,15 @@ def test_a_digest_on_mastodon_links_to_the_issue() -> None:
 def test_a_letter_is_made_once_for_all_its_recipients(django_assert_num_queries: Any) -> None:
     one, two = map(claimed_row, queued(2, issue=an_issue()))
     letters = LetterCache()
-    first = letters.parcel(one, now=NOW)
+    first, _ = letters.prepare(one, now=NOW)
     with django_assert_num_queries(0):
-        assert letters.parcel(two, now=NOW).letter is first.letter
+        assert letters.prepare(two, now=NOW)[0].letter is first.letter
 
 
 def test_only_so_many_letters_are_kept_at_a_time() -> None:
     letters = LetterCache()
     for _ in range(LetterCache.LIMIT + 5):
-        letters.parcel(claimed_row(queued(issue=IssueFactory())[0]), now=NOW)
+        letters.prepare(claimed_row(queued(issue=IssueFactory())[0]), now=NOW)
         assert len(letters._issues) <= LetterCache.LIMIT
 
 
@@ -99,9 +100,9 @@ def test_one_that_cannot_be_made_fails_for_each_recipient_without_being_made_aga
     one, two = map(claimed_row, queued(2, issue=issue))
     letters = LetterCache()
     with pytest.raises(Exception, match=r".") as first:
-        letters.parcel(one, now=NOW)
+        letters.prepare(one, now=NOW)
     with django_assert_num_queries(0), pytest.raises(type(first.value)):
-        letters.parcel(two, now=NOW)
+        letters.prepare(two, now=NOW)
 
 
 def test_a_confirmation_looks_like_its_newsletter() -> None:

@@ -34,7 +34,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_either_carrier")
+@pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(("takes", "full"), [(1, "421"), (2, "450"), (3, "421"), (3, "closed"), (3, "554")])
 def test_a_server_that_takes_few_connections_gets_all_in_one_pass(
     takes: int, full: str, settings: Any
@@ -58,7 +58,7 @@ def test_a_server_that_takes_few_connections_gets_all_in_one_pass(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_either_carrier")
+@pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(
     ("stage", "reply"),
     [
@@ -81,7 +81,7 @@ def test_one_that_says_so_only_when_a_letter_comes_gets_fewer_too(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_either_carrier")
+@pytest.mark.usefixtures("_either_sender")
 def test_a_server_that_takes_none_at_all_lets_the_lane_rest_and_teaches_nothing(settings: Any) -> None:
     with SmtpServer(takes=0) as smtp:
         settings.EMAIL_URL = smtp.url
@@ -94,7 +94,7 @@ def test_a_server_that_takes_none_at_all_lets_the_lane_rest_and_teaches_nothing(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_either_carrier")
+@pytest.mark.usefixtures("_either_sender")
 def test_a_server_that_stops_in_the_middle_teaches_nothing(settings: Any) -> None:
     with SmtpServer(delay=0.01) as smtp:
         settings.EMAIL_URL = smtp.url

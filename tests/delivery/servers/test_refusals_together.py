@@ -7,11 +7,11 @@ import pytest
 from django.db import connection, connections
 
 from delivery.channels.base import Outcome, Permanent, Sent, Temporary
-from delivery.engine.claim import Job
-from delivery.engine.outcomes import Result, record
+from delivery.engine.outcomes import record_outcomes
+from delivery.engine.send_task import ClaimedDelivery
 from delivery.models import Bounce, Delivery, Lane, LaneDomain
 from subscriptions.models import Subscribable, Suppression
-from tests.delivery.ledger import a_lane, claimed, queued
+from tests.delivery.ledger import a_lane, claimed, ended_task, queued
 from tests.factories import NOW, IssueFactory
 
 pytestmark = [
@@ -47,11 +47,11 @@ def test_they_record_everything_and_pause_each_domain_once() -> None:
     assert held + Suppression.objects.count() == 36
 
 
-def recorded(jobs: Sequence[Job]) -> None:
+def recorded(jobs: Sequence[ClaimedDelivery]) -> None:
     """In small groups, each of every kind of answer."""
     try:
         for first in range(0, len(jobs), 9):
             group = jobs[first : first + 9]
-            record(results=[Result(job, ANSWERS[job.pk % len(ANSWERS)], NOW) for job in group])
+            record_outcomes([ended_task(job, ANSWERS[job.pk % len(ANSWERS)], NOW) for job in group])
     finally:
         connections.close_all()

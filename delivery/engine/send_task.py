@@ -1,13 +1,11 @@
-"""A claimed delivery and its way through the engine: the job, the message made of it, what became of it.
+"""A claimed delivery and its way through the engine: what is sent of it, and what became of it.
 
 Plain values, for hundreds are on their way at a time.
 """
 
-import asyncio
 import json
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
@@ -18,11 +16,15 @@ from django.db.models.functions import Cast
 
 from common.secrets import Sealed
 from delivery.channels.base import Outcome
+from delivery.engine.child_task import NOT_YET
 from delivery.letter import Letter, Recipient
 from delivery.models import Delivery, Lane
+from subscriptions.hooks import Recipient as HookRecipient
 
-# (Dates only where they are needed: to read three of each row took as long as all the rest. What the
-# destination keeps is nearly always empty: it is read as text.)
+# Seconds for which connections are waited for that say goodbye.
+LONGEST_GOODBYE = 10.0
+# Dates only where they are needed: to read three of each row took as long as all the rest. What the
+# destination keeps is nearly always empty: it is read as text.
 _OWN = ("pk", "kind", "issue_id", "domain", "priority", "begun_at", "destination_id")
 _DESTINATION = ("kind", "core", "label", "disabled_at", "disabled_reason")
 _SUBSCRIPTION = ("pk", "status", "display_name", "token", "subscribable_id", "paused_until")
@@ -58,35 +60,23 @@ class ClaimedSubscription(NamedTuple):
 
 
 class ClaimedDelivery(NamedTuple):
-    """What sending needs of a Delivery, under the same names; `lane` as it was claimed from."""
+    """What sending needs of a Delivery, under the same names; `lane` as it was claimed from.
+
+    `begun_before`: since when an earlier attempt's end is unknown. `token` is its lease's.
+    """
 
     pk: int
     kind: str
     issue_id: int | None
     domain: str
     priority: int
-    begun_at: datetime | None
+    begun_before: datetime | None
     destination_id: int
     lane: Lane
     destination: ClaimedDestination
     subscription: ClaimedSubscription | None
-
-    @property
-    def lane_id(self) -> int:
-        return int(self.lane.pk)
-
-
-class Job(NamedTuple):
-    """A claimed delivery. `begun_before`: since when an earlier attempt's end is unknown."""
-
-    row: ClaimedDelivery
     token: UUID
-    begun_before: datetime | None
     claimed_at: datetime
-
-    @property
-    def pk(self) -> int:
-        return self.row.pk
 
 
 _FIELDS = (
@@ -98,67 +88,77 @@ _FIELDS = (
 )
 
 
-def read(lane: Lane, pks: Sequence[int]) -> list[ClaimedDelivery]:
+def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) -> list[ClaimedDelivery]:
     """The deliveries of those keys, in the order of sending. One question."""
     rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).order_by("priority", "due_at", "pk")
-    rows = rows.annotate(**_TEXTS)
-    return [_row(lane, values) for values in rows.values_list(*_FIELDS)]
+    claimed = []
+    for values in rows.annotate(**_TEXTS).values_list(*_FIELDS):
+        kind, core, label, disabled_at, why, config, secrets = values[_OWN_ENDS:_DESTINATION_ENDS]
+        destination = ClaimedDestination(
+            kind,
+            core,
+            label,
+            _NO_CONFIG if config == "{}" else json.loads(config),
+            Sealed(secrets) if secrets else _NO_SECRETS,
+            (why or "it was disabled") if disabled_at else "",
+        )
+        reader = values[_DESTINATION_ENDS:]
+        subscription = ClaimedSubscription._make(reader) if reader[0] is not None else None
+        own = values[:_OWN_ENDS]
+        claimed.append(ClaimedDelivery._make((*own, lane, destination, subscription, token, now)))
+    return claimed
 
 
-def _row(lane: Lane, values: tuple[Any, ...]) -> ClaimedDelivery:
-    kind, core, label, disabled_at, why, config, secrets = values[_OWN_ENDS:_DESTINATION_ENDS]
-    reader = values[_DESTINATION_ENDS:]
-    disabled = (why or "it was disabled") if disabled_at else ""
-    subscription = ClaimedSubscription._make(reader) if reader[0] is not None else None
-    kept = _NO_CONFIG if config == "{}" else json.loads(config)
-    sealed = Sealed(secrets) if secrets else _NO_SECRETS
-    to = ClaimedDestination(kind, core, label, kept, sealed, disabled)
-    return ClaimedDelivery._make((*values[:_OWN_ENDS], lane, to, subscription))
-
-
-class OutgoingMessage(NamedTuple):
-    """All that sending needs: a letter, its recipient, and what makes a message of them."""
+@dataclass(frozen=True, slots=True)
+class PreparedLetter:
+    """A letter, what asks the newsletter's own code for values of each reader (if it has such code), and what
+    makes messages of it (once it has been signed)."""
 
     letter: Letter
-    recipient: Recipient
-    compose: Callable[[Recipient], Any]
+    ask: Callable[[HookRecipient], Mapping[str, str]] | None
+    compose: Callable[[Recipient], Any] | None = None
 
 
 @dataclass(eq=False, slots=True)
 class SendTask:
-    """A job on its way. `outcome` None: it was not begun, and is given back. `begun`: a session had it."""
+    """A claimed delivery on its way. `prepared` and `recipient` are set when its letter is made.
 
-    job: Job
-    parcel: OutgoingMessage | None = None
+    `outcome` None: it was not begun, and is given back. `at`: when it had its outcome. `begun`: a session
+    had it.
+    """
+
+    delivery: ClaimedDelivery
+    prepared: PreparedLetter | None = None
+    recipient: Recipient | None = None
     outcome: Outcome | None = None
-    at: datetime | None = None
+    at: datetime = NOT_YET
     begun: bool = False
-    # Whether a carrier has it, and must be told when its outcome is durable.
+    # Whether a sender has it, and must be told when its outcome is durable.
     is_carried: bool = False
     # Whether its outcome is durable already.
     is_recorded: bool = False
-    settled: threading.Event | None = None
-    released: "asyncio.Future[None] | None" = field(default=None, repr=False)
+    # What the connection that had it waits for: a future or an event.
+    released: Any = None
 
     @property
     def pk(self) -> int:
-        return self.job.row.pk
+        return self.delivery.pk
 
     @property
     def priority(self) -> int:
-        return self.job.row.priority
+        return self.delivery.priority
 
     def message(self) -> Any:
         """Raises whatever composing raises."""
-        assert self.parcel is not None  # noqa: S101 - for the type checker
-        return self.parcel.compose(self.parcel.recipient)
+        assert self.prepared and self.prepared.compose and self.recipient  # noqa: S101, PT018 - for mypy
+        return self.prepared.compose(self.recipient)
 
 
-# Where the ends of tasks arrive, several at a time; none only wake who waits there.
+# Where the ends of tasks arrive, several at a time. An empty group only wakes the thread that waits there.
 Done = SimpleQueue[Sequence[SendTask]]
 
 
-class Sender(Protocol):
+class LaneSender(Protocol):
     """The connections of one lane.
 
     The barrier: a connection begins its next message only when `settle` says that the outcome of its last
@@ -168,16 +168,22 @@ class Sender(Protocol):
     width: int
     # Set when the account itself cannot send: what is waiting here is given back, not tried one by one.
     stopped: bool
-    # How many connections the server took, and what it said to one more.
-    narrowed: SimpleQueue[tuple[int, str]]
 
     @property
     def opened(self) -> int:
         """How many connections there are: more than `width` for a while after that was made smaller."""
         ...
 
+    def resize(self, width: int) -> None:
+        """So many connections from now on; each finishes what it was given before."""
+        ...
+
+    def resume(self) -> None:
+        """It may be able to send again."""
+        ...
+
     def put(self, tasks: Sequence[SendTask]) -> None:
-        """Hands tasks over; the end of each arrives in the engine's queue."""
+        """Hands tasks over; the end of each arrives in the pass's queue."""
         ...
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
@@ -188,6 +194,6 @@ class Sender(Protocol):
         """Lets every connection close, once nothing is left to do."""
         ...
 
-    def join(self, seconds: float) -> None:
-        """Waits for them to be closed."""
+    def join(self) -> None:
+        """Waits for them to be closed, up to LONGEST_GOODBYE."""
         ...

@@ -1,0 +1,28 @@
+"""A message on its way through the child process."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from delivery.channels.base import Outcome
+from delivery.channels.email.mail_message import MailMessage
+
+NOT_YET = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(eq=False, slots=True)
+class ChildTask:
+    """`token` is its lease's in hexadecimal; empty where an acceptance must not be recorded here."""
+
+    lane: int
+    pk: int
+    priority: int
+    token: str
+    mail: MailMessage
+    outcome: Outcome | None = None
+    at: datetime = NOT_YET
+    begun: bool = False
+    released: Any = None
+
+    def message(self) -> MailMessage:
+        return self.mail
