@@ -34,7 +34,7 @@ def send() -> None:
 @shared_task(name="delivery.reap")
 @skip_if_running
 def reap() -> None:
-    leases.reap(now=utcnow())
+    leases.reap_expired(now=utcnow())
     finish_pauses(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)
 

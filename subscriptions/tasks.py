@@ -6,8 +6,7 @@ from subscriptions.collections.assign import assign_final
 from subscriptions.lists.uploads import forget_old_imports
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
-from subscriptions.subscribers.expire import expire as expire_unconfirmed
-from subscriptions.subscribers.expire import forget_tallies
+from subscriptions.subscribers.expire import expire_sign_ups, forget_tallies
 from subscriptions.subscribers.sign_in import forget_links
 
 
@@ -28,7 +27,7 @@ def forget() -> None:
 @shared_task(name="subscriptions.expire")
 @skip_if_running
 def expire() -> None:
-    expire_unconfirmed(now=utcnow())
+    expire_sign_ups(now=utcnow())
     forget_tallies(now=utcnow())
 
 

@@ -30,7 +30,7 @@ from delivery.lanes.settings import (
     resume_domain,
     resume_lanes,
 )
-from delivery.lanes.status import in_words, state
+from delivery.lanes.status import in_words, lane_state
 from delivery.models import Delivery, Lane, LaneDomain
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
@@ -155,7 +155,7 @@ class LaneAdmin(ServiceAdmin):
 
     @display(description="state", label=LANE_COLOURS)
     def state(self, lane: Lane) -> str:
-        return state(lane, utcnow())
+        return lane_state(lane, utcnow())
 
     @display(description="limits")
     def limits(self, lane: Lane) -> SafeString:

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.clock import utcnow
-from delivery.lanes.settings import checked_domain
+from delivery.lanes.settings import recipient_domain
 from delivery.models import Lane, LaneDomain
 
 HELP = {
@@ -68,7 +68,7 @@ class DomainForm(LimitsForm):
 def checked_domain_of_form(text: str) -> str:
     """The domain; its error is the field's own."""
     try:
-        return checked_domain(text)
+        return recipient_domain(text)
     except ValidationError as error:
         raise ValidationError(error.messages) from error
 

@@ -12,7 +12,15 @@ from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import counted
 from delivery.accounts.accounts import server_of
-from delivery.lanes.status import DomainStanding, coming_days, domains, holders, in_words, last_day, standing
+from delivery.lanes.status import (
+    DomainStanding,
+    coming_days,
+    domain_standings,
+    holders,
+    in_words,
+    lane_status,
+    last_day,
+)
 from delivery.models import Account, Delivery, Lane
 from delivery.rules.accounts import DEFAULT_ACCOUNT
 from delivery.rules.holdups import advice
@@ -62,7 +70,7 @@ def _server(lane: Lane) -> SafeString | str:
 def lane_use(lane: Lane) -> SafeString | str:
     """The hour and the day beside their limits, and the last 24 hours as a plot."""
     now = utcnow()
-    shown = standing(lane, now)
+    shown = lane_status(lane, now)
     if not shown.counts:
         return paragraph(
             "Messages are counted as soon as there is a limit for an hour, for 24 hours, or a warm-up."
@@ -137,7 +145,7 @@ def connections(lane: Lane) -> SafeString | str:
 
 def of_domains(lane: Lane) -> SafeString | str:
     now = utcnow()
-    shown = domains(lane, now)
+    shown = domain_standings(lane, now)
     if not shown:
         return ""
     return html_table(

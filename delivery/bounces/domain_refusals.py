@@ -14,7 +14,7 @@ from delivery.bounces.recent_letters import last_letters
 from delivery.issues.pause import pause_newsletter
 from delivery.lanes.settings import pause_domain
 from delivery.models import Bounce, Delivery, Issue, LaneDomain
-from delivery.models.delivery import UNFINISHED
+from delivery.models.delivery import PENDING_STATES
 from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
 from delivery.rules.refusals import (
     LARGE_DOMAINS,
@@ -130,7 +130,7 @@ def _last_answers(delivery: Delivery) -> tuple[list[int], Answers]:
         kind=BounceKind.POLICY,
         effect=ABOUT_OUR_MAIL,
         delivery__lane=delivery.lane_id,
-        delivery__state__in=UNFINISHED,
+        delivery__state__in=PENDING_STATES,
     )
     waiting = about_us.order_by("-at").values_list("delivery", flat=True)[:LAST_LETTERS]
     last = list(dict.fromkeys([*waiting, *last_letters(near=delivery, most=LAST_LETTERS)]))

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import count
 from queue import SimpleQueue
 from typing import Any, assert_never
 
@@ -54,7 +55,9 @@ class ProcessSender:
     ) -> None:
         self._process, self._done, self._on_narrow, self._clock = process, done, on_narrow, clock
         self.width, self.stopped, self.opened = width, False, 0
+        # By the tasks' numbers, which no two share.
         self._there: dict[int, SendTask] = {}
+        self._numbers = count(1)
         # The numbers over there of the keys that sign; with each key, so that no other gets the same id.
         self._keys: dict[int, tuple[int, SigningKey]] = {}
         self._closed = threading.Event()
@@ -75,7 +78,9 @@ class ProcessSender:
             self._process.say(ResumeLane(self.lane))
 
     def put(self, tasks: Sequence[SendTask]) -> None:
-        self._there.update((task.pk, task) for task in tasks)
+        for task in tasks:
+            task.number = next(self._numbers)
+            self._there[task.number] = task
         if tasks:
             self._todo.put(tasks)
         if not self._process.is_alive:
@@ -83,7 +88,7 @@ class ProcessSender:
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
         if tasks:
-            self._process.say(Settled(self.lane, [task.pk for task in tasks]))
+            self._process.say(Settled(self.lane, [task.number for task in tasks]))
 
     def leave(self) -> None:
         self._process.say(CloseLane(self.lane, LONGEST_GOODBYE))
@@ -121,14 +126,14 @@ class ProcessSender:
             row = task.delivery
             # An acceptance is recorded over there by a lane that is well: another one has to recover here.
             token = row.token.hex if self._process.records and not row.lane.failures else ""
-            numbers = [self._keys[id(key)][0] for key in mail.signing_keys]
-            envelope = (mail.sender, mail.recipient)
-            mails.append((row.pk, row.priority, token, *envelope, mail.pieces, mail.has_dots, numbers))
+            signing = [self._keys[id(key)][0] for key in mail.signing_keys]
+            facts = (task.number, row.pk, row.priority, token)
+            mails.append((*facts, mail.sender, mail.recipient, mail.pieces, mail.has_dots, signing))
         self._process.say(Put(self.lane, mails, new_keys))
 
     def _refuse(self, tasks: Sequence[SendTask], error: Exception) -> None:
         """The process never had them, and needs no word when they are settled."""
-        refused = [task for task in tasks if self._there.pop(task.pk, None) is not None]
+        refused = [task for task in tasks if self._there.pop(task.number, None) is not None]
         for task in refused:
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
             task.is_carried = False
@@ -136,9 +141,9 @@ class ProcessSender:
 
     def _hear(self, message: FromChild | Died) -> None:
         match message:
-            case Recorded(_, pks, opened, stopped):
+            case Recorded(_, numbers, opened, stopped):
                 self.opened, self.stopped = opened, stopped
-                tasks = [self._there.pop(pk) for pk in pks]
+                tasks = [self._there.pop(number) for number in numbers]
                 for task in tasks:
                     task.outcome, task.begun = ACCEPTED, True
                     task.is_recorded, task.is_carried = True, False
@@ -146,8 +151,8 @@ class ProcessSender:
             case Ended(_, ends, opened, stopped):
                 self.opened, self.stopped = opened, stopped
                 tasks = []
-                for pk, outcome, begun, at in ends:
-                    task = self._there.pop(pk)
+                for number, outcome, begun, at in ends:
+                    task = self._there.pop(number)
                     task.outcome = Sent(outcome) if isinstance(outcome, str) else outcome
                     task.at, task.begun = at, begun
                     tasks.append(task)
@@ -158,7 +163,7 @@ class ProcessSender:
                 self._closed.set()
             case Died():
                 # Nothing that it had will come back from there.
-                taken = [self._there.pop(pk, None) for pk in list(self._there)]
+                taken = [self._there.pop(number, None) for number in list(self._there)]
                 there = [task for task in taken if task is not None]
                 for task in there:
                     task.is_carried = False

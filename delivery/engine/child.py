@@ -49,13 +49,14 @@ TELL_AFTER = 0.02
 
 @dataclass(eq=False, slots=True)
 class ChildLane:
-    """An opened lane: its connections, and the keys that sign its letters, by their numbers.
+    """An opened lane: its connections, the keys that sign its letters, and its tasks, by their numbers.
 
     `recorded`: what the worker has not been told of yet. It only counts them, so it is told now and then.
     """
 
     connections: AsyncConnections[ChildTask]
     keys: dict[int, SigningKey] = field(default_factory=dict)
+    unsettled: dict[int, ChildTask] = field(default_factory=dict)
     recorded: list[int] = field(default_factory=list)
 
 
@@ -68,7 +69,6 @@ class ChildProtocol(asyncio.Protocol):
         # Nothing may begin before the worker says so.
         self._permit = Permit(renewed_at=float("-inf"))
         self._lanes: dict[int, ChildLane] = {}
-        self._unsettled: dict[int, ChildTask] = {}
         self._recorder: Recorder | None = None
         self._telling: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -85,8 +85,9 @@ class ChildProtocol(asyncio.Protocol):
             match message:
                 case Put(lane, mails, keys):
                     self._put(lane, mails, keys)
-                case Settled(lane, pks):
-                    self._lanes[lane].connections.release([self._unsettled.pop(pk) for pk in pks])
+                case Settled(lane, numbers):
+                    ours = self._lanes[lane]
+                    ours.connections.release([ours.unsettled.pop(number) for number in numbers])
                 case Permit():
                     self._permit.renewed_at, self._permit.lost = message.renewed_at, message.lost
                     self._permit.is_finishing = message.is_finishing
@@ -119,14 +120,13 @@ class ChildProtocol(asyncio.Protocol):
 
     def _put(self, lane: int, mails: Sequence[MailRow], keys: Mapping[int, tuple[str, str, str]]) -> None:
         ours = self._lanes[lane]
-        ours.keys |= {
-            n: SigningKey(domain, selector, from_pem(pem)) for n, (domain, selector, pem) in keys.items()
-        }
+        for key, (domain, selector, pem) in keys.items():
+            ours.keys[key] = SigningKey(domain, selector, from_pem(pem))
         tasks = []
-        for pk, priority, token, sender, to, pieces, has_dots, signing in mails:
-            signing_keys = tuple([ours.keys[number] for number in signing])
+        for number, pk, priority, token, sender, to, pieces, has_dots, signing in mails:
+            signing_keys = tuple([ours.keys[key] for key in signing])
             mail = MailMessage(sender, to, "", pieces, signing_keys, has_dots)
-            task = self._unsettled[pk] = ChildTask(lane, pk, priority, token, mail)
+            task = ours.unsettled[number] = ChildTask(lane, number, pk, priority, token, mail)
             tasks.append(task)
         ours.connections.take(tasks)
 
@@ -164,8 +164,8 @@ class ChildProtocol(asyncio.Protocol):
                 self._say_ended(ended)
                 continue
             ours = self._lanes[lane]
-            ours.connections.release([self._unsettled.pop(task.pk) for task in ended])
-            ours.recorded += [task.pk for task in ended]
+            ours.connections.release([ours.unsettled.pop(task.number) for task in ended])
+            ours.recorded += [task.number for task in ended]
             if self._telling is None:
                 self._telling = asyncio.get_running_loop().call_later(TELL_AFTER, self._say_recorded)
 
@@ -173,8 +173,8 @@ class ChildProtocol(asyncio.Protocol):
         self._telling = None
         for lane, ours in self._lanes.items():
             if ours.recorded:
-                pks, ours.recorded = ours.recorded, []
-                self._say(Recorded(lane, pks, ours.connections.opened, ours.connections.stopped))
+                numbers, ours.recorded = ours.recorded, []
+                self._say(Recorded(lane, numbers, ours.connections.opened, ours.connections.stopped))
 
     def _say_ended(self, tasks: Sequence[ChildTask]) -> None:
         """These ended, of one lane, and the worker is to record it."""
@@ -182,7 +182,7 @@ class ChildProtocol(asyncio.Protocol):
         for task in tasks:
             outcome = task.outcome
             told = outcome.remote_id if isinstance(outcome, Sent) and outcome.stored is None else outcome
-            ends.append((task.pk, told, task.begun, task.at))
+            ends.append((task.number, told, task.begun, task.at))
         connections = self._lanes[tasks[0].lane].connections
         self._say(Ended(connections.lane, ends, connections.opened, connections.stopped))
 

@@ -12,9 +12,13 @@ NOT_YET = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(eq=False, slots=True)
 class ChildTask:
-    """`token` is its lease's in hexadecimal; empty where an acceptance must not be recorded here."""
+    """`number` is the task's in its lane, by which both sides know it.
+
+    `token` is its lease's in hexadecimal; empty where an acceptance must not be recorded here.
+    """
 
     lane: int
+    number: int
     pk: int
     priority: int
     token: str

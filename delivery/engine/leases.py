@@ -53,7 +53,7 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
         limits.give_back_use(Lane.objects.get(pk=lane_id), domains, claimed_at)
 
 
-def reap(*, now: datetime) -> int:
+def reap_expired(*, now: datetime) -> int:
     """Frees every delivery whose lease ran out. Returns how many.
 
     None for a minute after this process lost the database: others could not renew their leases either.

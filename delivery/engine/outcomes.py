@@ -16,7 +16,7 @@ from django.db.models import F
 from common.counters import count
 from common.db.leases import RELEASED
 from common.text import one_line, without_controls
-from delivery.bounces.holdups import on_holdups
+from delivery.bounces.holdups import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
 from delivery.channels import channel

@@ -18,7 +18,7 @@ from common.db.leases import RELEASED
 from common.passes import TimeBudget
 from common.refused import Refused
 from delivery.models import Delivery, Issue, Lane, Restore
-from delivery.models.delivery import UNFINISHED, WAITING
+from delivery.models.delivery import PENDING_STATES, WAITING
 from feeds.items.held import hold_all
 
 RESTORED_A_BATCH = 2_000
@@ -87,7 +87,7 @@ def begin(*, now: datetime) -> HeldByRestore:
             raise AlreadyOpen(earlier.begun_at)
         restore, posts = Restore.objects.create(begun_at=now), hold_all(now=now)
     _let_claims_end()
-    deliveries, which = 0, waits_for_go(restore) & Q(state__in=UNFINISHED)
+    deliveries, which = 0, waits_for_go(restore) & Q(state__in=PENDING_STATES)
     while count := _update_batch(which, **HOLDING, **RELEASED):
         deliveries += count
     return HeldByRestore(deliveries, posts)

@@ -24,7 +24,7 @@ from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import SHORT_WAIT
 from delivery.engine.claimer import Claimer
 from delivery.engine.lane_pool import LanePool
-from delivery.engine.leases import reap, renew
+from delivery.engine.leases import reap_expired, renew
 from delivery.engine.send_task import Done, SendTask
 from delivery.engine.settle import settle
 from delivery.models import Lane
@@ -97,7 +97,7 @@ class SendPass:
     def run(self) -> SendReport:
         try:
             with note_outage():
-                reap(now=self.clock())
+                reap_expired(now=self.clock())
                 while not (stopping.is_set() or self.pool.is_broken or self.budget.is_spent):
                     self._renew()
                     again_at = self._look()

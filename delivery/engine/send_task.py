@@ -133,6 +133,8 @@ class SendTask:
     outcome: Outcome | None = None
     at: datetime = NOT_YET
     begun: bool = False
+    # By which a sender and the child process know it; 0 until they do.
+    number: int = 0
     # Whether a sender has it, and must be told when its outcome is durable.
     is_carried: bool = False
     # Whether its outcome is durable already.

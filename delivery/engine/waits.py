@@ -29,7 +29,7 @@ def resting(now: datetime) -> list[Wait]:
     return found
 
 
-def put_off(report: SendReport, rests: Sequence[Wait]) -> list[Wait]:
+def letters_put_off(report: SendReport, rests: Sequence[Wait]) -> list[Wait]:
     """What a pass put off for another reason than those of the lanes that rest; the most letters first."""
     told = {(wait.lane, wait.why) for wait in rests}
     reasons = report.put_off.most_common()

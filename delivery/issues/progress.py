@@ -18,7 +18,7 @@ from django.db.models.functions import TruncMinute
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import LATE
 from delivery.models import Bounce, Delivery, Issue
-from delivery.models.delivery import NOT_FINISHED, UNFINISHED
+from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
 from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
     paused = flagged & _has(NOT_FINISHED)
     if wanted == "paused":
         return issues.filter(paused)
-    unfinished = _has(UNFINISHED)
+    unfinished = _has(PENDING_STATES)
     return issues.filter(unfinished if wanted == "sending" else ~unfinished).exclude(paused)
 
 

@@ -107,7 +107,7 @@ def alter_domain(*, lane: Lane, domain: str, now: datetime, **changes: Any) -> L
 
     What the old ones had put off is looked at again. Raises ValidationError.
     """
-    name = checked_domain(domain)
+    name = recipient_domain(domain)
     with transaction.atomic():
         _lock(lane.pk)
         found = LaneDomain.objects.filter(lane=lane, domain=name).first()
@@ -137,7 +137,7 @@ def come_back(*, lane_id: int, domain: str, now: datetime) -> int:
     return queued.filter(due_at__gt=now).update(due_at=now)
 
 
-def checked_domain(text: str) -> str:
+def recipient_domain(text: str) -> str:
     """The domain as it stands in addresses. Raises ValidationError."""
     try:
         return parse_address(f"reader@{text.strip().rpartition('@')[2]}").core.rpartition("@")[2]

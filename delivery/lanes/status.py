@@ -25,7 +25,7 @@ class LaneStatus:
         return self.per_hour is not None or self.today is not None
 
 
-def standing(lane: Lane, now: datetime) -> LaneStatus:
+def lane_status(lane: Lane, now: datetime) -> LaneStatus:
     limits = lane.limits
     today = daily_limit(limits.per_day, limits.warm_up, now)
     used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
@@ -65,7 +65,7 @@ class DomainStanding:
     held: int
 
 
-def domains(lane: Lane, now: datetime) -> list[DomainStanding]:
+def domain_standings(lane: Lane, now: datetime) -> list[DomainStanding]:
     rows = list(lane.domains.order_by("domain"))
     counting = [row.domain for row in rows if row.limits.counts]
     used = windows(lane, counting, now) if counting else {}
@@ -79,7 +79,7 @@ def domains(lane: Lane, now: datetime) -> list[DomainStanding]:
     return standings
 
 
-def state(row: Lane | LaneDomain, now: datetime) -> str:
+def lane_state(row: Lane | LaneDomain, now: datetime) -> str:
     """open, resting or paused."""
     if row.paused:
         return "paused"

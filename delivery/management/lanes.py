@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.accounts.accounts import newsletters_of, server_of
 from delivery.lanes.lanes import mail_lane
-from delivery.lanes.status import DomainStanding, in_words, standing, state
+from delivery.lanes.status import DomainStanding, in_words, lane_state, lane_status
 from delivery.models import Account, Lane
 from delivery.rules.accounts import DEFAULT_ACCOUNT
 
@@ -73,11 +73,11 @@ def find_lane(name: str) -> Lane:
 
 def lane_row(lane: Lane, *, waiting: int, now: datetime) -> dict[str, Any]:
     """Needs its domains prefetched."""
-    now_used = standing(lane, now)
+    now_used = lane_status(lane, now)
     return {
         "name": lane.name,
         "kind": lane.kind,
-        "state": state(lane, now),
+        "state": lane_state(lane, now),
         "waiting": waiting,
         "connections": lane.concurrency,
         "server_takes": lane.server_takes,
@@ -96,7 +96,7 @@ def domain_row(shown: DomainStanding, *, now: datetime) -> dict[str, Any]:
     row = shown.row
     return {
         "domain": row.domain,
-        "state": state(row, now),
+        "state": lane_state(row, now),
         "held": shown.held,
         "at_a_time": row.concurrency,
         "limits": in_words(row, now),

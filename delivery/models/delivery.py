@@ -16,10 +16,10 @@ from delivery.models.lane import Lane
 from subscriptions.models import Destination, Subscription
 
 WAITING = ("queued", "deferred")
-UNFINISHED = (*WAITING, "sending")
-NOT_FINISHED = (*UNFINISHED, "held")
+PENDING_STATES = (*WAITING, "sending")
+NOT_FINISHED = (*PENDING_STATES, "held")
 # Stands in the place of what a mail was made from: links in it let somebody in.
-FORGOTTEN: dict[str, Any] = {"forgotten": True}
+FORGOTTEN_CONTEXT: dict[str, Any] = {"forgotten": True}
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
@@ -174,4 +174,4 @@ class Attempt(models.Model):
 
 def is_forgotten(delivery: Delivery) -> bool:
     """Whether what the mail was made from is gone: it cannot be sent again."""
-    return delivery.issue_id is None and delivery.context == FORGOTTEN
+    return delivery.issue_id is None and delivery.context == FORGOTTEN_CONTEXT

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.ports.personal_data import PersonalDataSource, add_holding
 from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, WebhookCall
-from delivery.models.delivery import FORGOTTEN, NOT_FINISHED
+from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import ERASED
@@ -38,13 +38,13 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     drafts = Issue.objects.filter(subscribable__in=newsletters, published_at=None, cancelled_at=None)
     list(drafts.order_by("pk").select_for_update(no_key=True).values_list("pk"))
     words = ~Q(last_error__in=("", ERASED)) | ~Q(remote_id="") | ~Q(language="") | ~Q(domain="")
-    is_telling = words | (Q(issue=None) & ~Q(context=FORGOTTEN))
+    is_telling = words | (Q(issue=None) & ~Q(context=FORGOTTEN_CONTEXT))
     every = Delivery.objects.filter(destination__in=destinations)
     telling = every.exclude(state=SENDING).filter(is_telling | Q(state__in=QUEUED_OR_HELD))
     # In the order in which outcomes are recorded.
     pks = list(telling.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
     rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).exclude(state=SENDING)
-    rows.filter(issue=None).exclude(context=FORGOTTEN).update(context=FORGOTTEN)
+    rows.filter(issue=None).exclude(context=FORGOTTEN_CONTEXT).update(context=FORGOTTEN_CONTEXT)
     waiting = rows.filter(state__in=QUEUED_OR_HELD)
     cancelled = set(waiting.values_list("pk", flat=True))
     waiting.update(**WORDLESS | {"state": Delivery.State.CANCELLED, "held_for": "", "last_error": ERASED})

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from common.passes import TimeBudget
 from delivery.bounces.record import forgettable_bounces
 from delivery.models import Attempt, Delivery, Issue, MailboxMessage
-from delivery.models.delivery import FORGOTTEN, NOT_FINISHED
+from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.webhooks.manage import forgettable_calls
 
 ROWS_A_BATCH = 1_000
@@ -79,12 +79,12 @@ def parts_to_prune(*, now: datetime, days: int | None = None) -> list[PrunedPart
     over = Issue.objects.filter(published_at__lt=before) | Issue.objects.filter(cancelled_at__lt=before)
     issues = over.filter(~Exists(on_its_way), pruned_at=None)
     mails = Delivery.objects.filter(issue=None, created_at__lt=before, state__in=FINISHED)
-    mails = mails.exclude(context={}).exclude(context=FORGOTTEN)
+    mails = mails.exclude(context={}).exclude(context=FORGOTTEN_CONTEXT)
     kept = MailboxMessage.objects.filter(stored_at__lt=before, delivery__state__in=FINISHED)
     return [
         PrunedPart("attempts", attempts, _delete),
         PrunedPart("issues", issues, partial(_forget_texts, now=now), ISSUES_AT_ONCE),
-        PrunedPart("mails", mails, methodcaller("update", context=FORGOTTEN)),
+        PrunedPart("mails", mails, methodcaller("update", context=FORGOTTEN_CONTEXT)),
         PrunedPart("mailbox", kept, _delete, ISSUES_AT_ONCE),
         PrunedPart("bounces", forgettable_bounces(now=now), _delete),
         PrunedPart("calls", forgettable_calls(before), _delete),

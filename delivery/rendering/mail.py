@@ -28,7 +28,7 @@ class Mail:
     needs: tuple[str, ...]
 
 
-MAIL_TEMPLATES: Mapping[str, Mail] = MappingProxyType(
+MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
     {
         "confirmation": Mail(
             gettext_noop("Confirm your subscription to %(newsletter)s"),
@@ -66,9 +66,9 @@ def render_mail(
     context lacks something.
     """
     engine.known(engine.MAIL_FOLDER, template)
-    if template not in MAIL_TEMPLATES:
-        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAIL_TEMPLATES)}.")
-    mail, params = MAIL_TEMPLATES[template], params or {}
+    if template not in MAILS_BY_TEMPLATE:
+        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS_BY_TEMPLATE)}.")
+    mail, params = MAILS_BY_TEMPLATE[template], params or {}
     values = {"newsletter": SITE} | {name: _plain(name, value) for name, value in context.items()}
     lacking = [name for name in mail.needs if not values.get(name)]
     if lacking:

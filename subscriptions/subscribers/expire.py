@@ -19,7 +19,7 @@ TALLIES_FOR = LONGEST_PERIOD * 2
 kept_by: list[Callable[[Sequence[int]], set[int]]] = []
 
 
-def expire(*, now: datetime) -> int:
+def expire_sign_ups(*, now: datetime) -> int:
     """Deletes what was never confirmed, with the addresses that nothing else refers to. Returns how many.
 
     Whoever had left before is as before the sign-up. What an admin's list brought was never asked, and stays.

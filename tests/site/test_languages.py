@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 from delivery.letters.pages import forget_pages
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.issue import render_issue
-from delivery.rendering.mail import MAIL_TEMPLATES, render_mail
+from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from subscriptions import links
 from subscriptions.models import Consent, Notice, Subscribable, Subscription
 from subscriptions.rules.schedule import Schedule
@@ -176,7 +176,7 @@ CONTEXT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("language", SPOKEN)
-@pytest.mark.parametrize("template", sorted(set(MAIL_TEMPLATES) - {"alert"}))
+@pytest.mark.parametrize("template", sorted(set(MAILS_BY_TEMPLATE) - {"alert"}))
 def test_mails_speak_their_language(template: str, language: str) -> None:
     context: dict[str, Any] = dict(CONTEXT)
     if template == "already_several":

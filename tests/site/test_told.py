@@ -10,7 +10,7 @@ import pytest
 
 from common import counters
 from delivery.channels.base import Permanent, Temporary
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.issues.publish import publish
 from tests.delivery.ledger import a_lane, claimed, ended, queued
 from tests.factories import NOW, FeedFactory, IssueFactory
@@ -55,7 +55,7 @@ def a_server_is_away() -> None:
 def a_worker_dies() -> None:
     queued()
     claimed()
-    reap(now=NOW + timedelta(hours=1))
+    reap_expired(now=NOW + timedelta(hours=1))
 
 
 @pytest.mark.parametrize(

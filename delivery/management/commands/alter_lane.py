@@ -12,14 +12,14 @@ from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     alter_domain,
     alter_lane,
-    checked_domain,
     drop_domain,
     pause_domain,
     pause_lanes,
+    recipient_domain,
     resume_domain,
     resume_lanes,
 )
-from delivery.lanes.status import domains
+from delivery.lanes.status import domain_standings
 from delivery.management.lanes import add_limits, domain_row, find_lane, given_limits, lane_row
 from delivery.models import Delivery, Lane
 
@@ -46,7 +46,7 @@ class Command(FeedletterCommand):
             raise CommandError("--reason: give it together with --pause.")
         lane = find_lane(options["name"])
         if options["domain"] is not None:
-            return of_domain(lane, checked_domain(options["domain"]), changes, now, options)
+            return of_domain(lane, recipient_domain(options["domain"]), changes, now, options)
         if options["forget"]:
             raise CommandError("--forget: give --domain, too.")
         return of_lane(lane, changes, now, options)
@@ -71,7 +71,7 @@ def of_domain(
         raise CommandError("--messages-per-connection: it is the lane's; leave out --domain.")
     if options["forget"]:
         drop_domain(lane_id=lane.pk, domain=domain, now=now)
-        return [domain_row(row, now=now) for row in domains(lane, now)]
+        return [domain_row(row, now=now) for row in domain_standings(lane, now)]
     if changes:
         alter_domain(lane=lane, domain=domain, now=now, **changes)
     if options["pause"]:
@@ -79,7 +79,7 @@ def of_domain(
         pause_domain(lane_id=lane.pk, domain=domain, reason=reason, now=now)
     if options["resume"]:
         resume_domain(lane_id=lane.pk, domain=domain, now=now)
-    shown = [row for row in domains(lane, now) if row.row.domain == domain]
+    shown = [row for row in domain_standings(lane, now) if row.row.domain == domain]
     if not shown:
         raise CommandError(f"{domain} has no limits in the lane {lane.account}: there is nothing to resume.")
     return domain_row(shown[0], now=now)

@@ -8,7 +8,7 @@ from django.db.models import Count
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.text import words
-from delivery.lanes.status import domains
+from delivery.lanes.status import domain_standings
 from delivery.management.lanes import domain_row, find_lane, lane_row
 from delivery.models import Delivery, Lane
 
@@ -31,7 +31,7 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         now = utcnow()
         if options["name"]:
-            rows = [domain_row(row, now=now) for row in domains(find_lane(options["name"]), now)]
+            rows = [domain_row(row, now=now) for row in domain_standings(find_lane(options["name"]), now)]
         else:
             waiting = Delivery.objects.waiting().order_by().values_list("lane").annotate(Count("pk"))
             counts = dict(waiting)

@@ -8,7 +8,7 @@ from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.text import counted
 from delivery.engine.send_pass import send_due
-from delivery.engine.waits import put_off, resting
+from delivery.engine.waits import letters_put_off, resting
 from delivery.issues.complete import complete_due
 from delivery.issues.retry import make_collections_due, make_deliveries_due
 from delivery.management.waits import tell_waits
@@ -42,7 +42,7 @@ class Command(FeedletterCommand):
                 f"Kept in the mailbox, not sent: {counted(report.stored, 'letter')}. Set EMAIL_URL to send."
             )
         rests = resting(utcnow())
-        tell_waits(self, [*rests, *put_off(report, rests)])
+        tell_waits(self, [*rests, *letters_put_off(report, rests)])
         return {
             "polled": len(polled),
             "assigned": assigned,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.engine.send_pass import send_due
-from delivery.engine.waits import put_off, resting
+from delivery.engine.waits import letters_put_off, resting
 from delivery.issues.retry import make_deliveries_due
 from delivery.management.waits import tell_waits
 
@@ -25,7 +25,7 @@ class Command(FeedletterCommand):
         with self.progress("sending"):
             report = send_due()
         rests = resting(utcnow())
-        waits = [*rests, *put_off(report, rests)]
+        waits = [*rests, *letters_put_off(report, rests)]
         counts = {name: getattr(report, name) for name in ("sent", "stored", "failed", "deferred")}
         if options["json"]:
             counts["waits"] = [asdict(wait) for wait in waits]

@@ -18,7 +18,7 @@ from delivery.channels.base import Sent, Temporary
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.dkim.keys import RSA, generate
+from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.engine import child_client, lane_pool
 from delivery.engine.async_senders import ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
@@ -104,6 +104,22 @@ def test_until_an_outcome_is_durable_its_connection_begins_nothing(
     ours.leave()
     ours.join()
     assert smtp.most_open == 3
+
+
+def test_a_delivery_that_is_claimed_again_while_it_is_on_its_way_ends_twice(
+    process: ChildProcess, smtp: SmtpServer
+) -> None:
+    """Both have to come back: a pass ends only when nothing is in flight."""
+    ours, done = sender_over(process, smtp)
+    first, again = task(1), task(1)
+    ours.put([first])
+    ours.put([again])
+    got = ended(done, 2)
+    assert set(map(id, got)) == {id(first), id(again)}
+    ours.settle(got)
+    ours.leave()
+    ours.join()
+    assert smtp.recipients == ["r1@example.test"] * 2
 
 
 def test_when_the_process_dies_all_that_it_had_comes_back_as_not_begun(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Lane
@@ -67,7 +67,7 @@ def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> Non
         a_bridge_to(instance)
         (job,) = claimed()
         _post_as(instance, Delivery.objects.get(pk=job.pk))
-        reap(now=NOW + 2 * MINUTE)
+        reap_expired(now=NOW + 2 * MINUTE)
         assert send(60).sent == 1
         assert len(instance.statuses) == 1
         assert Delivery.objects.get().remote_id == instance.statuses[0]["id"]

@@ -124,7 +124,7 @@ def _cut() -> set[int]:
 def accepted(row: ClaimedDelivery) -> ChildTask:
     """A message as the recorder sees it."""
     mail = MailMessage("", "", "", ())
-    return ChildTask(1, row.pk, 5, row.token.hex, mail, outcome=Sent("250 Ok"), at=NOW)
+    return ChildTask(1, row.pk, row.pk, 5, row.token.hex, mail, outcome=Sent("250 Ok"), at=NOW)
 
 
 def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(

@@ -8,7 +8,7 @@ from django.db import IntegrityError, OperationalError
 from common.db import outage
 from common.db.outage import note_outage, retry_until_stored, was_away_lately
 from common.leaving import leaving
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from tests.delivery.ledger import MINUTE, Clock, claimed, queued, states
 from tests.factories import NOW
@@ -55,10 +55,10 @@ def test_a_loss_is_noticed_and_told_on() -> None:
 def test_after_a_loss_nothing_is_reaped_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     queued()
     claimed()
-    assert reap(now=NOW + 5 * MINUTE) == 0
+    assert reap_expired(now=NOW + 5 * MINUTE) == 0
     assert states() == {"sending": 1}
     monkeypatch.setattr(outage, "_lost_at", time.monotonic() - 61)
-    assert reap(now=NOW + 5 * MINUTE) == 1
+    assert reap_expired(now=NOW + 5 * MINUTE) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -15,7 +15,7 @@ from delivery.channels.base import Outcome
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.engine import claim, leases, send_pass
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
@@ -153,7 +153,7 @@ def test_a_slow_server_keeps_its_letters_beyond_a_lease(
     with in_background() as report:
         wait_until(lambda: states() == {"sending": 4})
         while not report.done():
-            taken += reap(now=timezone.now())
+            taken += reap_expired(now=timezone.now())
             time.sleep(0.05)
     assert taken == 0
     assert states() == {"sent": 4}

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.engine.outcomes import hold_unrecorded, record_outcomes
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.engine.settle import settle
@@ -21,7 +21,7 @@ def a_late_job() -> ClaimedDelivery:
     """Claimed, and its lease was taken away since."""
     queued()
     (job,) = claimed()
-    assert reap(now=LATE) == 1
+    assert reap_expired(now=LATE) == 1
     return job
 
 

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from delivery.channels.base import Sent
 from delivery.engine.claim import claim_due
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.issues.complete import _seal, complete_collection
@@ -150,7 +150,11 @@ def a_claimed_job() -> ClaimedDelivery:
 def test_reaping_beside_a_late_finish_leaves_it_sent() -> None:
     job = a_claimed_job()
     late = NOW + timedelta(minutes=5)
-    beside(lambda: record_outcomes([ended_task(job, Sent("id"), late)]), lambda: reap(now=late), blocks=False)
+    beside(
+        lambda: record_outcomes([ended_task(job, Sent("id"), late)]),
+        lambda: reap_expired(now=late),
+        blocks=False,
+    )
     row = Delivery.objects.get()
     assert (row.state, row.remote_id, row.attempts) == ("sent", "id", 1)
 
@@ -158,7 +162,7 @@ def test_reaping_beside_a_late_finish_leaves_it_sent() -> None:
 def test_a_late_finish_beside_reaping_is_recorded_all_the_same() -> None:
     job = a_claimed_job()
     late = NOW + timedelta(minutes=5)
-    beside(lambda: reap(now=late), lambda: record_outcomes([ended_task(job, Sent("id"), late)]))
+    beside(lambda: reap_expired(now=late), lambda: record_outcomes([ended_task(job, Sent("id"), late)]))
     row = Delivery.objects.get()
     assert (row.state, row.remote_id) == ("sent", "id")
 

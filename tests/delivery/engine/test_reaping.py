@@ -7,7 +7,7 @@ import pytest
 from delivery.channels import channel
 from delivery.channels.base import CrashPolicy, Sent
 from delivery.engine import leases
-from delivery.engine.leases import LOST_WORDS, reap
+from delivery.engine.leases import LOST_WORDS, reap_expired
 from delivery.models import Delivery
 from delivery.rules.outcomes import GIVE_UP
 from tests.delivery.ledger import MINUTE, SECOND, a_lane, attempts, claimed, ended, queued, states
@@ -30,14 +30,14 @@ def holding() -> Iterator[None]:
 def test_a_live_lease_is_left_alone() -> None:
     queued()
     claimed()
-    assert reap(now=NOW + 59 * SECOND) == 0
+    assert reap_expired(now=NOW + 59 * SECOND) == 0
     assert states() == {"sending": 1}
 
 
 def test_it_is_due_again_at_once_and_says_what_happened() -> None:
     queued()
     claimed()
-    assert reap(now=LATER) == 1
+    assert reap_expired(now=LATER) == 1
     row = Delivery.objects.get()
     assert (row.state, row.due_at, row.lease_token, row.lease_until) == ("queued", LATER, None, None)
     assert (row.begun_at, row.attempts, row.last_error) == (NOW, 1, LOST_WORDS)
@@ -47,7 +47,7 @@ def test_it_is_due_again_at_once_and_says_what_happened() -> None:
 def test_the_next_attempt_knows_that_an_earlier_one_was_begun() -> None:
     queued()
     claimed()
-    reap(now=LATER)
+    reap_expired(now=LATER)
     (job,) = claimed(now=LATER)
     assert job.begun_before == NOW
 
@@ -56,7 +56,7 @@ def test_the_next_attempt_knows_that_an_earlier_one_was_begun() -> None:
 def test_where_only_a_person_can_tell_it_is_held() -> None:
     queued()
     claimed()
-    reap(now=LATER)
+    reap_expired(now=LATER)
     row = Delivery.objects.get()
     assert (row.state, row.begun_at, row.last_error) == ("held", NOW, LOST_WORDS)
     assert claimed(now=LATER) == ()
@@ -67,7 +67,7 @@ def test_a_message_that_ends_every_worker_waits_longer_and_fails_in_the_end() ->
     now, waits = NOW, []
     for _ in range(60):
         assert len(claimed(now=now)) == 1
-        reap(now=now + 2 * MINUTE)
+        reap_expired(now=now + 2 * MINUTE)
         row = Delivery.objects.get()
         if row.state == "failed":
             break
@@ -82,7 +82,7 @@ def test_a_message_that_ends_every_worker_waits_longer_and_fails_in_the_end() ->
 def test_one_that_was_recorded_meanwhile_stays_as_it_is() -> None:
     queued()
     ended(Sent("ok"), *claimed())
-    assert reap(now=LATER) == 0
+    assert reap_expired(now=LATER) == 0
     assert states() == {"sent": 1}
 
 
@@ -90,7 +90,7 @@ def test_more_than_a_batch_is_reaped_in_one_go(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(leases, "REAPED_A_BATCH", 2)
     queued(5)
     claimed()
-    assert reap(now=LATER) == 5
+    assert reap_expired(now=LATER) == 5
     assert states() == {"queued": 5}
 
 
@@ -100,5 +100,5 @@ def test_a_channel_that_is_gone_is_held_and_stops_nobody() -> None:
     queued(lane=a_lane())
     claimed(lane=pigeon)
     claimed(lane=Delivery.objects.get(lane__kind="email").lane)
-    assert reap(now=LATER) == 2
+    assert reap_expired(now=LATER) == 2
     assert states() == {"held": 1, "queued": 1}

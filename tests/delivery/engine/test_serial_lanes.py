@@ -4,7 +4,7 @@ import pytest
 
 from delivery.channels.base import Sent, Temporary
 from delivery.engine import claim
-from delivery.engine.leases import reap
+from delivery.engine.leases import reap_expired
 from delivery.issues.retry import retry_delivery
 from delivery.models import Delivery, Lane
 from tests.delivery.ledger import HOUR, MINUTE, a_lane, claimed, ended, queued
@@ -79,7 +79,7 @@ def test_a_dead_workers_head_is_first_again(lane: Lane) -> None:
     head, _ = queued(2, lane=lane)
     assert next_pk() == head.pk
     assert next_pk(2) is None
-    reap(now=NOW + 2 * MINUTE)
+    reap_expired(now=NOW + 2 * MINUTE)
     assert next_pk(2) == head.pk
 
 

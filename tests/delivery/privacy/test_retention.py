@@ -12,7 +12,7 @@ from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.issues.retry import NotRetryable, retry_delivery
 from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage
-from delivery.models.delivery import FORGOTTEN, NOT_FINISHED
+from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.privacy.retention import prunable, prune_old_data
 from tests.console import json_of, printed, refused
 from tests.delivery.ledger import Clock, a_mail
@@ -83,7 +83,7 @@ def test_links_of_old_mails_are_forgotten() -> None:
     mail = a_mail(**OVER)
     assert pruned() == {"mails": 1}
     mail.refresh_from_db()
-    assert (mail.context, mail.state) == (FORGOTTEN, "sent")
+    assert (mail.context, mail.state) == (FORGOTTEN_CONTEXT, "sent")
     assert pruned() == {}
     Delivery.objects.update(state="failed")
     mail.refresh_from_db()

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from delivery.rendering.errors import LetterError, UnknownTemplate
-from delivery.rendering.mail import MAIL_TEMPLATES, render_mail
+from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from tests.delivery.rendering.samples import SITE, html_of, text_of
 
 CONFIRM = f"{SITE}/confirm/abc/?x=1&y=2"
@@ -27,7 +27,7 @@ def context_of(template: str) -> dict[str, Any]:
     return {**CONTEXT, "newsletters": [["Bees", f"{SITE}/manage/x/"]] if pairs else ["Bees", "Ants"]}
 
 
-@pytest.mark.parametrize("template", MAIL_TEMPLATES)
+@pytest.mark.parametrize("template", MAILS_BY_TEMPLATE)
 def test_every_mail_has_a_subject_and_two_parts(template: str) -> None:
     mail = render_mail(template, context_of(template))
     html, text = html_of(mail), text_of(mail)
@@ -40,10 +40,10 @@ def test_every_mail_has_a_subject_and_two_parts(template: str) -> None:
     assert "%" not in re.sub("<style.*?</style>", "", html, flags=re.DOTALL).replace("100%", "")
 
 
-@pytest.mark.parametrize("template", MAIL_TEMPLATES)
+@pytest.mark.parametrize("template", MAILS_BY_TEMPLATE)
 def test_every_mail_does_with_what_it_needs(template: str) -> None:
     context = context_of(template)
-    needed = {name: context[name] for name in MAIL_TEMPLATES[template].needs}
+    needed = {name: context[name] for name in MAILS_BY_TEMPLATE[template].needs}
     render_mail(template, needed)
     for name in needed.keys() - {"newsletter"}:
         with pytest.raises(LetterError, match=name):
@@ -84,7 +84,7 @@ def test_an_alert_is_a_subject_and_sentences() -> None:
 
 def test_nothing_in_a_context_is_markup_or_breaks_a_line() -> None:
     evil = "<script>x</script>\r\nBcc: all@example.org"
-    for template in MAIL_TEMPLATES:
+    for template in MAILS_BY_TEMPLATE:
         titles = [[evil, SITE]] if template == "already_several" else [evil]
         changed = {"newsletter": evil, "newsletters": titles, "subject": evil, "sentences": [evil]}
         mail = render_mail(template, {**CONTEXT, **changed})
@@ -106,7 +106,7 @@ LONG = "The server answered that it would rather not, and that it has said so be
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("template", MAIL_TEMPLATES)
+@pytest.mark.parametrize("template", MAILS_BY_TEMPLATE)
 def test_the_lines_of_every_text_are_as_long_as_those_of_posts(template: str, language: str) -> None:
     """Words and links stay whole, and so does whatever stood on a line of its own."""
     context = context_of(template) | {"sentences": [LONG, SITE + "/a" * 60], "lines": [LONG, "Short"]}
@@ -119,7 +119,7 @@ def test_the_lines_of_every_text_are_as_long_as_those_of_posts(template: str, la
         assert "\n  " in text
 
 
-@pytest.mark.parametrize("template", MAIL_TEMPLATES)
+@pytest.mark.parametrize("template", MAILS_BY_TEMPLATE)
 def test_what_is_hidden_is_not_hidden_by_its_colour(template: str) -> None:
     """Spam filters count text of the background's colour against a mail (HTML_FONT_LOW_CONTRAST)."""
     html = html_of(render_mail(template, context_of(template)))

@@ -10,7 +10,7 @@ import pytest
 
 from common.html.clean import clean
 from delivery.rendering.issue import render_issue
-from delivery.rendering.mail import MAIL_TEMPLATES, render_mail
+from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, html_of, one
 from tests.delivery.rendering.test_mail import context_of
@@ -45,10 +45,12 @@ def letters() -> dict[str, str]:
         "announcement": one(entry(content="")),
     }
     found = {name: html_of(render_issue(given)) for name, given in issues.items()}
-    return found | {f"mail {name}": html_of(render_mail(name, context_of(name))) for name in MAIL_TEMPLATES}
+    return found | {
+        f"mail {name}": html_of(render_mail(name, context_of(name))) for name in MAILS_BY_TEMPLATE
+    }
 
 
-NAMES = ["post", "digest", "announcement", *(f"mail {name}" for name in MAIL_TEMPLATES)]
+NAMES = ["post", "digest", "announcement", *(f"mail {name}" for name in MAILS_BY_TEMPLATE)]
 every = pytest.mark.parametrize("name", NAMES)
 
 

@@ -9,7 +9,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.expire import EXPIRED_AT_ONCE, expire
+from subscriptions.subscribers.expire import EXPIRED_AT_ONCE, expire_sign_ups
 from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.factories import (
     NOW,
@@ -35,8 +35,8 @@ def test_it_goes_a_week_after_its_link_has_expired_with_all_that_is_known_of_it(
     ask(SubscribableFactory())
     take_notices(now=NOW)
     Delivery.objects.update(state="sent", sent_at=NOW)
-    assert expire(now=OVER - timedelta(seconds=2)) == 0
-    assert expire(now=OVER) == 1
+    assert expire_sign_ups(now=OVER - timedelta(seconds=2)) == 0
+    assert expire_sign_ups(now=OVER) == 1
     for model in (Subscription, Destination, Consent, Delivery):
         assert not model.objects.exists()
 
@@ -45,30 +45,30 @@ def test_who_asked_again_has_as_long_again() -> None:
     letter = SubscribableFactory()
     ask(letter)
     ask(letter, now=NOW + timedelta(days=5))
-    assert expire(now=OVER) == 0
-    assert expire(now=OVER + timedelta(days=5)) == 1
+    assert expire_sign_ups(now=OVER) == 0
+    assert expire_sign_ups(now=OVER + timedelta(days=5)) == 1
 
 
 def test_who_confirmed_stays() -> None:
     ask(SubscribableFactory())
     token = str(Notice.objects.get().context["confirm_url"]).rstrip("/").rpartition("/")[2]
     confirm_subscriptions(token=token, now=NOW)
-    assert expire(now=OVER) == 0
+    assert expire_sign_ups(now=OVER) == 0
 
 
 def test_who_left_before_is_remembered_as_such() -> None:
     left = LeftFactory()
     ask(left.subscribable, left.destination.core)
-    assert expire(now=OVER) == 1
+    assert expire_sign_ups(now=OVER) == 1
     left.refresh_from_db()
     assert (left.status, left.confirm_nonce, left.asked_name) == ("unsubscribed", "", "")
     assert left.left_at is not None
-    assert expire(now=OVER) == 0
+    assert expire_sign_ups(now=OVER) == 0
 
 
 def test_what_a_list_brought_was_never_asked_and_stays() -> None:
     UnconfirmedFactory(confirm_nonce="", added_at=NOW - timedelta(days=365))
-    assert expire(now=OVER) == 0
+    assert expire_sign_ups(now=OVER) == 0
 
 
 def test_an_address_that_is_needed_otherwise_stays() -> None:
@@ -82,7 +82,7 @@ def test_an_address_that_is_needed_otherwise_stays() -> None:
     disabled.save()
     DeliveryFactory(destination=wrote, subscription=None)
     BounceFactory(delivery=None, destination=bounced)
-    assert expire(now=OVER) == 4
+    assert expire_sign_ups(now=OVER) == 4
     assert Destination.objects.count() == 4
     assert set(Subscription.objects.all()) == {other}
 
@@ -91,7 +91,7 @@ def test_many_go_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subscriptions.subscribers.expire.EXPIRED_AT_ONCE", 3)
     assert EXPIRED_AT_ONCE > 3
     UnconfirmedFactory.create_batch(10, subscribable=SubscribableFactory())
-    assert expire(now=OVER) == 10
+    assert expire_sign_ups(now=OVER) == 10
     assert not Destination.objects.exists()
 
 
@@ -99,6 +99,6 @@ def test_an_address_that_expires_while_it_signs_up_elsewhere_keeps_working() -> 
     ask(SubscribableFactory())
     later = SubscribableFactory()
     ask(later, now=OVER - timedelta(days=1))
-    assert expire(now=OVER) == 1
+    assert expire_sign_ups(now=OVER) == 1
     assert Subscription.objects.get().subscribable == later
     assert Destination.objects.count() == 1
