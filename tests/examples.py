@@ -1,5 +1,9 @@
 """How many examples Hypothesis tries: a quarter in `make test`, all with the slow tests."""
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 ALL, QUICK = 100, 25
@@ -15,3 +19,12 @@ def load(*, slow: bool) -> None:
 def examples(many: int) -> int:
     """For a test that says how many it needs: that many with the slow tests, and its share without them."""
     return max(many * settings.get_profile("feedletter").max_examples // ALL, 1)
+
+
+def some_now(cases: Iterable[Any], *, every: int) -> list[Any]:
+    """Parameters of a test: one of so many is tried by `make test`, the others with the slow tests."""
+    rows = [case if type(case) is tuple else (case,) for case in cases]
+    return [
+        pytest.param(*row, marks=[pytest.mark.slow] if place % every else [])
+        for place, row in enumerate(rows)
+    ]

@@ -30,7 +30,7 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     shutdown.stopping.clear()
 
 
-@pytest.fixture(params=["near", "far"])
+@pytest.fixture(params=[pytest.param("near", marks=pytest.mark.slow), "far"])
 def _either_sender(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mail goes out by this process's own loop, and by the child process."""
     monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "far")

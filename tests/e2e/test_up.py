@@ -104,6 +104,7 @@ def test_it_needs_less_than_250_megabytes(site: Site) -> None:
     assert total < 250 * MEGABYTE
 
 
+@pytest.mark.slow
 def test_it_stops_in_time_and_leaves_nobody_behind(tmp_path: Path, mail: SmtpServer) -> None:
     with up(tmp_path, mail) as site:
         everyone = site.processes()

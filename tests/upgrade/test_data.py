@@ -66,6 +66,7 @@ def test_a_database_of_the_first_release_goes_on_after_the_upgrade(
     assert {path: status for path, status in found["pages"].items() if status >= 400} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_what_the_first_release_inserts_still_fits(
     database: str, tmp_path: Path, request: pytest.FixtureRequest

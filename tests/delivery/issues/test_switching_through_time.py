@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from delivery.models import Delivery
 from tests.delivery.two_paces import DAY, MINUTE, START, World
+from tests.examples import some_now
 
 pytestmark = pytest.mark.django_db
 
@@ -100,7 +101,8 @@ def test_no_post_is_lost_when_a_feed_was_not_read_for_days(
     assert set(how_often(*pair, posts, switch, {}, lag=lag)) <= {1, 2}
 
 
-@pytest.mark.parametrize(("old", "new"), PAIRS)
+@pytest.mark.one_database
+@pytest.mark.parametrize(("old", "new"), some_now(PAIRS, every=3))
 def test_a_switch_in_the_midst_of_posts_neither_loses_nor_repeats_one(old: str, new: str) -> None:
     day = 24 * 60
     posts = [5 * day, 7 * day + 11 * 60, 7 * day + 13 * 60, 11 * day + 30, 31 * day - 40]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.examples import some_now
 from tests.feeds.histories.history import (
     DAY,
     HOUR,
@@ -218,6 +219,6 @@ HISTORIES += [
 ]
 
 
-@pytest.mark.parametrize("history", HISTORIES, ids=str)
+@pytest.mark.parametrize("history", some_now(HISTORIES, every=4), ids=str)
 def test_a_site_that_moves(history: History, play: Callable[[History], Stage]) -> None:
     play(history)
