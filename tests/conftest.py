@@ -211,10 +211,10 @@ def cold_cache() -> None:
     cache.clear()
 
 
-@pytest.fixture(autouse=True)
-def no_gap_between_requests(settings: Any) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_gap_between_requests() -> None:
     """All servers of a test stand on one host."""
-    settings.POLL_HOST_GAP = 0.0
+    django_settings.POLL_HOST_GAP = 0.0
 
 
 @pytest.fixture(scope="session")
@@ -224,9 +224,9 @@ def name_server() -> Iterator[DnsServer]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def no_names_but_ours(settings: Any, name_server: DnsServer) -> None:
-    settings.DNS_SERVERS = [name_server.address]
+@pytest.fixture(scope="session", autouse=True)
+def no_names_but_ours(name_server: DnsServer) -> None:
+    django_settings.DNS_SERVERS = [name_server.address]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from subscriptions.models import Notice, Tally
 from tests.factories import SubscribableFactory
 from tests.subscriptions.questions import ASKED, answer_to
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

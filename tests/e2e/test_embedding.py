@@ -13,7 +13,7 @@ from subscriptions.subscribers import antispam
 from tests.factories import SubscribableFactory
 from tests.servers.blog_page import BlogPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 

@@ -9,6 +9,7 @@ from subscriptions.models import Subscription, Switch
 from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
 ]

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 
 from feedletter_site.setup import offer_setup
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_the_first_admin_is_made_and_lands_in_the_admin(

@@ -12,7 +12,7 @@ from delivery.models import LetterTemplate
 from tests.delivery.own_letters import a_read_feed
 from tests.factories import SubscribableFactory
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from tests.e2e.processes import answers, running, until
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1024
 LIMIT_SECONDS = 30
 
@@ -104,7 +106,6 @@ def test_it_needs_less_than_250_megabytes(site: Site) -> None:
     assert total < 250 * MEGABYTE
 
 
-@pytest.mark.slow
 def test_it_stops_in_time_and_leaves_nobody_behind(tmp_path: Path, mail: SmtpServer) -> None:
     with up(tmp_path, mail) as site:
         everyone = site.processes()

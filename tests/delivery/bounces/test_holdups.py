@@ -117,6 +117,7 @@ def test_a_newsletter_with_two_readers_is_paused_too(smtp: SmtpServer) -> None:
     assert of(issue) <= {"queued", "deferred", "held"}
 
 
+@pytest.mark.slow
 def test_one_odd_domain_that_refuses_the_sender_pauses_nothing_and_its_letters_wait(smtp: SmtpServer) -> None:
     issue = an_issue_for(*DOMAINS)
     for number in range(0, 20, 5):

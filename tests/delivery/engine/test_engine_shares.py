@@ -32,6 +32,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
     assert not LaneShare.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:
     letters = 2 * LETTERS
@@ -59,6 +60,7 @@ def test_two_workers_that_begin_together_send_each_letter_once(smtp: SmtpServer)
     assert first.result().sent + second.result().sent == LETTERS
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_often")
 def test_a_lane_that_is_made_narrower_closes_connections_within_a_pass(smtp: SmtpServer) -> None:
     smtp.state.delay = 0.08

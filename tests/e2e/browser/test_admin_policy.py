@@ -19,7 +19,7 @@ from tests.factories import (
     an_issue,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 OWN = (
     *(
@@ -69,7 +69,6 @@ def signed_in(page: Any, site: str) -> None:
     page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("rows")
 def test_no_page_of_the_admin_needs_what_its_policy_forbids(page: Any, site: str) -> None:
     """(The fixture fails the test when the browser complained of anything.)"""

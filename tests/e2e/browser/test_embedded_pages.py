@@ -9,7 +9,7 @@ from django.utils import timezone
 from tests.e2e.browser.screens import look_at
 from tests.factories import SubscribableFactory, SubscriptionFactory, UnconfirmedFactory
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SALT = "pepper"
 
 

@@ -10,7 +10,7 @@ from subscriptions.models import Subscription
 from tests.e2e.browser.screens import look_at
 from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

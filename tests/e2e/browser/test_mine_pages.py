@@ -22,7 +22,7 @@ from tests.factories import (
     UnconfirmedFactory,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 ADA = "ada.lovelace@example.org"
 
