@@ -22,6 +22,8 @@ def test_no_cell_begins_like_a_formula(cell: str) -> None:
 
 
 @given(CELLS, st.sampled_from([";", ",", "\t"]))
+@example("\f=1", ";")
+@example("\u2028=1", ";")
 def test_nor_does_any_cell_that_a_system_makes_of_it_by_its_own_separator(cell: str, separator: str) -> None:
     for line in as_text(cell).splitlines():
         for part in line.split(separator):
