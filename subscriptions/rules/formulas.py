@@ -6,7 +6,8 @@ What a stranger typed as a name must not run when an admin opens the list (OWASP
 import re
 
 # A formula may also begin after what some systems take for the end of a cell: a semicolon ends cells where
-# numbers are written with a comma, and Unicode has more ends of a line than two. Where Chinese or Japanese is typed, the full-width signs count as well.
+# numbers are written with a comma, and Unicode has more ends of a line than two. Where Chinese or Japanese is
+# typed, the full-width signs count as well.
 _BEGIN = r"(?:^|(?<=[;,\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]))"
 _SIGN = r"[=+\-@＝＋－＠\t\r]"
 _RISKY = re.compile(rf"{_BEGIN}(?='*{_SIGN})")
