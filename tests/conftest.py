@@ -27,8 +27,10 @@ from tests.servers.dns_server import DnsServer
 # APIs' tests and those of all rooms beneath.
 ONE_DATABASE_SERVES = re.compile(
     r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|subscriptions/rules|delivery/(dkim|rendering|rules)"
-    r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|identity|moves|strangers)\.py"
-    r"|delivery/servers/test_server_(answers|breaks|login|table)\.py"
+    r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|answers|identity|moves|strangers)\.py"
+    r"|delivery/servers/test_server_(answers|breaks|login|table)\.py|delivery/doctor/test_check\.py"
+    r"|delivery/bounces/test_(holdups|record)\.py|delivery/test_template_admin\.py"
+    r"|site/test_(admin_journey|admin_rules|api_schemathesis|scanners)\.py"
     r"|site/test_(url_table|api_tokens|log_keys|languages|body_limits)\.py)(/|$)"
 )
 # `make test` asks PostgreSQL where locks, plain SQL and races are; with the slow tests all the others, too.

@@ -31,7 +31,7 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 RESOURCES = ("feeds", "items", "subscribables", "subscriptions", "destinations", "issues", "deliveries")
 # Of each endpoint, in the usual suite; the slow test sends some thousand requests.
 FEW = 3
-SECONDS = 30
+SECONDS = 20
 
 
 def a_house() -> str:

@@ -86,7 +86,6 @@ def test_a_letter_of_each_arrangement_comes_it_goes_on_live_and_begins_afresh(tm
     beside = f"sqlite:///{tmp_path}/beside.db"
     done = run_demo(tmp_path, "--json", DATABASE_URL=beside, EMAIL_URL="smtp://127.0.0.1:9")
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stderr == ""
     assert counts(letters(tmp_path)) == counts(first), "it began afresh"
     assert not list(tmp_path.glob("*.db")), "the database beside was not touched"
 

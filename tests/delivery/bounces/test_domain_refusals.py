@@ -147,6 +147,7 @@ def test_three_large_domains_that_refuse_pause_the_newsletter() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_database
 def test_three_small_domains_that_refuse_are_paused_and_no_more() -> None:
     issue = IssueFactory()
     a_large_rest(issue)
@@ -179,6 +180,7 @@ def test_a_large_domain_that_doubts_our_identity_pauses_the_newsletter_and_not_i
 
 
 @pytest.mark.slow
+@pytest.mark.one_database
 def test_a_small_domain_that_doubts_our_identity_is_paused_itself() -> None:
     issue = IssueFactory()
     a_large_rest(issue)

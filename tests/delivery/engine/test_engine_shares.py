@@ -35,7 +35,8 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:
-    letters = 2 * LETTERS
+    # More than the first worker claims at once, however late the second one begins.
+    letters = 4 * LETTERS
     smtp.state.delay = 0.08
     queued(letters, issue=IssueFactory(), lane=a_lane(concurrency=WIDTH))
     with sending() as first:

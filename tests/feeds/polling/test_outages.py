@@ -81,6 +81,7 @@ def test_a_document_is_asked_for_in_full_every_eight_days(blog: Blog) -> None:
     assert [day for day in range(20) if not asked[day]] == [0, 8, 16]
 
 
+@pytest.mark.one_database
 class TestAwayHost:
     """A host that does not answer is tried every hour by one of its feeds, and the others follow."""
 
