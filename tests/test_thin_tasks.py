@@ -42,3 +42,13 @@ def test_a_task_is_a_few_lines_and_has_no_arguments(path: Path) -> None:
     for function in functions:
         assert len(function.body) <= LONGEST, function.name
         assert not function.args.args, function.name
+
+
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: path.parent.name)
+def test_a_task_has_the_name_of_its_stage(path: Path) -> None:
+    """`skip_if_running` makes the stage's name of the function's, and monitoring looks for the task's."""
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef):
+            (task,) = [each for each in function.decorator_list if isinstance(each, ast.Call)]
+            (name,) = [word.value for word in task.keywords if word.arg == "name"]
+            assert ast.literal_eval(name) == f"{path.parent.name}.{function.name}"

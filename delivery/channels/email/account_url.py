@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from delivery.channels.email.esp.settings import ANYMAIL_PREFIX, EspSettings, parse_esp_url
 from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
-from delivery.rules.accounts import DEFAULT_ACCOUNT as DEFAULT_ACCOUNT
+from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 EXPECTED_ACCOUNT_URLS = (
     "smtp://user:password@host:25, smtps://user:password@host:465, smtp+starttls://user:password@host:587 "
