@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from common.ports.channels import InvalidDestination
+from common.refused import Refused
 
 log = logging.getLogger("django.request")
 
@@ -47,7 +48,7 @@ class WrongParameters(exceptions.ValidationError):
 
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's EXCEPTION_HANDLER. An exception that nobody expected is logged, and told without its trace."""
-    known = translated(exc, context.get("view"))
+    known = translated(exc)
     if not isinstance(known, exceptions.APIException):
         return unexpected(exc, context)
     set_rollback()
@@ -69,8 +70,8 @@ def problem(code: int, detail: str, *, errors: list[dict[str, str]] | None = Non
     return Response(body, status=code, content_type=MEDIA_TYPE)
 
 
-def translated(exc: Exception, view: Any) -> Exception:
-    """Django's and our own exceptions as the API's. A view names in `refusals` what its services raise."""
+def translated(exc: Exception) -> Exception:
+    """Django's and our own exceptions as the API's. A refusal is about a field, or about how things are."""
     if isinstance(exc, Http404):
         return exceptions.NotFound("There is nothing under this address.")
     if isinstance(exc, PermissionDenied):
@@ -85,8 +86,8 @@ def translated(exc: Exception, view: Any) -> Exception:
         return conflict
     if isinstance(exc, InvalidDestination):
         return InvalidRequest([str(exc)])
-    if isinstance(exc, getattr(view, "refusals", ())):
-        return Conflict(str(exc))
+    if isinstance(exc, Refused):
+        return InvalidRequest({exc.field: [str(exc)]}) if exc.field else Conflict(str(exc))
     return exc
 
 

@@ -12,13 +12,12 @@ from rest_framework.response import Response
 
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
-from common.ports.panels import CannotAct
 from delivery.api.bodies import ApproveIssue, DeliveryParameters, IssueParameters, RetryFailed
 from delivery.api.serializers import DeliverySerializer, IssueSerializer, WholeDeliverySerializer
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at
 from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
-from delivery.issues.retry import NotRetryable, cancel_delivery, failed_of, retry_delivery, retry_failed
+from delivery.issues.retry import cancel_delivery, failed_of, retry_delivery, retry_failed
 from delivery.models import Delivery, Issue
 
 RETRIED = inline_serializer(
@@ -37,7 +36,6 @@ class IssueViewSet(ResourceViewSet):
     serializer_class = IssueSerializer
     parameters: ClassVar = {"list": IssueParameters}
     bodies: ClassVar = {"approve": ApproveIssue, "retry_failed": RetryFailed}
-    refusals = (CannotAct, NotRetryable)
     filters: ClassVar = {"subscribable": "subscribable__name"}
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -113,7 +111,6 @@ class DeliveryViewSet(ResourceViewSet):
     queryset = Delivery.objects.select_related("destination").defer("context")
     serializer_class = WholeDeliverySerializer
     parameters: ClassVar = {"list": DeliveryParameters}
-    refusals = (CannotAct, NotRetryable)
     filters: ClassVar = {
         "issue": "issue",
         "destination": "destination",

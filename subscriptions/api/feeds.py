@@ -13,7 +13,7 @@ from common.clock import utcnow
 from feeds.api.bodies import ExcludeItem, FeedParameters, ForceParameters, ItemParameters
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Item
-from subscriptions.collections.drop import DropRefused, drop_feed
+from subscriptions.collections.drop import drop_feed
 from subscriptions.collections.exclude import EXCLUDED_BY_HAND, exclude
 
 LATER = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
@@ -21,7 +21,6 @@ LATER = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
 
 class DroppableFeedViewSet(FeedViewSet):
     parameters: ClassVar = {"list": FeedParameters, "destroy": ForceParameters}
-    refusals = (DropRefused,)
 
     @extend_schema(summary="Remove a feed", responses={202: LATER, 204: None})
     def destroy(self, request: Request, **_: object) -> Response:

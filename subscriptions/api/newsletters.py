@@ -10,13 +10,12 @@ from rest_framework.response import Response
 
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
-from common.ports.panels import CannotAct
 from feeds.api.bodies import ForceParameters
 from feeds.models import Feed
 from subscriptions.api import bodies
 from subscriptions.api.rows import with_figures
 from subscriptions.api.serializers import SubscribableSerializer
-from subscriptions.collections.drop import DropRefused, drop_subscribable
+from subscriptions.collections.drop import drop_subscribable
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 
@@ -29,7 +28,6 @@ class SubscribableViewSet(ResourceViewSet):
     lookup_value_regex = "[A-Za-z0-9._-]+"
     parameters: ClassVar = {"list": bodies.SubscribableParameters, "destroy": ForceParameters}
     bodies: ClassVar = {"create": bodies.DefineSubscribable, "partial_update": bodies.ChangeSubscribable}
-    refusals = (DropRefused, CannotAct)
     filters: ClassVar = {
         "channel": "channel",
         "arrangement": "arrangement",

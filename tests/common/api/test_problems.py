@@ -6,7 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
+from rest_framework.exceptions import APIException
 
+from common.api.problems import translated
+from common.refused import Refused
 from feeds.models import Feed
 from tests.api import Api, fields, problem
 from tests.factories import FeedFactory, SubscribableFactory
@@ -26,6 +29,18 @@ def test_what_a_service_refuses_is_a_422_with_the_field() -> None:
     answer = Api().post("subscribables/", name="weekly", feeds=[feed.pk], time_zone="Mars/Olympus")
     assert fields(answer, 422) == ["time_zone"]
     assert "There is no time zone “Mars/Olympus”" in answer.json()["detail"]
+
+
+def test_a_refusal_of_any_sort_names_its_field_or_is_about_how_things_are() -> None:
+    class NotToday(Refused):
+        pass
+
+    about_a_field = translated(NotToday("Choose another day.", "until"))
+    assert isinstance(about_a_field, APIException)
+    assert (about_a_field.status_code, about_a_field.detail) == (422, {"until": ["Choose another day."]})
+    as_things_are = translated(NotToday("It is sent already."))
+    assert isinstance(as_things_are, APIException)
+    assert (as_things_are.status_code, str(as_things_are.detail)) == (409, "It is sent already.")
 
 
 def test_a_name_that_is_taken_is_a_409() -> None:
