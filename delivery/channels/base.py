@@ -111,8 +111,12 @@ class AsyncSession(Protocol):
         """Connects for the next message. Returns the obstacle, if there is one."""
         ...
 
-    async def send(self, message: Any, *, now: datetime) -> Outcome:
-        """Sends; never raises for what a server or a network does."""
+    async def send(self, message: Any, *, now: datetime, following: Callable[[], Any]) -> Outcome:
+        """Sends; never raises for what a server or a network does.
+
+        A session may ask `following` once, for the message that it will be given next (None: not known yet),
+        and prepare the server for it. Nothing of its text may leave before it is given.
+        """
         ...
 
     async def close(self) -> None: ...

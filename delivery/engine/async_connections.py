@@ -115,32 +115,65 @@ class AsyncConnections(Generic[T]):
 
     async def _work(self) -> None:
         session, loop = self._open_session(), asyncio.get_running_loop()
+        # The next task and its message, while the session has told the server of it.
+        told: list[tuple[T, Any]] = []
         try:
-            while (task := await self._next(session)) is not None:
+            while (task := await self._next(session, told)) is not None:
                 released = task.released = loop.create_future()
                 is_too_many = False
                 try:
-                    if task.outcome is None and not self.stopped and self._permit.allows(task.pk):
-                        is_too_many = await self._send(session, task)
+                    may = self._permit.holds if told else self._permit.allows
+                    if task.outcome is None and not self.stopped and may(task.pk):
+                        is_too_many = await self._send(session, task, told)
+                    else:
+                        told.clear()
                 finally:
                     if not is_too_many:
-                        # All that end in one turn of the loop are handed back together: to wake another
-                        # thread for each would cost as much as sending it.
-                        if not self._ended:
-                            loop.call_soon(self._hand_back)
-                        self._ended.append(task)
+                        self._end(task)
                 if is_too_many:
                     break
                 await released
         finally:
+            if told:
+                self._end(told[0][0])
             self._admission.leave(session)
             await session.close()
+
+    def _end(self, task: T) -> None:
+        """All that end in one turn of the loop are handed back together: to wake another thread for each
+        would cost as much as sending it."""
+        if not self._ended:
+            asyncio.get_running_loop().call_soon(self._hand_back)
+        self._ended.append(task)
 
     def _hand_back(self) -> None:
         ended, self._ended = self._ended, []
         self._on_end(ended)
 
-    async def _next(self, session: AsyncSession) -> T | None:
+    def _told_next(self, task: T, told: list[tuple[T, Any]]) -> Any:
+        """The message that this connection will send after that task's, if one waits and is no more urgent:
+        what is urgent goes by whichever connection is free first."""
+        if self.stopped or not self._todo or self._todo[0][0] < task.priority:
+            return None
+        upcoming = self._todo[0][2]
+        if upcoming.outcome is not None or not self._permit.allows(upcoming.pk):
+            return None
+        try:
+            message = upcoming.message()
+        except Exception:  # noqa: BLE001 - it is made again when its turn comes, and says so then
+            return None
+        heappop(self._todo)
+        told.append((upcoming, message))
+        return message
+
+    async def _next(self, session: AsyncSession, told: list[tuple[T, Any]]) -> T | None:
+        if told:
+            task = told[0][0]
+            if self.stopped or session.is_ready:
+                return task
+            # Its connection is gone, and with it what the server was told.
+            told.clear()
+            heappush(self._todo, (task.priority, next(self._numbers), task))
         # One more than the lane's share allows now closes for good.
         while self._serving <= self.width:
             if self._todo:
@@ -174,17 +207,19 @@ class AsyncConnections(Generic[T]):
         self.width = min(self.width, self._most)
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
-    async def _send(self, session: AsyncSession, task: T) -> bool:
+    async def _send(self, session: AsyncSession, task: T, told: list[tuple[T, Any]]) -> bool:
         """Sets the task's outcome. True, with the task put back: its connection is one too many."""
         try:
-            message = task.message()
+            message = told.pop()[1] if told else task.message()
         except Exception as error:  # one recipient waits, the others go on
             log.exception("a message cannot be made", extra={"delivery": task.pk})
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
             return False
         task.begun = True
         try:
-            task.outcome = await session.send(message, now=self._clock())
+            task.outcome = await session.send(
+                message, now=self._clock(), following=lambda: self._told_next(task, told)
+            )
         except Exception as error:  # a defect of ours, and nobody knows how far it came
             log.exception("sending failed", extra={"delivery": task.pk})
             task.outcome = Ambiguous(

@@ -43,8 +43,11 @@ class Permit:
     is_finishing: bool = False
 
     def allows(self, pk: int) -> bool:
-        is_fresh = time.monotonic() - self.renewed_at < FRESH
-        return is_fresh and pk not in self.lost and not (self.is_finishing or leaving.is_set())
+        return self.holds(pk) and not (self.is_finishing or leaving.is_set())
+
+    def holds(self, pk: int) -> bool:
+        """Whether its lease is surely ours: enough for a message that the server has been told of."""
+        return time.monotonic() - self.renewed_at < FRESH and pk not in self.lost
 
 
 class BeginPass(NamedTuple):

@@ -179,6 +179,12 @@ class _Handler:
     def __init__(self, state: State) -> None:
         self.state = state
 
+    async def handle_EHLO(
+        self, server: Any, session: Any, envelope: Any, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        return [*responses[:-1], "250-PIPELINING", responses[-1]]
+
     async def handle_MAIL(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
         if reply := await server.scripted("mail"):
             return str(reply)

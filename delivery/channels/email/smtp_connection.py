@@ -62,6 +62,8 @@ class Wire(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
         self._all_has_left = True
+        # It was given up because no reply came.
+        self.was_silent = False
 
     # --- what asyncio tells us
 
@@ -156,6 +158,7 @@ class Wire(asyncio.Protocol):
         if self._waiter is None or self._lost:
             return
         if self._loop.time() >= self._deadline:
+            self.was_silent = True
             self.abort("it did not answer in time")
         else:
             self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)

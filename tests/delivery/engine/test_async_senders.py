@@ -153,16 +153,23 @@ def test_what_was_lost_to_another_worker_is_not_begun(process: ChildProcess, smt
     assert {one.pk: one.outcome is None for one in ended(done, 3)} == {0: False, 1: True, 2: False}
 
 
-def test_when_the_pass_ends_what_was_not_begun_comes_back(process: ChildProcess, smtp: SmtpServer) -> None:
+def test_when_the_pass_ends_what_was_not_announced_comes_back(
+    process: ChildProcess, smtp: SmtpServer
+) -> None:
+    """The server waits for the text of the next one already: that one still goes."""
     ours, done = sender_over(process, smtp, width=1)
-    ours.put(tasks(3))
+    ours.put(tasks(4))
     first = ended(done, 1)
     process.say(Permit(time.monotonic(), is_finishing=True))
     ours.settle(first)
     second = ended(done, 1)
     ours.settle(second)
-    assert [one.outcome for one in (*second, *ended(done, 1))] == [None, None]
-    assert len(smtp.messages) == 1
+    third = ended(done, 1)
+    ours.settle(third)
+    outcomes = [one.outcome for one in (*second, *third, *ended(done, 1))]
+    assert isinstance(outcomes[0], Sent)
+    assert outcomes[1:] == [None, None]
+    assert len(smtp.messages) == 2
 
 
 def test_an_account_that_cannot_send_stops_the_lane_until_it_is_asked_again(
@@ -270,3 +277,42 @@ def test_the_process_is_kept_for_the_next_pass_and_ends_when_idle(monkeypatch: p
     assert is_running(first.pid)
     child_client.end_idle_child_process(idle_for=0)
     assert not is_running(first.pid)
+
+
+def test_of_the_next_message_no_text_leaves_before_the_outcome_is_durable(
+    process: ChildProcess, smtp: SmtpServer
+) -> None:
+    """Its envelope may: it goes with the end of the message before."""
+    sender, done = sender_over(process, smtp, width=1)
+    sender.put(tasks(3))
+    first = ended(done, 1)
+    assert smtp.recipients == ["r0@example.test"]
+    sender.settle(first)
+    second = ended(done, 1)
+    assert smtp.recipients == ["r0@example.test", "r1@example.test"]
+    sender.settle(second)
+    sender.settle(ended(done, 1))
+    sender.leave()
+    sender.join()
+    assert smtp.connections == 1
+
+
+def test_a_message_that_was_only_announced_comes_back_when_its_lease_is_lost(
+    process: ChildProcess, smtp: SmtpServer
+) -> None:
+    sender, done = sender_over(process, smtp, width=1)
+    sender.put(tasks(2))
+    first = ended(done, 1)
+    process.say(Permit(time.monotonic(), lost=frozenset({1})))
+    sender.settle(first)
+    (given_back,) = ended(done, 1)
+    assert given_back.outcome is None
+    assert not given_back.begun
+    sender.settle([given_back])
+    sender.put([task(2)])
+    third = ended(done, 1)
+    assert isinstance(third[0].outcome, Sent)
+    sender.settle(third)
+    sender.leave()
+    sender.join()
+    assert smtp.recipients == ["r0@example.test", "r2@example.test"]

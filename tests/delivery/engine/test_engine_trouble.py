@@ -114,10 +114,10 @@ def test_a_defect_of_ours_while_sending_puts_one_letter_off(
     rows = letters(8, concurrency=2)
     bad, send = rows[3], SmtpSession.send
 
-    async def sends(self: SmtpSession, message: MailMessage, *, now: datetime) -> Outcome:
+    async def sends(self: SmtpSession, message: MailMessage, **others: Any) -> Outcome:
         if message.recipient == bad.destination.core:
             raise ZeroDivisionError("a defect")
-        return await send(self, message, now=now)
+        return await send(self, message, **others)
 
     monkeypatch.setattr(SmtpSession, "send", sends)
     report = send_due(clock=Clock())

@@ -87,7 +87,7 @@ class Asynchronous:
     async def open(self) -> Temporary | None:
         return None
 
-    async def send(self, message: int, *, now: datetime) -> Outcome:
+    async def send(self, message: int, *, now: datetime, following: Callable[[], Any]) -> Outcome:
         await asyncio.sleep(0)
         return self.service.take(message)
 
