@@ -34,10 +34,12 @@ def install() -> None:
     """Called once, before the first admin page."""
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
-    add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15))
-    add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
-    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25))
-    add_panel("subscriptions.Subscribable", Panel("Preview", letter_preview, order=30, is_beside=True))
+    add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15, tab="subscribers"))
+    add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20, tab="issues"))
+    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25, tab="look"))
+    add_panel(
+        "subscriptions.Subscribable", Panel("Preview", letter_preview, order=30, is_beside=True, tab="look")
+    )
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
@@ -46,9 +48,12 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("Sending is paused", sending_paused, order=5))
     for action in PAUSE_ACTIONS:
         add_action("subscriptions.Subscribable", action)
-    add_panel("subscriptions.Subscribable", Panel("Look", look_of, order=60))
+    add_panel("subscriptions.Subscribable", Panel("Look", look_of, order=60, tab="look"))
     add_action("subscriptions.Subscribable", USUAL_LOOK)
-    add_panel("subscriptions.Subscribable", Panel("Does its mail arrive", offer_mail_check, order=70))
+    add_panel(
+        "subscriptions.Subscribable",
+        Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
+    )
     add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
 
 

@@ -24,7 +24,9 @@ WHY = {
 def install() -> None:
     """Called once, before the first admin page."""
     add_panel("subscriptions.Subscription", Panel("Consent", proofs_of_consent, order=30))
-    add_panel("subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15))
+    add_panel(
+        "subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15, tab="subscribers")
+    )
 
 
 def proofs_of_consent(subscription: Subscription) -> SafeString:

@@ -99,6 +99,8 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     change_form_outer_before_template = "admin/panels_first.html"
     change_form_outer_after_template = "admin/panels_last.html"
     own_panels: Sequence[panels.Panel] = ()
+    # Parts of a long page; the first one is shown unless the address names another.
+    tabs: Sequence[panels.Tab] = ()
     own_actions: Sequence[panels.Action] = ()
     # After adding, the new object's page says how it goes on.
     shown_after_adding = False
@@ -130,15 +132,35 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     ) -> HttpResponse:
         obj = context.get("original")
         if obj is not None and not context.get("is_popup"):
-            shown = self.shown_panels(obj)
+            tab = self.tab(request, obj)
+            if tab and not self.get_fieldsets(request, obj):
+                context |= {
+                    "show_save": False,
+                    "show_save_and_continue": False,
+                    "show_save_and_add_another": False,
+                }
+            context["tabs"] = [
+                (each.title, f"{request.path}?tab={each.name}", each.name == tab) for each in self.tabs
+            ]
+            shown = self.shown_panels(obj, tab)
             context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
             fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
             context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def shown_panels(self, obj: Model) -> list[tuple[panels.Panel, str]]:
+    def tab(self, request: HttpRequest, obj: Model | None) -> str:
+        """The tab that is shown; empty on a page without tabs, and where a form is sent to none of them."""
+        names = [each.name for each in self.tabs] if obj is not None else []
+        asked = request.GET.get("tab", "")
+        if asked in names or not names:
+            return asked if names else ""
+        return "" if request.method == "POST" else names[0]
+
+    def shown_panels(self, obj: Model, tab: str) -> list[tuple[panels.Panel, str]]:
         every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)
+        if tab:
+            every = [panel for panel in every if (panel.tab or self.tabs[0].name) == tab]
         rendered = [(panel, panel.render(obj)) for panel in every]
         return [(panel, html) for panel, html in rendered if html]
 
@@ -180,6 +202,15 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
 
     def page_url(self, key: Any) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])
+
+    def response_post_save_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
+        """Whoever saves a tab stays there."""
+        tab = self.tab(request, obj)
+        return (
+            HttpResponseRedirect(f"{self.page_url(obj.pk)}?tab={tab}")
+            if tab
+            else super().response_post_save_change(request, obj)
+        )
 
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.shown_after_adding or {"_addanother", "_popup"} & set(request.POST):

@@ -18,10 +18,19 @@ class CannotAct(Refused):
 
 
 @dataclass(frozen=True, slots=True)
+class Tab:
+    """A part of an object's page with an address of its own: `?tab=` its name."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """A titled part of an object's page. `render` returns safe html, or nothing to leave it out.
 
-    Panels stand in their `order`; those under FORM stand above the object's form.
+    Panels stand in their `order`; those under FORM stand above the object's form. On a page with tabs a
+    panel stands in the one it names; without a name, in the first.
     """
 
     title: str
@@ -29,6 +38,7 @@ class Panel:
     order: int = FORM_ORDER + 10
     # On a wide screen it stands beside all others.
     is_beside: bool = False
+    tab: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import QuerySet
 from django.forms.widgets import Script
 from django.http import HttpRequest
@@ -13,7 +14,7 @@ from unfold.decorators import display
 from common.admin.html import list_link, web_link
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.clock import utcnow
-from common.ports.panels import Action, Panel
+from common.ports.panels import Action, Panel, Tab
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site_panel
 from subscriptions.admin_words import rhythm_for_admins
@@ -54,13 +55,21 @@ class SubscribableAdmin(ServiceAdmin):
     search_fields = ("name", "title")
     autocomplete_fields = ("feeds",)
     shown_after_adding = True
+    tabs = (
+        Tab("overview", "Overview"),
+        Tab("issues", "Issues"),
+        Tab("subscribers", "Subscribers"),
+        Tab("look", "Look"),
+        Tab("settings", "Settings"),
+        Tab("site", "On your site"),
+    )
     own_panels = (
         Panel("Posts that wait", post_rules.what_is_stuck, order=8),
         Panel("How it goes", newsletter_panels.how_it_goes, order=10),
-        Panel("Put it on your site", site_panel.put_on_your_site, order=40),
-        Panel("What its rules do", post_rules.what_rules_do, order=51),
-        Panel("Left out lately", post_rules.left_out_lately, order=52),
-        Panel("The same as a command", newsletter_panels.command, order=90),
+        Panel("Put it on your site", site_panel.put_on_your_site, order=40, tab="site"),
+        Panel("What its rules do", post_rules.what_rules_do, order=51, tab="settings"),
+        Panel("Left out lately", post_rules.left_out_lately, order=52, tab="settings"),
+        Panel("The same as a command", newsletter_panels.command, order=90, tab="settings"),
     )
     own_actions = (
         Action("drop", "Delete", drop_newsletters, confirm=what_dropping_newsletters_does, permission="drop"),
@@ -93,19 +102,29 @@ class SubscribableAdmin(ServiceAdmin):
         }
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        return super().get_form(request, obj, change=change, **{"form": subscribable_form(), **kwargs})
+        form = super().get_form(request, obj, change=change, **{"form": subscribable_form(), **kwargs})
+        if self.tab(request, obj):
+            # Those that the form's class declares are in it whatever the tab shows.
+            shown = flatten_fieldsets(self.get_fieldsets(request, obj))
+            form.base_fields = {name: form.base_fields[name] for name in shown if name in form.base_fields}
+        return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        tab, look = self.tab(request, obj), ("template", "language", "params")
+        if tab == "look":
+            return (("", {"fields": look}),)
+        if tab not in ("", "settings"):
+            return ()
         options = tuple(shown_for("option_fields", {}))
-        return (
+        sets: list[Any] = [
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
             ("How it travels", {"fields": ("channel", "from_email", "reply_to", *options)}),
             ("Which posts, and when it goes", {"fields": ("post_order", "max_posts", *APPROVAL, "hooks")}),
             ("Who may see it and sign up", {"fields": ("visibility", "sign_up", "embed_hosts", "stopped")}),
             ("When someone comes or goes", {"fields": COMING_AND_GOING}),
-            ("How it looks", {"fields": ("template", "language", "params"), "classes": ("collapse",)}),
-        )
+        ]
+        return sets if tab else [*sets, ("How it looks", {"fields": look, "classes": ("collapse",)})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         # The name is part of its addresses, of commands and of every List-Id, so it never changes.
@@ -131,6 +150,9 @@ class SubscribableAdmin(ServiceAdmin):
 
     def save_model(self, request: HttpRequest, obj: Subscribable, form: Any, change: bool) -> None:
         data = dict(form.cleaned_data)
+        if change and "arrangement" not in data:
+            alter_subscribable(subscribable=obj, **data)
+            return
         unused = SCHEDULING - USES[data["arrangement"]]
         own = {field.name for field in Subscribable._meta.concrete_fields}
         fields = {name: value for name, value in data.items() if name in own - unused}
@@ -158,7 +180,8 @@ class SubscribableAdmin(ServiceAdmin):
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
         # While it is made, the form asks no more than is needed.
-        return (post_rules.RuleInline,) if obj is not None else ()
+        is_there = obj is not None and self.tab(request, obj) in ("", "settings")
+        return (post_rules.RuleInline,) if is_there else ()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Saves the rules. The newsletter itself has been saved, by its service."""

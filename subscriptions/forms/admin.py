@@ -212,16 +212,19 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["time_zone"].initial = settings.TIME_ZONE
         for kind in channels.all_kinds():
             for field in kind.option_fields if kind.key == self.instance.channel else ():
-                self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")
+                if name_of(kind, field) in self.fields:
+                    self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")
 
     def clean(self) -> dict[str, Any]:
         """Resets the fields that the arrangement does not use, and takes the channel's options."""
         data = super().clean() or {}
-        for name in SCHEDULING - USES.get(str(data.get("arrangement")), frozenset()):
+        # A tab of the newsletter's page has some of the fields only.
+        unused = SCHEDULING - USES.get(str(data.get("arrangement")), frozenset())
+        for name in unused if "arrangement" in self.fields else ():
             default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
             data[name] = None if default is NOT_PROVIDED else default
             self.errors.pop(name, None)
-        if data.get("approval") != Subscribable.Approval.DELAY:
+        if "approval" in self.fields and data.get("approval") != Subscribable.Approval.DELAY:
             data["approval_minutes"] = None
             self.errors.pop("approval_minutes", None)
         if "channel" in data:

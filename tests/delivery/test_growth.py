@@ -85,7 +85,7 @@ def test_figures_are_those_of_the_rows_and_of_the_newsletter_alone() -> None:
 
 def test_the_newsletters_page_draws_it_and_tells_it(admin_client: Client) -> None:
     newsletter = a_list()
-    url = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk])
+    url = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk]) + "?tab=subscribers"
     page = admin_client.get(url).content.decode()
     assert "4 subscribers now" in page
     assert "4 new, 3 confirmed, 1 left, 1 bounced" in page

@@ -206,6 +206,8 @@ def test_an_account_in_use_cannot_be_deleted(admin_client: Client) -> None:
 def test_a_newsletters_form_offers_the_accounts_there_are(admin_client: Client) -> None:
     add_account(name="second", url=URL)
     letter = SubscribableFactory(options={"account": "second"})
-    page = shown(admin_client, reverse("admin:subscriptions_subscribable_change", args=[letter.pk]))
+    page = shown(
+        admin_client, reverse("admin:subscriptions_subscribable_change", args=[letter.pk]) + "?tab=settings"
+    )
     assert '<option value="second" selected>second</option>' in page
     assert "The server of EMAIL_URL" in page

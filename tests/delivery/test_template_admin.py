@@ -60,7 +60,7 @@ def test_the_newsletters_page_lists_its_letters(admin_client: Client, weekly: An
     saved(weekly, "mails/welcome", "Mine")
     kept(weekly, "issues/post", "{% nope %}")
     page = admin_client.get(
-        reverse("admin:subscriptions_subscribable_change", args=[weekly.pk])
+        reverse("admin:subscriptions_subscribable_change", args=[weekly.pk]) + "?tab=look"
     ).content.decode()
     assert address("issues/digest", "preview") in page
     assert address("pages/issue") in page
@@ -68,7 +68,7 @@ def test_the_newsletters_page_lists_its_letters(admin_client: Client, weekly: An
     assert "It does not render. The template issues/post cannot be used" in page
     bridge = BridgeFactory()
     page = admin_client.get(
-        reverse("admin:subscriptions_subscribable_change", args=[bridge.pk])
+        reverse("admin:subscriptions_subscribable_change", args=[bridge.pk]) + "?tab=look"
     ).content.decode()
     assert "lettertemplate/of" not in page
 

@@ -17,8 +17,8 @@ from tests.site.test_admin_rules import form_of
 pytestmark = pytest.mark.django_db
 
 
-def page(client: Client, newsletter: Subscribable) -> str:
-    where = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk])
+def page(client: Client, newsletter: Subscribable, tab: str = "site") -> str:
+    where = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk]) + f"?tab={tab}"
     return client.get(where).content.decode()
 
 
@@ -90,7 +90,7 @@ def test_sites_are_tidied_when_they_are_saved() -> None:
 )
 def test_the_form_keeps_sites_and_refuses_what_is_none(admin_client: Client, written: str, kept: str) -> None:
     made = SubscribableFactory(feeds=1)
-    where = reverse("admin:subscriptions_subscribable_change", args=[made.pk])
+    where = reverse("admin:subscriptions_subscribable_change", args=[made.pk]) + "?tab=settings"
     data = form_of(admin_client.get(where))
     answer = admin_client.post(where, {**data, "embed_hosts": written, "_continue": "1"}, follow=True)
     made.refresh_from_db()
@@ -105,7 +105,7 @@ def test_a_command_names_the_sites_and_the_page_tells_that_command(admin_client:
     )
     made = Subscribable.objects.get()
     assert made.embed_hosts == "a.example\n*.b.example"
-    assert "--embed-host=a.example" in page(admin_client, made)
+    assert "--embed-host=a.example" in page(admin_client, made, "settings")
     printed("alter_subscribable", "weekly", "--embed-host=")
     made.refresh_from_db()
     assert made.embed_hosts == ""

@@ -23,7 +23,7 @@ def weekly() -> Subscribable:
 
 
 def url(subscribable: Subscribable) -> str:
-    return reverse("admin:subscriptions_subscribable_change", args=[subscribable.pk])
+    return reverse("admin:subscriptions_subscribable_change", args=[subscribable.pk]) + "?tab=settings"
 
 
 def form_of(page: Any) -> dict[str, Any]:
@@ -110,7 +110,8 @@ def test_the_page_tells_of_rules_in_trouble_of_what_waits_and_of_what_was_left_o
     item = FinalItemFactory(feed=weekly.feeds.get(), title="The stuck one")
     Stuck.objects.create(item=item, failures=1, last_error="The hook x.filter failed.")
     LeftOut.objects.create(subscribable=weekly, item=item, reason="its title contains “x”")
-    text = admin_client.get(url(weekly)).content.decode()
+    overview = reverse("admin:subscriptions_subscribable_change", args=[weekly.pk])
+    text = "".join(admin_client.get(where).content.decode() for where in (overview, url(weekly)))
     for words in (
         "It takes too long.",
         "The hook x.filter failed.",

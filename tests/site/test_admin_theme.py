@@ -16,7 +16,9 @@ pytestmark = pytest.mark.django_db
 
 
 def newsletter_page(client: Client, newsletter: Subscribable) -> str:
-    return text(client.get(reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk])))
+    return text(
+        client.get(reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk]) + "?tab=look")
+    )
 
 
 def test_the_way_from_a_newsletter_to_its_look_and_back(admin_client: Client) -> None:

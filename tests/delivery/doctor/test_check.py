@@ -241,7 +241,7 @@ def test_the_page_looks_only_when_asked(dns: DnsServer, admin_client: Client) ->
 def test_the_page_of_a_newsletter_leads_there(dns: DnsServer, admin_client: Client) -> None:
     letter = SubscribableFactory(from_email="a@sender.example")
     page = admin_client.get(
-        reverse("admin:subscriptions_subscribable_change", args=[letter.pk])
+        reverse("admin:subscriptions_subscribable_change", args=[letter.pk]) + "?tab=settings"
     ).content.decode()
     url = f"{reverse('mail_check')}?newsletter={letter.name}"
     assert url in page

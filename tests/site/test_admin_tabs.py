@@ -1,0 +1,66 @@
+"""A newsletter's page in tabs: each has an address, shows its own part alone, and saves what it shows."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from subscriptions.models import Subscribable
+from tests.factories import SubscribableFactory
+from tests.site.test_admin_rules import form_of
+
+pytestmark = pytest.mark.django_db
+TABS = ("overview", "issues", "subscribers", "look", "settings", "site")
+
+
+@pytest.fixture
+def weekly() -> Subscribable:
+    return SubscribableFactory(feeds=1, title="The weekly one", arrangement="weekly", weekday=2)
+
+
+def url(newsletter: Subscribable, tab: str = "") -> str:
+    page = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk])
+    return f"{page}?tab={tab}" if tab else page
+
+
+def panels(client: Client, newsletter: Subscribable, tab: str) -> list[str]:
+    page = client.get(url(newsletter, tab)).content.decode()
+    return re.findall(r'<section class="fl-panel[^"]*" aria-label="([^"]+)"', page)
+
+
+def test_every_panel_stands_in_one_tab(admin_client: Client, weekly: Subscribable) -> None:
+    seen = [title for tab in TABS for title in panels(admin_client, weekly, tab)]
+    assert len(seen) == len(set(seen))
+    assert {"How it goes", "Issues", "Preview", "Put it on your site"} <= set(seen)
+
+
+def test_the_first_tab_is_shown_unless_the_address_names_another(
+    admin_client: Client, weekly: Subscribable
+) -> None:
+    first = panels(admin_client, weekly, "overview")
+    assert panels(admin_client, weekly, "") == panels(admin_client, weekly, "none-such") == first
+    page = admin_client.get(url(weekly, "look")).content.decode()
+    assert re.findall(r'aria-current="page">([^<]+)</a>', page).count("Look") == 1
+
+
+def test_a_tab_without_a_form_offers_nothing_to_save(admin_client: Client, weekly: Subscribable) -> None:
+    saves = {tab: 'name="_save"' in admin_client.get(url(weekly, tab)).content.decode() for tab in TABS}
+    assert [tab for tab in TABS if saves[tab]] == ["look", "settings"]
+
+
+def test_a_tab_saves_what_it_shows_and_leaves_the_rest(admin_client: Client, weekly: Subscribable) -> None:
+    where = url(weekly, "look")
+    data = form_of(admin_client.get(where))
+    assert "title" not in data
+    answer = admin_client.post(where, {**data, "language": "de", "_save": "1"})
+    assert answer.status_code == 302, answer.context["errors"]
+    assert answer.headers["Location"] == where
+    weekly.refresh_from_db()
+    assert (weekly.language, weekly.title, weekly.weekday) == ("de", "The weekly one", 2)
+    where = url(weekly, "settings")
+    data = form_of(admin_client.get(where))
+    assert "language" not in data
+    admin_client.post(where, {**data, "title": "Another title", "_save": "1"})
+    weekly.refresh_from_db()
+    assert (weekly.language, weekly.title) == ("de", "Another title")
