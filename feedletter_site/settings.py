@@ -304,4 +304,7 @@ LOGGING = {
     },
 }
 
+# The variables that somebody set. Those of mail win over what is set up in the admin.
+GIVEN = frozenset(name for name, (value, origin) in env.read.items() if value and origin != "default")
+
 UNFOLD = admin_look.ADMIN_LOOK

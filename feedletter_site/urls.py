@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from common.ports import panels
 from delivery.admin.doctor import mail_check
+from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
@@ -21,6 +22,7 @@ panels.install()
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
+    path("admin/mail/", admin.site.admin_view(mail_set_up), name="mail_set_up"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),

@@ -1,6 +1,6 @@
 """Issues, the ledger, lanes and keys in the admin."""
 
-from delivery.admin.account import AccountAdmin
+from delivery.admin.mail import AccountAdmin
 from delivery.admin.bounce import BounceAdmin
 from delivery.admin.delivery import DeliveryAdmin
 from delivery.admin.dkim import DkimKeyAdmin

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.conf import settings
-
+from delivery.accounts.default_account import sender_of, usual_sender
 from delivery.letter import Letter
 from delivery.letters.mails import newsletter_mail
 from delivery.letters.samples import sample_of
@@ -60,7 +59,7 @@ def newsletter_letter(
         token=token,
         holes=holes,
         entries=tuple(entries),
-        from_email=subscribable.from_email or settings.DEFAULT_FROM_EMAIL,
+        from_email=sender_of(subscribable),
         reply_to=subscribable.reply_to,
         params=subscribable.params,
         options=subscribable.options,
@@ -90,7 +89,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
         text=rendered.text,
         token=f"{row.kind}-{row.key}"[:100],
         holes=rendered.holes,
-        from_email=(subscribable and subscribable.from_email) or settings.DEFAULT_FROM_EMAIL,
+        from_email=sender_of(subscribable) if subscribable else usual_sender(row.lane.account),
         reply_to=subscribable.reply_to if subscribable else "",
         params=params,
         language=row.language,
