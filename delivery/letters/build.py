@@ -6,6 +6,7 @@ from datetime import datetime
 from delivery.accounts.default_account import sender_of, usual_sender
 from delivery.letter import Letter
 from delivery.letters.mails import newsletter_mail
+from delivery.letters.password_reset import PASSWORD_RESET, reset_context
 from delivery.letters.samples import sample_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
@@ -78,7 +79,8 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
     subscribable = row.subscription.subscribable if row.subscription else None
     # The newsletter's own: its accent, its postal address.
     params = subscribable.params if subscribable else {}
-    rendered = newsletter_mail(subscribable, row.template, row.context, language=row.language)
+    context = reset_context(row.context) if row.template == PASSWORD_RESET else row.context
+    rendered = newsletter_mail(subscribable, row.template, context, language=row.language)
     return Letter(
         kind=row.kind,
         newsletter=subscribable.name if subscribable else "",

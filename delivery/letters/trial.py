@@ -129,7 +129,7 @@ async def _through_server(
             await session.ready()
             outcome = await session.send(message, now=now)
     except CannotConnect as error:
-        return Temporary(trouble_of_cause(error.cause, server, str(error)))
+        return Temporary(trouble_of_cause(error.cause, server, error.words))
     except TimeoutError:
         return Temporary(TOO_LONG.format(TRIAL_SECONDS))
     finally:

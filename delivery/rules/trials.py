@@ -52,10 +52,10 @@ _ABOUT_SENDER = "{host} does not let this account send from {sender}. Give a sen
 
 
 def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:
-    """Why there was no connection, what to do, and the words that were `said`."""
+    """Why there was no connection, what to do, and what the server or the network `said`, if anything."""
     asked = f" It has to be this: {server.password}" if cause is Cause.LOGIN and server.password else ""
     text = _CAUSES[cause].format(host=server.host, port=server.port)
-    return f"{text}{asked} ({said.rstrip('.')}.)"
+    return _quoting(f"{text}{asked}", said)
 
 
 def trouble_of_refusal(meaning: Meaning | None, server: TriedServer, said: str) -> str:
@@ -66,4 +66,8 @@ def trouble_of_refusal(meaning: Meaning | None, server: TriedServer, said: str) 
         text = f"{server.host} took the login, and refused the test mail."
         if meaning is not None and (todo := advice(meaning)):
             text = f"{text} {todo}"
-    return f"{text} ({said.rstrip('.')}.)"
+    return _quoting(text, said)
+
+
+def _quoting(text: str, said: str) -> str:
+    return f"{text} Its words: {said.rstrip('.')}." if said else text

@@ -218,9 +218,11 @@ async def connect(
     try:
         return await opening.established()
     except Lost as error:
-        raise CannotConnect(f"{where} broke off before it took anything: {error}", cause_of(error)) from error
+        text = f"{where} broke off before it took anything: {error}"
+        raise CannotConnect(text, cause_of(error), str(error)) from error
     except (OSError, UnicodeError) as error:
-        raise CannotConnect(f"{where} cannot be reached: {reason(error)}", cause_of(error)) from error
+        words = reason(error)
+        raise CannotConnect(f"{where} cannot be reached: {words}", cause_of(error), words) from error
 
 
 @lru_cache(maxsize=1)
@@ -300,10 +302,12 @@ class _Opening:
                 Cause.NO_LOGIN,
             )
         if reply.code != 235:
+            said = reply_words(reply.code, reply.text)
             raise CannotConnect(
-                f"{self.target.name} refused the login; check user and password (Mail set-up, or EMAIL_URL): "
-                f"{reply_words(reply.code, reply.text)}",
+                f"{self.target.name} refused the login; check user and password (Mail set-up, or EMAIL_URL):"
+                f" {said}",
                 Cause.LOGIN,
+                said,
             )
         return reply
 
@@ -314,7 +318,8 @@ class _Opening:
     def _expect(self, reply: Reply, code: int) -> None:
         if reply.code != code:
             said = reply_words(reply.code, reply.text)
-            raise CannotConnect(f"The mail server {self.target.name} is not ready: {said}", Cause.NOT_READY)
+            text = f"The mail server {self.target.name} is not ready: {said}"
+            raise CannotConnect(text, Cause.NOT_READY, said)
 
 
 def _base64(octets: bytes) -> str:

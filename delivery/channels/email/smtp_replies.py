@@ -128,11 +128,14 @@ def _strange(stage: Stage, said: str) -> str:
 
 
 class CannotConnect(Exception):
-    """No connection that could take a message: network, TLS, greeting or login. One sentence."""
+    """No connection that could take a message: network, TLS, greeting or login. One sentence.
 
-    def __init__(self, text: str, cause: Cause) -> None:
+    `words` are those of the server, or of the network.
+    """
+
+    def __init__(self, text: str, cause: Cause, words: str = "") -> None:
         super().__init__(text)
-        self.cause = cause
+        self.cause, self.words = cause, words
 
 
 def cause_of(error: BaseException) -> Cause:
