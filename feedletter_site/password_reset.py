@@ -25,7 +25,9 @@ class ResetForm(PasswordResetForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].label = "Your e-mail address"
-        self.fields["email"].widget = UnfoldAdminEmailInputWidget(attrs={"autocomplete": "email", "autofocus": True})
+        self.fields["email"].widget = UnfoldAdminEmailInputWidget(
+            attrs={"autocomplete": "email", "autofocus": True}
+        )
 
 
 class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]

@@ -29,7 +29,9 @@ urlpatterns = [
     path("admin/password-reset/sent/", password_reset.Told.as_view(), name="admin_password_reset_done"),
     path("admin/password-reset/done/", password_reset.Done.as_view(), name="admin_password_reset_complete"),
     path(
-        "admin/password-reset/<uidb64>/<token>/", password_reset.Chosen.as_view(), name="admin_password_reset_link"
+        "admin/password-reset/<uidb64>/<token>/",
+        password_reset.Chosen.as_view(),
+        name="admin_password_reset_link",
     ),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),

@@ -114,7 +114,7 @@ def why_needed(account: Account) -> str:
     if users := [str(row) for row in newsletters_of(account)]:
         return f"{account} is used by {', '.join(users)}: choose another mail account there first."
     if Account.objects.filter(pk=account.pk, is_default=True).exists():
-        return f"{account} is the default: make another mail account the default first, or keep letters here instead."
+        return f"{account} is the default: make another one the default first, or keep letters here instead."
     waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=NOT_FINISHED)
     if count := waiting.count():
         what = counted(count, "delivery is", "deliveries are")

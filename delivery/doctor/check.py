@@ -118,7 +118,9 @@ def check_mail(
             if told:
                 told(1)
     keeps = bool(ways) and all(way.is_mailbox for way in ways)
-    return DoctorReport((*found.wrong, *dict.fromkeys(findings)), keeps=keeps or (not ways and keeps_letters()))
+    return DoctorReport(
+        (*found.wrong, *dict.fromkeys(findings)), keeps=keeps or (not ways and keeps_letters())
+    )
 
 
 def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailInUse:

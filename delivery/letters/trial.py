@@ -74,7 +74,7 @@ def try_account(*, account: Account, to: str, now: datetime) -> str:
         outcome = _within_bounds(lambda: _through_service(target, message, now))
     else:
         hint = provider_of(target.host)
-        server = TriedServer(target.host, target.port, sender, hint.password if hint else "")
+        server = TriedServer(target.host, target.port, sender, hint.proof if hint else "")
         outcome = _within_bounds(lambda: asyncio.run(_through_server(target, server, message, now)))
     ours = Delivery.objects.filter(pk=mail.pk, lease_token=mail.lease_token, state=Delivery.State.SENDING)
     if isinstance(outcome, Sent):

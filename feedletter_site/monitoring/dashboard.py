@@ -182,7 +182,9 @@ def paused_domains() -> list[Alert]:
 
 def mail() -> list[Alert]:
     if keeps_letters():
-        return [Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", reverse("mail_set_up"))]
+        return [
+            Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", reverse("mail_set_up"))
+        ]
     if sends_nothing():
         return [Alert("No letter can go out.", "Set up mail", reverse("mail_set_up"))]
     return []

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 ASKED = "A new admin password was asked for from %s: %s"
 OF_NETWORK = Limit("admin reset ip", 10, timedelta(hours=1))
 # Nobody can fill an admin's mailbox, and another network gets a mail all the same.
-OF_ADDRESS = Limit("admin reset address", 3, timedelta(days=1))
+OF_ADDRESS = Limit("admin reset to", 3, timedelta(days=1))
 MOST_ACCOUNTS = 5
 LONGEST_SHOWN = 150
 

@@ -41,7 +41,9 @@ def shown(client: Client, url: str = PAGE) -> str:
 
 
 def act(client: Client, what: str, account: Account | None = None, **more: str) -> str:
-    answer = client.post(PAGE, {"act": what, "account": str(account.pk) if account else "", **more}, follow=True)
+    answer = client.post(
+        PAGE, {"act": what, "account": str(account.pk) if account else "", **more}, follow=True
+    )
     assert answer.redirect_chain[0][1] == 302
     return answer.content.decode()
 
@@ -101,11 +103,17 @@ def test_a_stored_password_stays_with_its_own_server(admin_client: Client) -> No
     admin_client.post(change, kept | {"user": "eve@one.example"})
     said = admin_client.post(change, kept | {"host": "evil.example"}).content.decode()
     assert "For another server, port or security, give the password again." in said
-    assert "give the password again" in admin_client.post(change, kept | {"security": "plain"}).content.decode()
+    assert (
+        "give the password again" in admin_client.post(change, kept | {"security": "plain"}).content.decode()
+    )
     account = Account.objects.get()
     target = target_of(account)
     assert isinstance(target, SmtpSettings)
-    assert (target.host, target.user, target.password) == ("mail.one.example", "eve@one.example", SERVER["password"])
+    assert (target.host, target.user, target.password) == (
+        "mail.one.example",
+        "eve@one.example",
+        SERVER["password"],
+    )
 
 
 def test_a_service_keeps_its_key_and_options(admin_client: Client) -> None:
@@ -113,7 +121,7 @@ def test_a_service_keeps_its_key_and_options(admin_client: Client) -> None:
     admin_client.post(f"{ADD}?provider=mailgun", fields | {"option_region": "eu", "option_webhook_key": "w"})
     account = Account.objects.get()
     change = reverse("admin:delivery_account_change", args=[account.pk])
-    admin_client.post(change, {"key": "", "domain": "mg2.example.org", "option_region": "us", "sender": ""})
+    admin_client.post(change, {"key": "", "domain": "mg2.example.org", "option_region": "us", "sender": "a@b.example"})
     account = Account.objects.get()
     target = target_of(account)
     assert isinstance(target, EspSettings)
@@ -145,7 +153,10 @@ def test_the_environment_wins_and_the_page_says_so(admin_client: Client, setting
     make_default(account=add_account(name="one", url="smtp://one.example"))
     settings.EMAIL_URL, settings.GIVEN = "smtps://u:hunter2@env.example", frozenset({"EMAIL_URL"})
     page = shown(admin_client)
-    assert "Letters go out through env.example:465, encrypted. EMAIL_URL is set in the environment, and wins" in page
+    assert (
+        "Letters go out through env.example:465, encrypted. EMAIL_URL is set in the environment, and wins"
+        in page
+    )
     assert "hunter2" not in page
     assert "Make it the default" not in page
 

@@ -30,7 +30,9 @@ def ask(email: str, ip: str = "203.0.113.7") -> Any:
 def test_the_answer_is_the_same_whether_there_is_such_an_admin() -> None:
     User.objects.create_user("reader", "reader@example.org", "right-horse-1")
     User.objects.create_user("left", "left@example.org", "right-horse-1", is_staff=True, is_active=False)
-    answers = [ask(one) for one in ("ada@example.org", "reader@example.org", "left@example.org", "no@example.org")]
+    answers = [
+        ask(one) for one in ("ada@example.org", "reader@example.org", "left@example.org", "no@example.org")
+    ]
     assert {(each.status_code, each.headers["Location"]) for each in answers} == {(302, f"{ASK}sent/")}
     (mail,) = Delivery.objects.all()
     assert mail.destination.core == "ada@example.org"
@@ -49,7 +51,9 @@ def test_the_link_comes_by_mail_and_works_once(settings: Any) -> None:
     client = Client()
     form = client.get(path, follow=True)
     assert form.headers["Cache-Control"] == "no-store"
-    said = client.post(form.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": "x"}).content.decode()
+    said = client.post(
+        form.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": "x"}
+    ).content.decode()
     assert "didn’t match" in said
     done = client.post(form.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": NEW}, follow=True)
     assert "The new password is good" in done.content.decode()

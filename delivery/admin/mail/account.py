@@ -1,8 +1,10 @@
 """The pages of mail accounts."""
 
+from copy import deepcopy
 from typing import Any
 
 from django.contrib import admin, messages
+from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -42,7 +44,9 @@ def set_up_url(account: Account | None = None) -> str:
 def describe_account(account: Account) -> SafeString:
     newsletters = newsletters_of(account)
     none = "None yet: choose it in a newsletter's form, under “How it travels”."
-    default = format_html('{} <a class="fl-link" href="{}">Mail set-up</a>', _default_words(account), set_up_url())
+    default = format_html(
+        '{} <a class="fl-link" href="{}">Mail set-up</a>', _default_words(account), set_up_url()
+    )
     rows: list[tuple[str, Any]] = [
         ("Server", server_of(account)),
         ("Sender", usual_sender(account.name)),
@@ -107,15 +111,22 @@ class AccountAdmin(ServiceAdmin):
     )
     added = moment_of("created_at", "added")
 
+    class Media:
+        js = (Script("feedletter/kept_fields.js", defer=True),)
+
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_add_permission(request) and "provider" not in request.GET:
             # The provider comes first: it decides what is asked for.
             return HttpResponseRedirect(f"{set_up_url()}#add")
         return super().add_view(request, *args, **kwargs)  # type: ignore[no-any-return]
 
-    def get_form(self, request: HttpRequest, obj: Account | None = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Account | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
         made = super().get_form(request, obj, change=change, form=_form(request, obj), **kwargs)
         if provider := _provider(request, obj):
+            # The classes of forms share their fields.
+            made.base_fields = deepcopy(made.base_fields)
             for name, text in hints_of(provider).items():
                 field = made.base_fields[name]
                 field.help_text = field.help_text if obj and name == "password" else text

@@ -1,4 +1,4 @@
-"""The forms of a mail account: fields for a server, or for a service. A URL with its codes is never asked for."""
+"""The forms of a mail account: fields for a server, or for a service; nobody has to write a URL."""
 
 from typing import Any
 
@@ -56,7 +56,12 @@ def secret_field(label: str, help_text: str, *, required: bool) -> forms.CharFie
     """A field whose value is typed unseen and not sent back."""
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password", "spellcheck": "false"})
     return forms.CharField(
-        label=label, help_text=help_text, required=required, max_length=LONGEST_SECRET, strip=False, widget=widget
+        label=label,
+        help_text=help_text,
+        required=required,
+        max_length=LONGEST_SECRET,
+        strip=False,
+        widget=widget,
     )
 
 
@@ -77,8 +82,8 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
 
     sender = line_field(
         "Letters come from",
-        "Such as Example Letters <letters@example.org>, an address that this account may send from. A newsletter"
-        " may have another.",
+        "Such as Example Letters <letters@example.org>, an address that this account may send from."
+        " A newsletter may have another.",
         required=False,
     )
 
@@ -111,13 +116,18 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _usual_sender(self, cleaned: dict[str, Any]) -> str:
         """Empty where there is a usual one; else the user, if that is an address. Raises ValidationError."""
-        for address, sender in ((settings.DEFAULT_FROM_EMAIL, ""), (cleaned.get("user"), cleaned.get("user"))):
+        for address, sender in (
+            (settings.DEFAULT_FROM_EMAIL, ""),
+            (cleaned.get("user"), cleaned.get("user")),
+        ):
             try:
                 parse_address(str(address))
             except InvalidDestination:
                 continue
             return str(sender)
-        raise ValidationError({"sender": "Say who letters come from: an address that this account may send from."})
+        raise ValidationError(
+            {"sender": "Say who letters come from: an address that this account may send from."}
+        )
 
 
 class ServerForm(AccountForm):
@@ -156,7 +166,9 @@ class ServerForm(AccountForm):
         if user and not password:
             password = self._kept_password(cleaned)
         if password and not user:
-            raise ValidationError({"user": "User and password go together. A server without a login needs neither."})
+            raise ValidationError(
+                {"user": "User and password go together. A server without a login needs neither."}
+            )
         return SmtpSettings(cleaned["host"], cleaned["port"], user, password, cleaned["security"])
 
     def _kept_password(self, cleaned: dict[str, Any]) -> str:
@@ -167,7 +179,9 @@ class ServerForm(AccountForm):
         is_same = known.host.lower() == cleaned["host"].lower() and known.port == cleaned["port"]
         if not is_same or (cleaned["security"] == PLAIN and known.security != PLAIN):
             # Nobody gets at a stored password by naming a server of their own.
-            raise ValidationError({"password": "For another server, port or security, give the password again."})
+            raise ValidationError(
+                {"password": "For another server, port or security, give the password again."}
+            )
         return known.password
 
 
@@ -204,7 +218,9 @@ class ServiceForm(AccountForm):
             raise ValidationError({"key": "For another address of its API, give the key again."})
         key = cleaned["key"] or (known.key if known else "")
         secret = cleaned.get("secret") or (known.secret if known else "")
-        return EspSettings(self.esp, key, cleaned.get("domain", ""), {k: v for k, v in options.items() if v}, secret)
+        return EspSettings(
+            self.esp, key, cleaned.get("domain", ""), {k: v for k, v in options.items() if v}, secret
+        )
 
 
 def service_form(esp: str) -> type[ServiceForm]:
@@ -224,7 +240,9 @@ def service_form(esp: str) -> type[ServiceForm]:
             label="Region", choices=choices, widget=UnfoldAdminSelectWidget()
         )
     fields["option_webhook_key"] = secret_field(
-        OPTION_LABELS["webhook_key"], "Only if its bounces are to be told of here; see docs/sending.md.", required=False
+        OPTION_LABELS["webhook_key"],
+        "Only if its bounces are to be told of here; see docs/sending.md.",
+        required=False,
     )
     rows = ((None, (*(name for name in fields if name != "option_webhook_key"), "sender")),)
     last = (("Bounces", ("option_webhook_key",)),)
@@ -232,7 +250,7 @@ def service_form(esp: str) -> type[ServiceForm]:
 
 
 def form_for(provider: str, account: Account | None) -> type[ServerForm] | type[ServiceForm]:
-    """The form of an account, or of a new one with that provider: a key of PROVIDERS or SERVICES, or another."""
+    """The form of an account; of a new one by its provider: a key of PROVIDERS or SERVICES, or another."""
     target = known_target(account) if account else None
     esp = target.esp if isinstance(target, EspSettings) else provider
     return service_form(esp) if esp in SERVICES else ServerForm
@@ -263,4 +281,4 @@ def initial_of(provider: str) -> dict[str, Any]:
 
 def hints_of(provider: Provider) -> dict[str, str]:
     """The help texts of the fields that the provider says something about."""
-    return {"user": provider.user, "password": f"{provider.password} {STORED}"}
+    return {"user": provider.user, "password": f"{provider.proof} {STORED}"}

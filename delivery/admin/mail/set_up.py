@@ -87,7 +87,8 @@ def _acted(request: HttpRequest) -> HttpResponse:
         stop_default()
         messages.success(request, "No account is the default any more.")
         return HttpResponseRedirect(set_up_url())
-    account = get_object_or_404(Account, pk=request.POST.get("account", ""))
+    key = request.POST.get("account", "")
+    account = get_object_or_404(Account, pk=key if key.isdecimal() else None)
     if act == "default":
         report(request, lambda: _made_default(account))
     elif act == "try":
@@ -123,8 +124,8 @@ def where_letters_go() -> str:
 
 def _by_environment() -> str:
     wins = (
-        "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove it there and"
-        " start Feedletter again."
+        "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove it"
+        " there and start Feedletter again."
     )
     if settings.EMAIL_URL.startswith("mailbox:"):
         return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
@@ -165,6 +166,14 @@ def _groups() -> list[tuple[str, str, list[tuple[str, str]]]]:
     services = sorted((each.name, form(key)) for key, each in SERVICES.items())
     return [
         ("A mailbox you have", "Good for some hundreds of letters a day.", mailboxes),
-        ("A mail service", "For many readers. It takes letters over its API, and tells of bounces.", services),
-        ("Another server", "Your own, your company’s or your hosting’s.", [("Any SMTP server", form("other"))]),
+        (
+            "A mail service",
+            "For many readers. It takes letters over its API, and tells of bounces.",
+            services,
+        ),
+        (
+            "Another server",
+            "Your own, your company’s or your hosting’s.",
+            [("Any SMTP server", form("other"))],
+        ),
     ]

@@ -89,8 +89,9 @@ def url_to(target: SmtpSettings | EspSettings) -> str:
     if isinstance(target, EspSettings):
         secret = f":{quote(target.secret, safe='')}" if target.secret else ""
         options = urlencode({name: value for name, value in target.options.items() if value})
-        question = "?" if options else ""
-        return f"{ANYMAIL_PREFIX}{target.esp}://{quote(target.key, safe='')}{secret}@{target.domain}{question}{options}"
+        question = f"?{options}" if options else ""
+        key = quote(target.key, safe="")
+        return f"{ANYMAIL_PREFIX}{target.esp}://{key}{secret}@{target.domain}{question}"
     scheme = next(name for name, security in _SECURITY.items() if security == target.security)
     login = f"{quote(target.user, safe='')}:{quote(target.password, safe='')}@" if target.user else ""
     host = f"[{target.host}]" if ":" in target.host else target.host

@@ -298,7 +298,7 @@ class _Opening:
         else:
             raise CannotConnect(
                 f"{self.target.name} offers no login we know (PLAIN, LOGIN) here; "
-                "try smtp+starttls:// or smtps:// (Mail set-up, or EMAIL_URL), or leave out user and password.",
+                "encrypt it by STARTTLS or TLS (Mail set-up, or EMAIL_URL), or leave out user and password.",
                 Cause.NO_LOGIN,
             )
         if reply.code != 235:

@@ -35,8 +35,8 @@ _CONGESTED = "5.4.5"
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
 # What every letter of the account would hear, whoever it is for.
 _OF_ACCOUNT = {
-    Meaning.LOGIN: "The mail server wants another login than the mail account has (Mail set-up, or EMAIL_URL)",
-    Meaning.RELAY: "The mail server does not relay for us; check the mail account (Mail set-up, or EMAIL_URL)",
+    Meaning.LOGIN: "The mail server wants another login than it got (Mail set-up, or EMAIL_URL)",
+    Meaning.RELAY: "The mail server does not relay for us; check the account (Mail set-up, or EMAIL_URL)",
 }
 # What every letter for that domain would hear, and before a recipient is named, all.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})

@@ -41,7 +41,9 @@ class Command(FeedletterCommand):
             "--from", dest="sender", metavar="SENDER", help="Such as “Example Letters <letters@example.org>”."
         )
         parser.add_argument(
-            "--default", action="store_true", help="It carries what names no account, unless EMAIL_URL is set."
+            "--default",
+            action="store_true",
+            help="It carries what names no account, unless EMAIL_URL is set.",
         )
         parser.add_argument(
             "--replace", action="store_true", help="Give an account that is there another URL."

@@ -8,7 +8,7 @@ from delivery.models import Account
 
 
 class Command(FeedletterCommand):
-    help = "Lists the mail accounts besides that of EMAIL_URL, which is the default, and whose letters each carries."
+    help = "Lists the mail accounts besides that of EMAIL_URL, and the newsletters that go out through each."
     empty = "There is none besides that of EMAIL_URL: “add_account” adds one."
 
     def run(self, **options: Any) -> Result:

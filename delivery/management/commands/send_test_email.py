@@ -15,7 +15,7 @@ from delivery.models import Delivery
 PATIENCE = timedelta(seconds=30)
 ARRIVED = {
     Delivery.State.SENT: "The test mail to {} was taken by the mail server.",
-    Delivery.State.STORED: "The test mail to {} was kept in the mailbox: set up mail in the admin, or set EMAIL_URL.",
+    Delivery.State.STORED: "The test mail to {} was kept in the mailbox: set up mail in the admin, or EMAIL_URL.",
 }
 
 
@@ -24,7 +24,9 @@ class Command(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--to", required=True, metavar="ADDRESS", help="Such as ada@example.org")
-        parser.add_argument("--account", default="", metavar="NAME", help="A mail account; else the default one.")
+        parser.add_argument(
+            "--account", default="", metavar="NAME", help="A mail account; else the default one."
+        )
 
     def run(self, **options: Any) -> Result:
         queued = send_test_email(to=options["to"], account=options["account"], now=utcnow())

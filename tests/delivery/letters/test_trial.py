@@ -110,10 +110,12 @@ def test_no_address_and_one_that_is_never_written_to_are_refused() -> None:
 
 
 def test_every_cause_has_words_and_the_provider_is_quoted_where_the_login_fails() -> None:
-    server = TriedServer("smtp.gmail.com", 465, "a@gmail.com", password="An app password.")
+    server = TriedServer("smtp.gmail.com", 465, "a@gmail.com", proof="An app password.")
     said = {cause: trouble_of_cause(cause, server, "535 no.") for cause in Cause}
     assert len(set(said.values())) == len(Cause)
-    assert said[Cause.LOGIN].endswith("Type both again. It has to be this: An app password. Its words: 535 no.")
+    assert said[Cause.LOGIN].endswith(
+        "Type both again. It has to be this: An app password. Its words: 535 no."
+    )
     assert "server called smtp.gmail.com" in said[Cause.NO_HOST]
     relay = trouble_of_refusal(Meaning.RELAY, server, "554 no")
     assert relay.startswith("smtp.gmail.com took the login, and refused the test mail. Check server")

@@ -1,4 +1,4 @@
-"""Mail is set up by keyboard alone, against a real SMTP server: a wrong password, the right one, the default."""
+"""Mail is set up by keyboard, against a real SMTP server: a wrong password, the right one, the default."""
 
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,13 @@ def test_mail_is_set_up_by_keyboard(page: Any, site: str) -> None:
         go_to(page, "[name=_save]")
         page.keyboard.press("Enter")
         page.wait_for_url("**/admin/mail/?account=*")
+        # What was typed is there when one goes back, but for the password.
+        page.go_back()
+        page.wait_for_url("**/account/add/?provider=other")
+        assert page.input_value("[name=host]") == "127.0.0.1"
+        assert page.input_value("[name=password]") == ""
+        page.go_forward()
+        page.wait_for_url("**/admin/mail/?account=*")
         # What is next has the focus.
         go_to(page, "[value=try]")
         page.keyboard.press("Enter")
@@ -98,7 +105,7 @@ def test_mail_is_set_up_by_keyboard(page: Any, site: str) -> None:
         queued(1, lane=mail_lane())
         assert send_due().sent == 1
         assert len(server.messages) == 2
-        # Back and forward do nothing again, and lose no form.
+        # Back and forward do nothing again.
         page.go_back()
         page.go_forward()
         assert len(server.messages) == 2
