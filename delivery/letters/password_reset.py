@@ -16,7 +16,7 @@ PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
 
 def reset_context(context: Mapping[str, Any]) -> dict[str, Any]:
     """What the mail is rendered from. Raises LetterError when there is no such admin any more."""
-    user = User.objects.filter(pk=context.get("admin"), is_active=True, is_staff=True).first()
+    user = User.objects.filter(pk=int(context["admin"]), is_active=True, is_staff=True).first()
     if user is None:
         raise LetterError("There is no such admin any more.")
     uid = urlsafe_base64_encode(force_bytes(user.pk))

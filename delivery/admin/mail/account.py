@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db.models import Model
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -35,7 +36,7 @@ from delivery.models import Account, Lane
 SET_UP = "mail_set_up"
 
 
-def set_up_url(account: Account | None = None) -> str:
+def set_up_url(account: Model | None = None) -> str:
     """The page that sets mail up; where an account is named, it stands out there."""
     url = reverse(SET_UP)
     return f"{url}?account={account.pk}#account-{account.pk}" if account else url
@@ -117,8 +118,9 @@ class AccountAdmin(ServiceAdmin):
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_add_permission(request) and "provider" not in request.GET:
             # The provider comes first: it decides what is asked for.
-            return HttpResponseRedirect(f"{set_up_url()}#add")
-        return super().add_view(request, *args, **kwargs)  # type: ignore[no-any-return]
+            return HttpResponseRedirect(f"{set_up_url()}?add#add")
+        answer: HttpResponse = super().add_view(request, *args, **kwargs)
+        return answer
 
     def get_form(
         self, request: HttpRequest, obj: Account | None = None, change: bool = False, **kwargs: Any
@@ -133,12 +135,12 @@ class AccountAdmin(ServiceAdmin):
         return made
 
     def get_fieldsets(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        provider = _provider(request, obj)
-        form = _form(request, obj)
-        sets = [(title, {"fields": fields}) for title, fields in form.rows]
+        provider, form = _provider(request, obj), _form(request, obj)
+        sets: list[tuple[str | None, dict[str, Any]]] = [(title, {"fields": names}) for title, names in form.rows]
+        sets[0] = (provider.name if provider else form.title, sets[0][1])
         if provider:
             link = web_link(provider.link, "Where to make the password, or to read more")
-            sets[0][1]["description"] = format_html("{} {}", provider.note, link)  # type: ignore[assignment]
+            sets[0][1]["description"] = format_html("{} {}", provider.note, link)
         if obj is None:
             sets.append(("Its name here", {"fields": ("name",)}))
         return sets
@@ -153,9 +155,9 @@ class AccountAdmin(ServiceAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        provider = PROVIDERS.get(request.GET.get("provider", "")) if object_id is None else None
-        title = {"title": f"Set up {provider.name}"} if provider else {}
-        return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **title})
+        # What comes next is always to try it.
+        buttons = {"show_save_and_continue": False, "show_save_and_add_another": False}
+        return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **buttons})
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
         given = {"url": form.cleaned_data["url"], "sender": form.cleaned_data["sender"]}
@@ -169,11 +171,11 @@ class AccountAdmin(ServiceAdmin):
     def save_related(self, *args: Any) -> None:
         """There is nothing besides what the service saved."""
 
-    def response_add(self, request: HttpRequest, obj: Account, *args: Any, **kwargs: Any) -> HttpResponse:
+    def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         messages.success(request, f"{obj} was added. Now try it.")
         return HttpResponseRedirect(set_up_url(obj))
 
-    def response_change(self, request: HttpRequest, obj: Account) -> HttpResponse:
+    def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
         messages.success(request, f"{obj} was changed. Now try it.")
         return HttpResponseRedirect(set_up_url(obj))
 

@@ -50,6 +50,7 @@ OPTION_LABELS = {
 KEPT = "Empty: the one that is stored stays. It is never shown."
 STORED = "It is stored encrypted and never shown again."
 LONGEST_SECRET = 1024
+Rows = tuple[tuple[str | None, tuple[str, ...]], ...]
 
 
 def secret_field(label: str, help_text: str, *, required: bool) -> forms.CharField:
@@ -78,11 +79,17 @@ def line_field(label: str, help_text: str = "", *, required: bool = True) -> for
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What both sorts have: a name, and who letters come from. `url` is among the cleaned data."""
+    """What both sorts have: a name, and who letters come from. `url` is among the cleaned data.
+
+    `rows` are the parts of the form, with their titles; `title` is the first one's.
+    """
+
+    title = "Any SMTP server"
+    rows: Rows = ()
 
     sender = line_field(
         "Letters come from",
-        "Such as Example Letters <letters@example.org>, an address that this account may send from."
+        "Such as Example Letters &lt;letters@example.org&gt;, an address that this account may send from."
         " A newsletter may have another.",
         required=False,
     )
@@ -142,7 +149,7 @@ class ServerForm(AccountForm):
         widget=UnfoldAdminIntegerFieldWidget(),
     )
     security = forms.ChoiceField(label="Security", choices=SECURITIES, widget=UnfoldAdminSelectWidget())
-    rows = (
+    rows: Rows = (
         (None, ("user", "password", "sender")),
         ("Its server", ("host", "port", "security")),
     )
@@ -189,7 +196,6 @@ class ServiceForm(AccountForm):
     """A mail service. `service_form` makes the class for each."""
 
     esp = ""
-    rows: tuple[tuple[str | None, tuple[str, ...]], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -246,7 +252,8 @@ def service_form(esp: str) -> type[ServiceForm]:
     )
     rows = ((None, (*(name for name in fields if name != "option_webhook_key"), "sender")),)
     last = (("Bounces", ("option_webhook_key",)),)
-    return type(f"{esp.title()}Form", (ServiceForm,), {**fields, "esp": esp, "rows": rows + last})
+    facts = {"esp": esp, "title": service.name, "rows": rows + last}
+    return type(f"{esp.title()}Form", (ServiceForm,), {**fields, **facts})
 
 
 def form_for(provider: str, account: Account | None) -> type[ServerForm] | type[ServiceForm]:

@@ -73,6 +73,7 @@ def mail_set_up(request: HttpRequest) -> HttpResponse:
         "accounts": shown,
         "address": address,
         "may_change": request.user.has_perm(MAY_CHANGE),
+        "is_adding": "add" in request.GET or not shown,
         "groups": _groups() if may_add else [],
         "list_url": reverse("admin:delivery_account_changelist"),
     }
@@ -104,8 +105,8 @@ def _made_default(account: Account) -> str:
 
 
 def _tried(request: HttpRequest, account: Account, to: str) -> str:
-    if trouble := try_account(account=account, to=to, now=utcnow()):
-        messages.error(request, f"{account} does not work yet. {trouble}")
+    if try_account(account=account, to=to, now=utcnow()):
+        messages.error(request, f"{account} does not work yet. What was wrong stands below.")
         return ""
     return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
 

@@ -1,5 +1,6 @@
 """Mail is set up by keyboard, against a real SMTP server: a wrong password, the right one, the default."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,36 @@ def look(page: Any, name: str) -> None:
         page.screenshot(path=Path(PICTURES) / f"{name}-{screen}.png", full_page=True)
     assert_fits(page)
     assert_accessible(page)
+
+
+def test_an_admin_who_forgot_the_password_chooses_another(page: Any, site: str, settings: Any) -> None:
+    User.objects.create_superuser("ada", "ada@example.org", "right-horse-1")
+    with SmtpServer() as server:
+        settings.EMAIL_URL = server.url
+        page.goto(f"{site}/admin/login/")
+        page.get_by_role("link", name="Forgotten your password").click()
+        look(page, "password-ask")
+        page.fill("[name=email]", "ada@example.org")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/password-reset/sent/")
+        look(page, "password-sent")
+        assert send_due().sent == 1
+        text = server.messages[0].data.decode().replace("=\r\n", "")
+    (path,) = set(re.findall(r"/admin/password-reset/[\w-]+/[\w-]+/", text))
+    page.goto(site + path)
+    look(page, "password-choose")
+    page.fill("[name=new_password1]", "another-horse-2")
+    page.fill("[name=new_password2]", "another-horse-2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/password-reset/done/")
+    look(page, "password-done")
+    page.get_by_role("link", name="Sign in").click()
+    page.fill("[name=username]", "ada")
+    page.fill("[name=password]", "another-horse-2")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/admin/")
+    look(page, "overview-without-mail")
+    page.goto(f"{site}/admin/delivery/account/add/?provider=gmail")
+    look(page, "mail-account-gmail")
+    page.goto(f"{site}/admin/delivery/account/add/?provider=mailgun")
+    look(page, "mail-account-mailgun")
