@@ -12,7 +12,7 @@ WHOLE_ADDRESS = "Your whole address."
 @dataclass(frozen=True, slots=True)
 class Provider:
     """Whose mailboxes come with an SMTP server. `user` and `proof` say what to give as user and password,
-    `note` what else has to be known; `link` leads to where the password is made, or to the provider's own words."""
+    `note` what else has to be known; `link` leads to where the password is made, or to its own words."""
 
     name: str
     host: str

@@ -99,8 +99,8 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
     if server.tls_trouble:
         text = f"No trusted encryption: {server.tls_trouble}."
         change = (
-            "Name the server as its certificate does (Mail set-up, or EMAIL_URL), or give it a certificate that"
-            " is valid."
+            "Name the server as its certificate does (Mail set-up, or EMAIL_URL), or give it a"
+            " certificate that is valid."
         )
         return [said(TLS, DoctorVerdict.WRONG, text, change)]
     if server.tls is not None:

@@ -15,8 +15,8 @@ WELL_AFTER = timedelta(hours=1)
 LONGEST_REFUSAL = timedelta(days=4)
 
 ADVICE = {
-    Meaning.SENDER: "Let the account (Mail set-up, or EMAIL_URL) send from that address, or change the newsletter's"
-    " sender.",
+    Meaning.SENDER: "Let the account (Mail set-up, or EMAIL_URL) send from that address, or change the"
+    " newsletter's sender.",
     Meaning.IDENTITY: "Look at SPF, DKIM, DMARC and the name of the server's address (manage.py check_mail).",
     Meaning.BLOCKED: "Look the mail server's address up at the list that it names, and ask to be taken off.",
     Meaning.RELAY: "Check server and login (Mail set-up, or EMAIL_URL): it does not send to others for us.",

@@ -121,7 +121,9 @@ def test_a_service_keeps_its_key_and_options(admin_client: Client) -> None:
     admin_client.post(f"{ADD}?provider=mailgun", fields | {"option_region": "eu", "option_webhook_key": "w"})
     account = Account.objects.get()
     change = reverse("admin:delivery_account_change", args=[account.pk])
-    admin_client.post(change, {"key": "", "domain": "mg2.example.org", "option_region": "us", "sender": "a@b.example"})
+    admin_client.post(
+        change, {"key": "", "domain": "mg2.example.org", "option_region": "us", "sender": "a@b.example"}
+    )
     account = Account.objects.get()
     target = target_of(account)
     assert isinstance(target, EspSettings)

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, link_to, listed, moment_of, web_link, when
+from common.admin.html import facts, link_to, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
@@ -136,11 +136,17 @@ class AccountAdmin(ServiceAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Account | None = None) -> Any:
         provider, form = _provider(request, obj), _form(request, obj)
-        sets: list[tuple[str | None, dict[str, Any]]] = [(title, {"fields": names}) for title, names in form.rows]
+        sets: list[tuple[str | None, dict[str, Any]]] = [
+            (title, {"fields": names}) for title, names in form.rows
+        ]
         sets[0] = (provider.name if provider else form.title, sets[0][1])
         if provider:
-            link = web_link(provider.link, "Where to make the password, or to read more")
-            sets[0][1]["description"] = format_html("{} {}", provider.note, link)
+            sets[0][1]["description"] = format_html(
+                '{} <a class="fl-link fl-underlined" href="{}" rel="noopener noreferrer">{}</a>',
+                provider.note,
+                provider.link,
+                "Where to make the password, or to read more",
+            )
         if obj is None:
             sets.append(("Its name here", {"fields": ("name",)}))
         return sets

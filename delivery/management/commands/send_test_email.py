@@ -15,7 +15,9 @@ from delivery.models import Delivery
 PATIENCE = timedelta(seconds=30)
 ARRIVED = {
     Delivery.State.SENT: "The test mail to {} was taken by the mail server.",
-    Delivery.State.STORED: "The test mail to {} was kept in the mailbox: set up mail in the admin, or EMAIL_URL.",
+    Delivery.State.STORED: (
+        "The test mail to {} was kept in the mailbox: set up mail in the admin, or set EMAIL_URL."
+    ),
 }
 
 
