@@ -40,7 +40,12 @@ def check_email(app_configs: Any, **options: Any) -> list[CheckMessage]:
 
 def _check_email_url() -> list[CheckMessage]:
     if not settings.EMAIL_URL:
-        return [Warning("EMAIL_URL is empty: letters will wait until it is set.", id="delivery.W001")]
+        return [
+            Warning(
+                "EMAIL_URL is empty: letters wait until it is set, or mail is set up in the admin.",
+                id="delivery.W001",
+            )
+        ]
     try:
         target = parse_email_url(settings.EMAIL_URL)
     except ImproperlyConfigured as error:

@@ -74,7 +74,10 @@ ADMIN_LOOK = {
                     _page("Bounces", "undo", "delivery_bounce_changelist"),
                     _page("Lanes", "alt_route", "delivery_lane_changelist"),
                     _page("Webhooks", "webhook", "delivery_webhook_changelist"),
-                    _page("Mail accounts", "outbox", "delivery_account_changelist"),
+                    {
+                        **_page("Mail set-up", "outbox", "delivery_account_changelist"),
+                        "link": reverse_lazy("mail_set_up"),
+                    },
                     _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
                     {
                         **_page("Mail check", "fact_check", "delivery_lane_changelist"),

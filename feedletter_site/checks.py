@@ -36,7 +36,7 @@ def mail_server() -> list[CheckMessage]:
         return []
     return warning(
         "W002",
-        "EMAIL_URL is not set, so no letter can go out.",
+        "EMAIL_URL is not set: no letter goes out unless mail is set up in the admin (Mail set-up).",
         "EMAIL_URL=smtp+starttls://user:password@mail.example.org:587, or mailbox: to keep letters here",
     )
 

@@ -186,6 +186,8 @@ CACHES = {
 }
 
 LOGIN_REDIRECT_URL = "/admin/"
+# A link for a forgotten password is good for an hour.
+PASSWORD_RESET_TIMEOUT = 3600
 
 # No uploaded file is written to the disk, except by views that ask for one (feedletter_site.middleware).
 FILE_UPLOAD_HANDLERS: list[str] = []
@@ -303,5 +305,8 @@ LOGGING = {
         "flufl.bounce": {"level": "CRITICAL"},
     },
 }
+
+# The variables that somebody set. Those of mail win over what is set up in the admin.
+GIVEN = frozenset(name for name, (value, origin) in env.read.items() if value and origin != "default")
 
 UNFOLD = admin_look.ADMIN_LOOK

@@ -8,7 +8,9 @@ from django.views.generic import RedirectView
 
 from common.ports import panels
 from delivery.admin.doctor import mail_check
+from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
+from feedletter_site import password_reset
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
 from feedletter_site.setup import setup
@@ -21,6 +23,16 @@ panels.install()
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
+    path("admin/mail/", admin.site.admin_view(mail_set_up), name="mail_set_up"),
+    # The sign-in page offers the first by this name.
+    path("admin/password-reset/", password_reset.Asked.as_view(), name="admin_password_reset"),
+    path("admin/password-reset/sent/", password_reset.Told.as_view(), name="admin_password_reset_done"),
+    path("admin/password-reset/done/", password_reset.Done.as_view(), name="admin_password_reset_complete"),
+    path(
+        "admin/password-reset/<uidb64>/<token>/",
+        password_reset.Chosen.as_view(),
+        name="admin_password_reset_link",
+    ),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),

@@ -1,12 +1,16 @@
-"""Mail accounts besides EMAIL_URL's: which there are, where they lead, and what uses them."""
+"""Mail accounts: which there are, where they lead, which is the default, and what uses them."""
+
+from datetime import datetime
 
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import IntegrityError, transaction
 
-from common.secrets import opened
+from common.ports.channels import InvalidDestination
 from common.text import counted
 from common.transactions import forbid_open_transaction
+from delivery.accounts.default_account import default_url, secret_url
 from delivery.channels.email.account_url import Mailbox, parse_email_url, transport_of
+from delivery.channels.email.address import parse_sender
 from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.session import CannotLogIn, probe_login
 from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
@@ -21,9 +25,9 @@ EMAIL = "email"
 SECURITY = {PLAIN: "not encrypted", STARTTLS: "encrypted by STARTTLS", IMPLICIT: "encrypted"}
 
 
-def add_account(*, name: str, url: str) -> Account:
+def add_account(*, name: str, url: str, sender: str = "") -> Account:
     """A new account. Raises ValidationError, naming the field, never with the URL in it."""
-    account = Account(name=name.strip())
+    account = Account(name=name.strip(), sender=checked_sender(sender))
     _set_url(account, url)
     account.full_clean(exclude=["secrets"], validate_unique=False)
     try:
@@ -35,17 +39,63 @@ def add_account(*, name: str, url: str) -> Account:
     return account
 
 
-def alter_account(*, account: Account, url: str) -> Account:
+def alter_account(*, account: Account, url: str, sender: str | None = None) -> Account:
     """Sets another server or password. A lane that rests because of the old one goes on.
 
-    Raises ValidationError.
+    The next trial has to show whether it works. Raises ValidationError.
     """
     _set_url(account, url)
+    if sender is not None:
+        account.sender = checked_sender(sender)
+    account.tried_at, account.trouble = None, ""
     with transaction.atomic():
-        account.save(update_fields=["secrets"])
-        rested = Lane.objects.filter(kind=EMAIL, account=account.name)
-        rested.update(free_at=None, failures=0, last_error="", refused_since=None, **NOTHING_LEARNT)
+        account.save(update_fields=["secrets", "sender", "tried_at", "trouble"])
+        is_default = Account.objects.filter(pk=account.pk, is_default=True).exists()
+        _wake_lanes(account.name, *([DEFAULT_ACCOUNT] if is_default else ()))
     return account
+
+
+def make_default(*, account: Account) -> Account:
+    """From now on it carries what names no account, what waits included. Raises ValidationError."""
+    with transaction.atomic():
+        # In one order, so that of two at once one waits.
+        rows = {row.pk: row for row in Account.objects.select_for_update().order_by("pk")}
+        if account.pk not in rows:
+            raise ValidationError("The mail account is not there any more.")
+        Account.objects.filter(is_default=True).exclude(pk=account.pk).update(is_default=False)
+        Account.objects.filter(pk=account.pk).update(is_default=True)
+        mail_lane()
+        _wake_lanes(DEFAULT_ACCOUNT)
+    account.refresh_from_db()
+    return account
+
+
+def stop_default() -> None:
+    """No account is the default any more: what names none is kept here again, or waits."""
+    Account.objects.filter(is_default=True).update(is_default=False)
+
+
+def record_trial(*, account: Account, trouble: str, now: datetime) -> None:
+    """Remembers how trying it went: what was wrong, or nothing."""
+    account.tried_at, account.trouble = now, trouble
+    account.save(update_fields=["tried_at", "trouble"])
+
+
+def checked_sender(text: str) -> str:
+    """Name and address, or nothing. Raises ValidationError."""
+    text = text.strip()
+    try:
+        if text:
+            parse_sender(text)
+    except InvalidDestination as error:
+        raise ValidationError({"sender": f"{error} Expected Name <letters@example.org>."}) from None
+    return text
+
+
+def _wake_lanes(*names: str) -> None:
+    """Within the caller's transaction: lanes that rest because of another server or password go on."""
+    rested = Lane.objects.filter(kind=EMAIL, account__in=names)
+    rested.update(free_at=None, failures=0, last_error="", refused_since=None, **NOTHING_LEARNT)
 
 
 def drop_account(*, account: Account) -> None:
@@ -63,6 +113,8 @@ def why_needed(account: Account) -> str:
     """Why the account cannot be deleted: what uses it, and what to do. Empty if it can."""
     if users := [str(row) for row in newsletters_of(account)]:
         return f"{account} is used by {', '.join(users)}: choose another mail account there first."
+    if Account.objects.filter(pk=account.pk, is_default=True).exists():
+        return f"{account} is the default: make another one the default first, or keep letters here instead."
     waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=NOT_FINISHED)
     if count := waiting.count():
         what = counted(count, "delivery is", "deliveries are")
@@ -78,21 +130,15 @@ def newsletters_of(account: Account) -> list[Subscribable]:
 def url_of(lane: Lane) -> str:
     """The URL of a lane's mail account, with the password, as LaneFacts carry it.
 
-    Empty for EMAIL_URL's lane and those of other channels; also when there is no such account any more, or
-    SECRET_KEY has changed.
+    Empty for the default lane where EMAIL_URL counts, and for those of other channels; also when there is no
+    such account any more, or SECRET_KEY has changed.
     """
-    if lane.kind != EMAIL or lane.account == DEFAULT_ACCOUNT:
+    if lane.kind != EMAIL:
         return ""
+    if lane.account == DEFAULT_ACCOUNT:
+        return default_url()
     account = Account.objects.filter(name=lane.account).first()
     return secret_url(account) if account else ""
-
-
-def secret_url(account: Account) -> str:
-    """The account's URL, with the password. Empty when SECRET_KEY has changed."""
-    try:
-        return opened(account.secrets).get("url", "")
-    except ValueError:
-        return ""
 
 
 def server_of(account: Account) -> str:
@@ -101,6 +147,11 @@ def server_of(account: Account) -> str:
         target = target_of(account)
     except ImproperlyConfigured:
         return "Its URL cannot be read: set it anew."
+    return way_in_words(target)
+
+
+def way_in_words(target: SmtpSettings | EspSettings | Mailbox) -> str:
+    """Where letters go, without user and password."""
     if isinstance(target, SmtpSettings):
         return f"{target.name}, {SECURITY[target.security]}"
     return "mailbox" if isinstance(target, Mailbox) else target.name

@@ -1,11 +1,11 @@
 """Issues, the ledger, lanes and keys in the admin."""
 
-from delivery.admin.account import AccountAdmin
 from delivery.admin.bounce import BounceAdmin
 from delivery.admin.delivery import DeliveryAdmin
 from delivery.admin.dkim import DkimKeyAdmin
 from delivery.admin.issue import IssueAdmin
 from delivery.admin.lane import LaneAdmin
+from delivery.admin.mail import AccountAdmin
 from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.template import LetterTemplateAdmin
 from delivery.admin.theme import ThemeAdmin

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -17,6 +16,7 @@ from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
+from delivery.accounts.default_account import usual_sender
 from delivery.accounts.dkim_keys import activate_key, delete_retired, make_key, retire_key
 from delivery.admin.doctor import VERDICT_TONES
 from delivery.channels.email.address import parse_address
@@ -190,7 +190,7 @@ class DkimKeyAdmin(ServiceAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         try:
-            domain = parse_address(settings.DEFAULT_FROM_EMAIL).domain
+            domain = parse_address(usual_sender()).domain
         except InvalidDestination:  # a machine without a real name has nowhere to publish a record
             domain = ""
         return {"domain": domain, **super().get_changeform_initial_data(request)}

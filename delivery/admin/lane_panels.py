@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -12,6 +11,7 @@ from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import counted
 from delivery.accounts.accounts import server_of
+from delivery.accounts.default_account import default_account, keeps_letters
 from delivery.lanes.status import (
     DomainStanding,
     coming_days,
@@ -58,9 +58,9 @@ def describe_lane(lane: Lane) -> SafeString:
 
 def _server(lane: Lane) -> SafeString | str:
     if lane.account == DEFAULT_ACCOUNT:
-        return (
-            "Letters are kept here, not sent." if settings.EMAIL_URL == "mailbox:" else "That of EMAIL_URL."
-        )
+        if row := default_account():
+            return format_html("{} ({})", link_to(row), server_of(row))
+        return "Letters are kept here, not sent." if keeps_letters() else "That of EMAIL_URL."
     account = Account.objects.filter(name=lane.account).first()
     if account is None:
         return "Its mail account is not there any more."

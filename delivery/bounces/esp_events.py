@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from common.clock import utcnow
 from common.text import one_line, shortened
-from delivery.accounts.accounts import secret_url
+from delivery.accounts.default_account import secret_url
 from delivery.bounces.finding import MAX_ADDRESS, MAX_DIAGNOSTIC, BounceFinding
 from delivery.bounces.record import email_core, take_finding
 from delivery.channels.email.account_url import parse_email_url

@@ -18,6 +18,7 @@ from common.ports.channels import InvalidDestination
 from common.text import counted
 from common.transactions import forbid_open_transaction
 from delivery.accounts.accounts import EMAIL, url_of
+from delivery.accounts.default_account import keeps_letters, usual_sender
 from delivery.channels.email.account_url import transport_of
 from delivery.channels.email.address import EmailAddress, parse_address, parse_sender
 from delivery.channels.email.smtp_settings import SmtpSettings
@@ -35,14 +36,19 @@ LOOKS_AT_ONCE = 8
 Work = Callable[[], Iterable[Finding]]
 # For one key, while somebody waits for a page.
 PAGE_SECONDS = 2.0
+KEPT_HERE = "Letters are kept in the mailbox here, and none is sent."
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """What was found. If there is a `problem`, nothing could be looked at."""
+    """What was found. If there is a `problem`, nothing could be looked at.
+
+    `keeps`: whether letters are kept in the mailbox here, so that the most cannot be judged.
+    """
 
     findings: tuple[Finding, ...] = ()
     problem: str = ""
+    keeps: bool = False
 
     @property
     def verdict(self) -> DoctorVerdict:
@@ -57,9 +63,11 @@ class DoctorReport:
         if self.problem:
             return self.problem
         wrong, better = self.count(DoctorVerdict.WRONG), self.count(DoctorVerdict.BETTER)
+        kept = f"{KEPT_HERE} " if self.keeps else ""
         if not wrong and not better:
             return "All is well."
-        return f"{counted(wrong, 'thing')} {'is' if wrong == 1 else 'are'} wrong, {better:,} could be better."
+        is_or_are = "is" if wrong == 1 else "are"
+        return f"{kept}{counted(wrong, 'thing')} {is_or_are} wrong, {better:,} could be better."
 
 
 @dataclass(slots=True)
@@ -109,7 +117,10 @@ def check_mail(
             findings += future.result()
             if told:
                 told(1)
-    return DoctorReport((*found.wrong, *dict.fromkeys(findings)))
+    keeps = bool(ways) and all(way.is_mailbox for way in ways)
+    return DoctorReport(
+        (*found.wrong, *dict.fromkeys(findings)), keeps=keeps or (not ways and keeps_letters())
+    )
 
 
 def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailInUse:
@@ -124,7 +135,7 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
         accounts = set()
         for sender, account in pairs:
             with suppress(InvalidDestination):
-                if newsletter or parse_sender(sender or settings.DEFAULT_FROM_EMAIL).domain == wanted:
+                if newsletter or parse_sender(sender or usual_sender(account)).domain == wanted:
                     accounts.add(account)
         found.senders[wanted.lower()] |= accounts or {DEFAULT_ACCOUNT}
         return found
@@ -132,14 +143,20 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
         # Confirmations and sign-in links of no newsletter, too.
         pairs.append(("", DEFAULT_ACCOUNT))
     for sender, account in pairs:
-        sender = sender or settings.DEFAULT_FROM_EMAIL
+        sender = sender or usual_sender(account)
         try:
             address: EmailAddress = parse_sender(sender)
             parse_address(sender)
         except InvalidDestination:
-            says = f"Letters from {sender} are refused: that is no address of a domain of yours."
-            change = "Set DEFAULT_FROM_EMAIL, or the newsletter’s From, to Name <letters@example.org>."
-            wrong = Finding("From", sender, "From", DoctorVerdict.WRONG, says, (sender,), change)
+            is_kept = account == DEFAULT_ACCOUNT and keeps_letters()
+            what = "would be" if is_kept else "are"
+            says = f"Letters from {sender} {what} refused: that is no address of a domain of yours."
+            change = (
+                "Name a sender in Mail set-up, set DEFAULT_FROM_EMAIL, or set the newsletter’s From, to"
+                " Name <letters@example.org>."
+            )
+            verdict = DoctorVerdict.BETTER if is_kept else DoctorVerdict.WRONG
+            wrong = Finding("From", sender, "From", verdict, says, (sender,), change)
             if wrong not in found.wrong:
                 found.wrong.append(wrong)
         else:

@@ -23,6 +23,8 @@ from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, propos
 from delivery.doctor.spf_tree import Tree
 
 MOST_HOSTS = 10
+SET_UP = "Set up mail in the admin (Mail set-up), or set EMAIL_URL; then check again."
+UNKNOWN_YET = "Which records it needs for SPF and DKIM depends on who sends the letters, and nobody does yet."
 LOGIN = "Login"
 # Nothing is sent there: connecting a datagram socket only picks the address we would send from.
 SOMEWHERE = ("192.0.2.1", 9)
@@ -81,13 +83,23 @@ class Way:
         return hasattr(self.target, "service")
 
     @property
+    def is_mailbox(self) -> bool:
+        """Letters are kept here, and leave by no way."""
+        return not (self.trouble or self.server or self.is_service)
+
+    @property
     def is_here(self) -> bool:
         """On this machine or in a private network: letters leave from our own public address."""
         return self.server is not None and is_private(self.server.host)
 
 
 def check_domain(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
-    """SPF, DKIM, DMARC and MX of a From domain."""
+    """SPF, DKIM, DMARC and MX of a From domain. While nothing is sent, no SPF and DKIM can be judged."""
+    place = find_place(sender.domain, lookup)
+    if all(way.is_mailbox for way in ways):
+        unknown = Finding(SPF, sender.domain, "EMAIL_URL", DoctorVerdict.BETTER, UNKNOWN_YET, (), SET_UP)
+        policy = [*judge_policy(place), *judge_report_address(place, lookup)]
+        return [unknown, *policy, _mx(sender.domain, lookup, "replies")]
     findings = _spf(sender, ways, lookup)
     by_us = any(way.server for way in ways)
     if by_us:
@@ -106,7 +118,6 @@ def check_domain(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> lis
         findings.append(
             judge_no_key(sender.domain, signer=", ".join(dict.fromkeys(way.name for way in ways)))
         )
-    place = find_place(sender.domain, lookup)
     findings += [*judge_policy(place), *judge_report_address(place, lookup)]
     if all(way.server for way in ways):
         findings += judge_alignment(
@@ -126,20 +137,20 @@ def check_way(
 ) -> list[Finding]:
     """The server of an account: encryption, login, and the names of the addresses that letters leave from."""
     if way.trouble:
-        return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, way.trouble, (), "Mend that.")]
+        return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, way.trouble, (), SET_UP)]
     if way.server is None and way.is_service:
         says = f"Letters go to {way.name} over its API: its servers are its own business."
         return [Finding(SERVER, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]
     if way.server is None:
-        says = "Letters are kept here, not sent."
-        return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, says, (), "Set EMAIL_URL.")]
+        says = "Letters are kept in the mailbox here, and none is sent: there is no server to look at."
+        return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.BETTER, says, (), SET_UP)]
     found = judge_server(way.server, look_at(way.server, context=context), is_here=way.is_here, now=now)
     if way.server.user and all(finding.verdict is not DoctorVerdict.WRONG for finding in found):
         looked = f"AUTH at {way.server.name}"
         try:
             said = probe_login(way.server, context=context)
         except CannotLogIn as error:
-            change = "Check user and password in EMAIL_URL."
+            change = "Check user and password (Mail set-up, or EMAIL_URL)."
             found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.WRONG, str(error), (), change))
         else:
             found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.GOOD, said))

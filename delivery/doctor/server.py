@@ -88,13 +88,19 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
     if server.trouble:
         text = f"It cannot be used: {server.trouble}"
         return [
-            said(SERVER, DoctorVerdict.WRONG, text, "Check host and port in EMAIL_URL, and that it runs.")
+            said(
+                SERVER,
+                DoctorVerdict.WRONG,
+                text,
+                "Check host and port (Mail set-up, or EMAIL_URL), and that it runs.",
+            )
         ]
     answers = said(SERVER, DoctorVerdict.GOOD, "It answers.", found=server.name)
     if server.tls_trouble:
         text = f"No trusted encryption: {server.tls_trouble}."
         change = (
-            "Name the server in EMAIL_URL as its certificate does, or give it a certificate that is valid."
+            "Name the server as its certificate does (Mail set-up, or EMAIL_URL), or give it a"
+            " certificate that is valid."
         )
         return [said(TLS, DoctorVerdict.WRONG, text, change)]
     if server.tls is not None:
@@ -114,7 +120,7 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
 
 
 def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[DoctorVerdict, str, str]:
-    change = "Use smtp+starttls:// in EMAIL_URL."
+    change = "Choose STARTTLS for it (Mail set-up; in EMAIL_URL smtp+starttls://)."
     if is_here:
         return (
             DoctorVerdict.GOOD,
@@ -123,7 +129,11 @@ def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[Do
         )
     if target.user:
         text = "User and password go to it unencrypted, for everybody on the way to read."
-        return DoctorVerdict.WRONG, text, change if server.offers_starttls else "Use smtps:// in EMAIL_URL."
+        return (
+            DoctorVerdict.WRONG,
+            text,
+            change if server.offers_starttls else "Choose TLS for it (Mail set-up; in EMAIL_URL smtps://).",
+        )
     if server.offers_starttls:
         return DoctorVerdict.BETTER, "Letters go to it unencrypted, although it offers STARTTLS.", change
     return (

@@ -13,6 +13,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
 from common.ports.hooks import HookError, Hooks
+from delivery.accounts.default_account import sender_of
 from delivery.customisation import own_issue_sources, theme_of
 from delivery.issues import own_code
 from delivery.links import archive_url
@@ -156,7 +157,7 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
         name=subscribable.name,
         newsletter=subscribable.title or subscribable.name,
         description=subscribable.description,
-        from_email=subscribable.from_email or settings.DEFAULT_FROM_EMAIL,
+        from_email=sender_of(subscribable),
         reply_to=subscribable.reply_to,
         language=subscribable.language,
         site_url=settings.SITE_URL,

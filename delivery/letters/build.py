@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.conf import settings
-
+from delivery.accounts.default_account import sender_of, usual_sender
 from delivery.letter import Letter
 from delivery.letters.mails import newsletter_mail
+from delivery.letters.password_reset import PASSWORD_RESET, reset_context
 from delivery.letters.samples import sample_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
@@ -60,7 +60,7 @@ def newsletter_letter(
         token=token,
         holes=holes,
         entries=tuple(entries),
-        from_email=subscribable.from_email or settings.DEFAULT_FROM_EMAIL,
+        from_email=sender_of(subscribable),
         reply_to=subscribable.reply_to,
         params=subscribable.params,
         options=subscribable.options,
@@ -79,7 +79,8 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
     subscribable = row.subscription.subscribable if row.subscription else None
     # The newsletter's own: its accent, its postal address.
     params = subscribable.params if subscribable else {}
-    rendered = newsletter_mail(subscribable, row.template, row.context, language=row.language)
+    context = reset_context(row.context) if row.template == PASSWORD_RESET else row.context
+    rendered = newsletter_mail(subscribable, row.template, context, language=row.language)
     return Letter(
         kind=row.kind,
         newsletter=subscribable.name if subscribable else "",
@@ -90,7 +91,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
         text=rendered.text,
         token=f"{row.kind}-{row.key}"[:100],
         holes=rendered.holes,
-        from_email=(subscribable and subscribable.from_email) or settings.DEFAULT_FROM_EMAIL,
+        from_email=sender_of(subscribable) if subscribable else usual_sender(row.lane.account),
         reply_to=subscribable.reply_to if subscribable else "",
         params=params,
         language=row.language,

@@ -119,6 +119,8 @@ def account_row(account: Account) -> dict[str, Any]:
     return {
         "name": account.name,
         "server": server_of(account),
+        "sender": account.sender,
+        "default": account.is_default,
         "newsletters": [row.name for row in newsletters_of(account)],
         "created_at": account.created_at,
     }

@@ -1,4 +1,4 @@
-"""Outgoing mail accounts besides EMAIL_URL's."""
+"""Outgoing mail accounts, set up in the admin or by a command. EMAIL_URL's is none of them."""
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -8,7 +8,11 @@ from common.secrets import SecretsField
 
 
 class Account(models.Model):
-    """Another SMTP server or mail service that newsletters may be sent through. Its name is its lane's."""
+    """An SMTP server or mail service that newsletters may be sent through. Its name is its lane's.
+
+    One may be the default: then it carries all that names no account, in the lane `default`, unless EMAIL_URL
+    is set.
+    """
 
     name = models.CharField(
         max_length=64,
@@ -18,11 +22,22 @@ class Account(models.Model):
     )
     # {"url": as EMAIL_URL}: it holds a password.
     secrets = SecretsField()
+    # As DEFAULT_FROM_EMAIL. Empty: that one.
+    sender = models.CharField(max_length=320, blank=True, default="", db_default="")
+    is_default = models.BooleanField(default=False, db_default=False, editable=False)
+    # The last trial: when it was, and why it did not work; empty if it did.
+    tried_at = models.DateTimeField(null=True, blank=True, editable=False)
+    trouble = models.TextField(blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("name",)
         verbose_name = "mail account"
+        constraints = (
+            models.UniqueConstraint(
+                name="account_one_default", fields=["is_default"], condition=models.Q(is_default=True)
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

@@ -42,6 +42,9 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "already_several": Mail(gettext_noop("You already receive these newsletters"), ("newsletters",)),
         "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
         "sign_in": Mail(gettext_noop("Your sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
+        "password_reset": Mail(
+            gettext_noop("Choose a new password for %(newsletter)s"), ("user_name", "reset_url", "minutes")
+        ),
         "farewell": Mail(gettext_noop("You have left %(newsletter)s"), ("newsletter",)),
         "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
         "alert": Mail("%(subject)s", ("subject", "sentences")),

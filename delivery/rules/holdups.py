@@ -15,11 +15,12 @@ WELL_AFTER = timedelta(hours=1)
 LONGEST_REFUSAL = timedelta(days=4)
 
 ADVICE = {
-    Meaning.SENDER: "Let the account in EMAIL_URL send from that address, or change the newsletter's sender.",
+    Meaning.SENDER: "Let the account (Mail set-up, or EMAIL_URL) send from that address, or change the"
+    " newsletter's sender.",
     Meaning.IDENTITY: "Look at SPF, DKIM, DMARC and the name of the server's address (manage.py check_mail).",
     Meaning.BLOCKED: "Look the mail server's address up at the list that it names, and ask to be taken off.",
-    Meaning.RELAY: "Check the server, user and password in EMAIL_URL: it does not send to others for us.",
-    Meaning.LOGIN: "Check user and password in EMAIL_URL.",
+    Meaning.RELAY: "Check server and login (Mail set-up, or EMAIL_URL): it does not send to others for us.",
+    Meaning.LOGIN: "Check user and password (Mail set-up, or EMAIL_URL).",
     Meaning.RATE: "Set a limit that it takes (manage.py alter_lane, --per-hour or --rate).",
     Meaning.SIZE: "Raise the mail server's limit (Postfix: message_size_limit), or send fewer posts at once.",
 }

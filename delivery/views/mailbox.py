@@ -16,6 +16,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
+from delivery.accounts.default_account import keeps_letters
 from delivery.models import MailboxMessage
 from subscriptions.views.pages import page
 
@@ -86,7 +87,7 @@ def mailbox(request: HttpRequest) -> HttpResponse:
     """The letters kept here, newest first."""
     messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), LETTERS_ON_A_PAGE)
     shown = messages.get_page(request.GET.get("page"))
-    context = {"letters": shown, "total": messages.count, "keeps": _keeps_letters()}
+    context = {"letters": shown, "total": messages.count, "keeps": keeps_letters()}
     return render(request, "pages/mailbox.html", context)
 
 
@@ -95,7 +96,7 @@ def mailbox(request: HttpRequest) -> HttpResponse:
 def message(request: HttpRequest, pk: int) -> HttpResponse:
     """One letter: as it looks, as text, and its headers."""
     kept, letter = _open(pk)
-    context = {"kept": kept, "letter": letter, "keeps": _keeps_letters()}
+    context = {"kept": kept, "letter": letter, "keeps": keeps_letters()}
     return render(request, "pages/mailbox_message.html", context)
 
 
@@ -113,7 +114,3 @@ def message_html(request: HttpRequest, pk: int) -> HttpResponse:
 def _open(pk: int) -> tuple[MailboxMessage, Opened]:
     kept = get_object_or_404(MailboxMessage.objects.select_related("delivery"), pk=pk)
     return kept, take_apart(bytes(kept.raw))
-
-
-def _keeps_letters() -> bool:
-    return settings.EMAIL_URL.startswith("mailbox:")

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import get_permission_codename
 from django.core.cache import cache
 from django.db.models import Count, Model, Q, QuerySet
@@ -15,6 +14,7 @@ from django.utils import timezone
 from common.admin.html import add_url, list_url, object_url
 from common.clock import utcnow
 from common.text import counted, shortened
+from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.admin.growth import drawn as growth_drawn
 from delivery.admin.restoring import restored
 from delivery.alerts.drafts import goes_out
@@ -181,11 +181,12 @@ def paused_domains() -> list[Alert]:
 
 
 def mail() -> list[Alert]:
-    if settings.EMAIL_URL.startswith("mailbox:"):
-        words = "Letters are kept here, not sent: set EMAIL_URL."
-        return [Alert(words, "Open the mailbox", reverse("delivery:mailbox"))]
-    if not settings.EMAIL_URL:
-        return [Alert("No letter can go out: set EMAIL_URL.")]
+    if keeps_letters():
+        return [
+            Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", reverse("mail_set_up"))
+        ]
+    if sends_nothing():
+        return [Alert("No letter can go out.", "Set up mail", reverse("mail_set_up"))]
     return []
 
 

@@ -195,7 +195,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         )
         _explain(self, "language", "Of the letters, for example en.")
         _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
-        usual_sender = f"Empty: {settings.DEFAULT_FROM_EMAIL}."
+        usual_sender = f"Empty: the sender of its mail account, else {settings.DEFAULT_FROM_EMAIL}."
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {usual_sender}")
         _explain(
             self,

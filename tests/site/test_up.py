@@ -46,13 +46,16 @@ def test_links_lead_to_where_it_listens_unless_site_url_says_otherwise() -> None
     assert point_links_to("127.0.0.1", 8001) == "https://letters.example.org"
 
 
+@pytest.mark.django_db
 def test_the_greeting_says_that_letters_are_kept_here(settings: Settings) -> None:
     settings.EMAIL_URL = "mailbox:"
-    assert "Letters are kept here, not sent: set EMAIL_URL" in greeting("http://x", None).sentence
+    said = greeting("http://x", None).sentence
+    assert "Letters are kept here, not sent, until you set up mail (http://x/admin/mail/)." in said
     settings.EMAIL_URL = "smtp://mail.example.org"
     assert "kept here" not in greeting("http://x", None).sentence
 
 
+@pytest.mark.django_db
 def test_the_greeting_has_the_setup_link_only_when_there_is_one() -> None:
     assert "http://x/setup/abc/" in greeting("http://x", "/setup/abc/").sentence
     assert "setup" not in greeting("http://x", None).sentence

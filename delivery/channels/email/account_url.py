@@ -1,7 +1,7 @@
 """Reads EMAIL_URL and the URLs of other accounts: where letters go."""
 
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -15,6 +15,8 @@ EXPECTED_ACCOUNT_URLS = (
     "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
     "service), or mailbox: to keep letters here"
 )
+# Stands for a URL whose secrets cannot be read.
+UNREADABLE = "unreadable:"
 _SECURITY = {"smtp": PLAIN, "smtp+starttls": STARTTLS, "smtps": IMPLICIT}
 _PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
 
@@ -25,12 +27,18 @@ class Mailbox:
 
 
 def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings | EspSettings | Mailbox:
-    """Where a lane's account leads: by settings.EMAIL_URL as it is now, or by the account's own `url`.
+    """Where a lane's account leads: by its own `url`; the default one without a `url` by settings.EMAIL_URL.
 
     Raises ImproperlyConfigured. Reads no database: the connections' threads ask it.
     """
+    if account == DEFAULT_ACCOUNT and url == UNREADABLE:
+        raise ImproperlyConfigured(
+            "The password of the default mail account cannot be read, because SECRET_KEY has changed:"
+            " give it again under Mail set-up."
+        )
     if account == DEFAULT_ACCOUNT:
-        return parse_email_url(settings.EMAIL_URL)
+        name = "The URL of the default mail account" if url else "EMAIL_URL"
+        return parse_email_url(url or settings.EMAIL_URL, name=name)
     if not url:
         raise ImproperlyConfigured(
             f"There is no mail account {account} any more, or its URL cannot be read because SECRET_KEY has"
@@ -74,3 +82,17 @@ def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspS
 
 def _wrong(name: str, why: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"{name} is wrong, {why}: expected {EXPECTED_ACCOUNT_URLS}.")
+
+
+def url_to(target: SmtpSettings | EspSettings) -> str:
+    """The URL that says so: parse_email_url reads it back."""
+    if isinstance(target, EspSettings):
+        secret = f":{quote(target.secret, safe='')}" if target.secret else ""
+        options = urlencode({name: value for name, value in target.options.items() if value})
+        question = f"?{options}" if options else ""
+        key = quote(target.key, safe="")
+        return f"{ANYMAIL_PREFIX}{target.esp}://{key}{secret}@{target.domain}{question}"
+    scheme = next(name for name, security in _SECURITY.items() if security == target.security)
+    login = f"{quote(target.user, safe='')}:{quote(target.password, safe='')}@" if target.user else ""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{scheme}://{login}{host}:{target.port}"

@@ -11,7 +11,7 @@ from delivery.rules.accounts import DEFAULT_ACCOUNT
 def _accounts() -> list[tuple[str, str]]:
     """What a newsletter can choose from."""
     names = Account.objects.values_list("name", flat=True)
-    return [("", "The server of EMAIL_URL"), *((name, name) for name in names)]
+    return [("", "The default one"), *((name, name) for name in names)]
 
 
 class EmailKind:
@@ -29,7 +29,7 @@ class EmailKind:
         Field(
             "account",
             "Mail account",
-            "Whose server carries its letters and mails. More are added under Delivery, Mail accounts.",
+            "Whose server carries its letters and mails. More are added under Delivery, Mail set-up.",
             choices=_accounts,
         ),
     )
@@ -45,7 +45,7 @@ class EmailKind:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """The mail account, if it is another than EMAIL_URL's. Raises InvalidDestination."""
+        """The mail account, if it is another than the default one. Raises InvalidDestination."""
         for name in data.keys() - {"account"}:
             raise InvalidDestination(f"E-mail has no option “{name}”.")
         account = data.get("account", "").strip()
@@ -53,7 +53,7 @@ class EmailKind:
             return {}
         names = [name for name, _ in _accounts() if name]
         if account not in names:
-            known = f"There are: {', '.join(names)}." if names else "There is none besides EMAIL_URL's."
+            known = f"There are: {', '.join(names)}." if names else "There is none besides the default one."
             raise InvalidDestination(f"account: there is no mail account “{account[:64]}”. {known}")
         return {"account": account}
 

@@ -10,8 +10,15 @@ from functools import lru_cache
 from operator import itemgetter, ne
 from typing import NamedTuple, cast
 
-from delivery.channels.email.smtp_replies import CannotConnect, Lost, reason, reply_words
+from delivery.channels.email.smtp_replies import (
+    CannotConnect,
+    Lost,
+    cause_of,
+    reason,
+    reply_words,
+)
 from delivery.channels.email.smtp_settings import IMPLICIT, STARTTLS, SmtpSettings
+from delivery.rules.trials import Cause
 
 MAX_REPLY = 65_536
 # No command has so many replies: a server that speaks on and on is not listened to.
@@ -214,9 +221,11 @@ async def connect(
     try:
         return await opening.established()
     except Lost as error:
-        raise CannotConnect(f"{where} broke off before it took anything: {error}") from error
+        text = f"{where} broke off before it took anything: {error}"
+        raise CannotConnect(text, cause_of(error), str(error)) from error
     except (OSError, UnicodeError) as error:
-        raise CannotConnect(f"{where} cannot be reached: {reason(error)}") from error
+        words = reason(error)
+        raise CannotConnect(f"{where} cannot be reached: {words}", cause_of(error), words) from error
 
 
 @lru_cache(maxsize=1)
@@ -247,7 +256,10 @@ class _Opening:
             features = await self._introduced(wire)
             if target.security == STARTTLS:
                 if "starttls" not in features:
-                    raise CannotConnect(f"{target.name} does not offer STARTTLS: use smtps:// in EMAIL_URL.")
+                    raise CannotConnect(
+                        f"{target.name} does not offer STARTTLS: use smtps:// (Mail set-up, or EMAIL_URL).",
+                        Cause.NO_STARTTLS,
+                    )
                 self._expect(await self._command(wire, "STARTTLS"), 220)
                 await wire.encrypt(self.context, target.host, self.timeouts.connect)
                 features = await self._introduced(wire)
@@ -289,12 +301,16 @@ class _Opening:
         else:
             raise CannotConnect(
                 f"{self.target.name} offers no login we know (PLAIN, LOGIN) here; "
-                "try smtp+starttls:// or smtps:// in EMAIL_URL, or leave out user and password."
+                "encrypt it by STARTTLS or TLS (Mail set-up, or EMAIL_URL), or leave out user and password.",
+                Cause.NO_LOGIN,
             )
         if reply.code != 235:
+            said = reply_words(reply.code, reply.text)
             raise CannotConnect(
-                f"{self.target.name} refused the login; check user and password in EMAIL_URL: "
-                f"{reply_words(reply.code, reply.text)}"
+                f"{self.target.name} refused the login; check user and password (Mail set-up, or EMAIL_URL):"
+                f" {said}",
+                Cause.LOGIN,
+                said,
             )
         return reply
 
@@ -305,7 +321,8 @@ class _Opening:
     def _expect(self, reply: Reply, code: int) -> None:
         if reply.code != code:
             said = reply_words(reply.code, reply.text)
-            raise CannotConnect(f"The mail server {self.target.name} is not ready: {said}")
+            text = f"The mail server {self.target.name} is not ready: {said}"
+            raise CannotConnect(text, Cause.NOT_READY, said)
 
 
 def _base64(octets: bytes) -> str:

@@ -4,12 +4,14 @@ lane. Pure.
 
 import os
 import re
+import socket
 import ssl
 from enum import StrEnum
 
 from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
 from delivery.rules.meaning import Meaning
 from delivery.rules.server_words import meaning
+from delivery.rules.trials import Cause
 
 MAX_REPLY_WORDS = 500
 # Each message for such a host hears this once, whatever else goes on. The second is rspamd's way to say so.
@@ -33,8 +35,8 @@ _CONGESTED = "5.4.5"
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
 # What every letter of the account would hear, whoever it is for.
 _OF_ACCOUNT = {
-    Meaning.LOGIN: "The mail server wants another login than EMAIL_URL has",
-    Meaning.RELAY: "The mail server does not relay for us; check EMAIL_URL",
+    Meaning.LOGIN: "The mail server wants another login than it got (Mail set-up, or EMAIL_URL)",
+    Meaning.RELAY: "The mail server does not relay for us; check the account (Mail set-up, or EMAIL_URL)",
 }
 # What every letter for that domain would hear, and before a recipient is named, all.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})
@@ -126,7 +128,27 @@ def _strange(stage: Stage, said: str) -> str:
 
 
 class CannotConnect(Exception):
-    """No connection that could take a message: network, TLS, greeting or login. One sentence."""
+    """No connection that could take a message: network, TLS, greeting or login. One sentence.
+
+    `words` are those of the server, or of the network.
+    """
+
+    def __init__(self, text: str, cause: Cause, words: str = "") -> None:
+        super().__init__(text)
+        self.cause, self.words = cause, words
+
+
+def cause_of(error: BaseException) -> Cause:
+    """What a socket's error, or a connection that was lost, means before the first message."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Cause.CERTIFICATE
+    if isinstance(error, ssl.SSLError):
+        return Cause.NO_TLS
+    if isinstance(error, TimeoutError) or (isinstance(error, Lost) and "in time" in str(error)):
+        return Cause.SILENT
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return Cause.NO_HOST
+    return Cause.NOT_READY if isinstance(error, Lost) else Cause.CLOSED
 
 
 class Lost(Exception):

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.arguments import find
 from common.cli.commands import FeedletterCommand, Result
-from delivery.accounts.accounts import add_account, alter_account
+from delivery.accounts.accounts import add_account, alter_account, make_default
 from delivery.management.lanes import account_row
 from delivery.models import Account
 
@@ -30,12 +30,20 @@ class Command(FeedletterCommand):
     help = (
         "Adds a mail account. Its URL, which holds the password, is asked for, or read from stdin or a file."
     )
-    option_names = {"name": "NAME", "url": "--url-file"}  # noqa: RUF012
+    option_names = {"name": "NAME", "url": "--url-file", "sender": "--from"}  # noqa: RUF012
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="a–z, 0–9 and dashes, such as second-server.")
         parser.add_argument(
             "--url-file", type=url_file, dest="url", metavar="FILE", help="Holds a URL like EMAIL_URL's."
+        )
+        parser.add_argument(
+            "--from", dest="sender", metavar="SENDER", help="Such as “Example Letters <letters@example.org>”."
+        )
+        parser.add_argument(
+            "--default",
+            action="store_true",
+            help="It carries what names no account, unless EMAIL_URL is set.",
         )
         parser.add_argument(
             "--replace", action="store_true", help="Give an account that is there another URL."
@@ -46,8 +54,12 @@ class Command(FeedletterCommand):
         if options["replace"]:
             hint = "“list_accounts” shows those there are."
             account: Account = find(Account.objects.all(), "mail account", hint, name=options["name"])
-            return account_row(alter_account(account=account, url=url))
-        return account_row(add_account(name=options["name"], url=url))
+            account = alter_account(account=account, url=url, sender=options["sender"])
+        else:
+            account = add_account(name=options["name"], url=url, sender=options["sender"] or "")
+        if options["default"]:
+            make_default(account=account)
+        return account_row(account)
 
 
 def asked() -> str:

@@ -1,4 +1,4 @@
-"""`list_accounts`: the mail accounts besides EMAIL_URL's, never with their passwords."""
+"""`list_accounts`: the mail accounts besides that of EMAIL_URL, never with their passwords."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from delivery.models import Account
 
 
 class Command(FeedletterCommand):
-    help = "Lists the mail accounts besides EMAIL_URL's, and the newsletters that go out through each."
-    empty = "There is none besides EMAIL_URL's: “add_account” adds one."
+    help = "Lists the mail accounts besides that of EMAIL_URL, and the newsletters that go out through each."
+    empty = "There is none besides that of EMAIL_URL: “add_account” adds one."
 
     def run(self, **options: Any) -> Result:
         return (account_row(account) for account in Account.objects.all())

@@ -39,7 +39,8 @@ class Command(FeedletterCommand):
             report = send_due()
         if report.stored:
             self.note(
-                f"Kept in the mailbox, not sent: {counted(report.stored, 'letter')}. Set EMAIL_URL to send."
+                f"Kept in the mailbox, not sent: {counted(report.stored, 'letter')}."
+                " Set up mail in the admin, or set EMAIL_URL, to send."
             )
         rests = resting(utcnow())
         tell_waits(self, [*rests, *letters_put_off(report, rests)])

@@ -15,7 +15,9 @@ from delivery.models import Delivery
 PATIENCE = timedelta(seconds=30)
 ARRIVED = {
     Delivery.State.SENT: "The test mail to {} was taken by the mail server.",
-    Delivery.State.STORED: "The test mail to {} was kept in the mailbox: set EMAIL_URL to send mail.",
+    Delivery.State.STORED: (
+        "The test mail to {} was kept in the mailbox: set up mail in the admin, or set EMAIL_URL."
+    ),
 }
 
 
@@ -24,7 +26,9 @@ class Command(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--to", required=True, metavar="ADDRESS", help="Such as ada@example.org")
-        parser.add_argument("--account", default="", metavar="NAME", help="A mail account; else EMAIL_URL's.")
+        parser.add_argument(
+            "--account", default="", metavar="NAME", help="A mail account; else the default one."
+        )
 
     def run(self, **options: Any) -> Result:
         queued = send_test_email(to=options["to"], account=options["account"], now=utcnow())
@@ -33,7 +37,7 @@ class Command(FeedletterCommand):
         delivery = find_delivery(queued.pk)
         if delivery.state not in ARRIVED:
             reason = delivery.last_error or f"it is {delivery.state}"
-            account = options["account"] or "EMAIL_URL"
+            account = options["account"] or "the default mail account (Mail set-up, or EMAIL_URL)"
             raise CommandError(
                 f"The test mail to {delivery.destination} was not sent: {reason.rstrip('.')}. "
                 f"Check {account}; “show_delivery {delivery.pk}” tells how it goes on."

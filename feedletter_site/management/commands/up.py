@@ -10,10 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser, call_command
+from django.urls import reverse
 
 from common.cli.commands import FeedletterCommand, Printed
+from delivery.accounts.default_account import keeps_letters
 from feedletter_site import env
-from feedletter_site.checks import mail_is_kept_here
 from feedletter_site.setup import offer_setup
 from feedletter_site.supervisor import ProcessPlan, become
 
@@ -63,9 +64,13 @@ def greeting(site: str, setup_path: str | None) -> Printed:
     lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
     if setup_url:
         lines.append(f"There is no admin yet. Create yours here, once: {setup_url}")
-    if mail_is_kept_here():
-        lines.append(f"Letters are kept here, not sent: set EMAIL_URL. Read them at {site}/mailbox/")
-    facts = {"url": site, "setup_url": setup_url, "mail_kept_here": mail_is_kept_here()}
+    is_kept = keeps_letters()
+    if is_kept:
+        lines.append(
+            f"Letters are kept here, not sent, until you set up mail ({site}{reverse('mail_set_up')})."
+            f" Read them at {site}{reverse('delivery:mailbox')}"
+        )
+    facts = {"url": site, "setup_url": setup_url, "mail_kept_here": is_kept}
     return Printed("\n".join(lines), facts)
 
 

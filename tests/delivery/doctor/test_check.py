@@ -142,8 +142,18 @@ def test_a_wrong_password_is_said(dns: DnsServer, settings: Any) -> None:
 
 def test_letters_that_are_kept_here_go_nowhere(dns: DnsServer, settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
-    (server,) = of(looked(), "Mail server")
-    assert "kept here" in server.says
+    report = looked()
+    (server,) = of(report, "Mail server")
+    assert "kept in the mailbox here" in server.says
+    assert report.in_short.startswith("Letters are kept in the mailbox here, and none is sent.")
+    assert verdicts(report, "sender.example") == {
+        "SPF": "could be better",
+        "DMARC": "good",
+        "MX": "good",
+    }
+    assert not [each.publish for each in report.findings if each.publish]
+    settings.DEFAULT_FROM_EMAIL = "letters@127.0.0.1"
+    assert verdicts(looked())["From"] == "could be better"
 
 
 def test_a_service_answers_for_its_own_servers(dns: DnsServer, settings: Any) -> None:

@@ -13,6 +13,8 @@ CONTEXT: dict[str, Any] = {
     "confirm_url": CONFIRM,
     "hours": "48",
     "sign_in_url": f"{SITE}/sign-in/abc/",
+    "user_name": "ada",
+    "reset_url": f"{SITE}/admin/password-reset/x/y/",
     "minutes": "30",
     "page_url": f"{SITE}/s/valley/",
     "site_url": SITE,

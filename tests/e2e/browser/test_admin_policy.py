@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(trans
 OWN = (
     *(
         "/admin/",
+        "/admin/mail/",
         "/admin/mail-check/",
         "/admin/feeds/feed/opml/",
         "/admin/subscriptions/subscription/import/",

@@ -67,11 +67,11 @@ def of_error(
     """The outcome of a request that was answered with an error."""
     said = f"{name} answered {status}" + (f": {words}" if words else ".")
     if status in _WRONG_KEY:
-        return Temporary(f"{said} Put a key that may send into EMAIL_URL.", stops_lane=True)
+        return Temporary(f"{said} Give it a key that may send (Mail set-up, or EMAIL_URL).", stops_lane=True)
     if status == 429 or status >= 500 or status == 408:
         return Temporary(said, retry_at(headers.get("Retry-After", ""), now), stops_lane=True)
     if status < 400 or status in _OUR_SETTINGS:
-        return Temporary(f"{said} Check EMAIL_URL.", stops_lane=True)
+        return Temporary(f"{said} Check the account (Mail set-up, or EMAIL_URL).", stops_lane=True)
     if status == _TOO_LARGE:
         return ServiceRefused(Permanent(said))
     outcome = judged(said, words)

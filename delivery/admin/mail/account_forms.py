@@ -1,0 +1,291 @@
+"""The forms of a mail account: fields for a server, or for a service; nobody has to write a URL."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.ports.channels import InvalidDestination
+from delivery.accounts.accounts import target_of
+from delivery.accounts.providers import PROVIDERS, Provider
+from delivery.channels.email.account_url import parse_email_url, url_to
+from delivery.channels.email.address import parse_address
+from delivery.channels.email.esp.services import SERVICES
+from delivery.channels.email.esp.settings import EspSettings
+from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from delivery.models import Account
+
+SECURITIES = (
+    (IMPLICIT, "TLS from the start (usual at port 465)"),
+    (STARTTLS, "STARTTLS (usual at port 587)"),
+    (PLAIN, "None: only for a server on this machine or network"),
+)
+# How the services call what anymail calls so.
+SECRET_LABELS = {
+    "api_key": "API key",
+    "api_token": "API token",
+    "server_token": "Server token",
+    "secret_key": "Secret key",
+    "aws_access_key_id": "Access key ID",
+    "aws_secret_access_key": "Secret access key",
+}
+OPTION_LABELS = {
+    "stream": "Message stream",
+    "sandbox": "Sandbox",
+    "subaccount": "Subaccount",
+    "region": "Region",
+    "configuration_set": "Configuration set",
+    "project": "Project",
+    "api_url": "Address of its API",
+    "webhook_key": "Key that its webhooks are signed with",
+}
+KEPT = "Empty: the one that is stored stays. It is never shown."
+STORED = "It is stored encrypted and never shown again."
+LONGEST_SECRET = 1024
+Rows = tuple[tuple[str | None, tuple[str, ...]], ...]
+
+
+def secret_field(label: str, help_text: str, *, required: bool) -> forms.CharField:
+    """A field whose value is typed unseen and not sent back."""
+    widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password", "spellcheck": "false"})
+    return forms.CharField(
+        label=label,
+        help_text=help_text,
+        required=required,
+        max_length=LONGEST_SECRET,
+        strip=False,
+        widget=widget,
+    )
+
+
+def line_field(label: str, help_text: str = "", *, required: bool = True) -> forms.CharField:
+    """A field of one line that is no prose."""
+    attrs = {"spellcheck": "false", "autocapitalize": "none", "autocomplete": "off"}
+    return forms.CharField(
+        label=label,
+        help_text=help_text,
+        required=required,
+        max_length=320,
+        widget=UnfoldAdminTextInputWidget(attrs=attrs),
+    )
+
+
+class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What both sorts have: a name, and who letters come from. `url` is among the cleaned data.
+
+    `rows` are the parts of the form, with their titles; `title` is the first one's.
+    """
+
+    title = "Any SMTP server"
+    rows: Rows = ()
+
+    sender = line_field(
+        "Letters come from",
+        "Such as Example Letters &lt;letters@example.org&gt;, an address that this account may send from."
+        " A newsletter may have another.",
+        required=False,
+    )
+
+    class Meta:
+        model = Account
+        fields = ("name",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.known: SmtpSettings | EspSettings | None = None
+        if self.instance.pk is not None:
+            self.fields["sender"].initial = self.instance.sender
+            self.known = known_target(self.instance)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if self.errors:
+            return cleaned
+        cleaned["sender"] = cleaned["sender"] or self._usual_sender(cleaned)
+        url = url_to(self.target(cleaned))
+        try:
+            parse_email_url(url, name="This")
+        except ImproperlyConfigured as error:
+            raise ValidationError(str(error).partition(": expected")[0] + ".") from None
+        return {**cleaned, "url": url}
+
+    def target(self, cleaned: dict[str, Any]) -> SmtpSettings | EspSettings:
+        """What the fields say. Raises ValidationError."""
+        raise NotImplementedError
+
+    def _usual_sender(self, cleaned: dict[str, Any]) -> str:
+        """Empty where there is a usual one; else the user, if that is an address. Raises ValidationError."""
+        for address, sender in (
+            (settings.DEFAULT_FROM_EMAIL, ""),
+            (cleaned.get("user"), cleaned.get("user")),
+        ):
+            try:
+                parse_address(str(address))
+            except InvalidDestination:
+                continue
+            return str(sender)
+        raise ValidationError(
+            {"sender": "Say who letters come from: an address that this account may send from."}
+        )
+
+
+class ServerForm(AccountForm):
+    """An SMTP server."""
+
+    user = line_field("User", required=False)
+    password = secret_field("Password", STORED, required=False)
+    host = line_field("Host", "Such as mail.example.org.")
+    port = forms.IntegerField(
+        label="Port",
+        validators=[MinValueValidator(1), MaxValueValidator(65535)],
+        widget=UnfoldAdminIntegerFieldWidget(),
+    )
+    security = forms.ChoiceField(label="Security", choices=SECURITIES, widget=UnfoldAdminSelectWidget())
+    rows: Rows = (
+        (None, ("user", "password", "sender")),
+        ("Its server", ("host", "port", "security")),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if isinstance(self.known, SmtpSettings):
+            for name in ("user", "host", "port", "security"):
+                self.fields[name].initial = getattr(self.known, name)
+            if self.known.password:
+                self.fields["password"].help_text = KEPT
+
+    def clean_host(self) -> str:
+        host = str(self.cleaned_data["host"]).strip().strip("[]")
+        if any(character.isspace() or character in "/@?#\\" for character in host):
+            raise ValidationError("Give the host alone, such as mail.example.org.")
+        return host
+
+    def target(self, cleaned: dict[str, Any]) -> SmtpSettings:
+        user, password = cleaned["user"], cleaned["password"]
+        if user and not password:
+            password = self._kept_password(cleaned)
+        if password and not user:
+            raise ValidationError(
+                {"user": "User and password go together. A server without a login needs neither."}
+            )
+        return SmtpSettings(cleaned["host"], cleaned["port"], user, password, cleaned["security"])
+
+    def _kept_password(self, cleaned: dict[str, Any]) -> str:
+        """The stored one, for its own server alone. Raises ValidationError."""
+        known = self.known
+        if not isinstance(known, SmtpSettings) or not known.password:
+            raise ValidationError({"password": "User and password go together. Give the password."})
+        is_same = known.host.lower() == cleaned["host"].lower() and known.port == cleaned["port"]
+        if not is_same or (cleaned["security"] == PLAIN and known.security != PLAIN):
+            # Nobody gets at a stored password by naming a server of their own.
+            raise ValidationError(
+                {"password": "For another server, port or security, give the password again."}
+            )
+        return known.password
+
+
+class ServiceForm(AccountForm):
+    """A mail service. `service_form` makes the class for each."""
+
+    esp = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = self.known
+        if not isinstance(known, EspSettings):
+            return
+        for name in ("key", "secret"):
+            if name in self.fields:
+                self.fields[name].required = False
+                self.fields[name].help_text = KEPT
+        for name, field in self.fields.items():
+            if name == "domain":
+                field.initial = known.domain
+            elif name.startswith("option_") and name != "option_webhook_key":
+                field.initial = known.options.get(name.removeprefix("option_"), "")
+
+    def target(self, cleaned: dict[str, Any]) -> EspSettings:
+        known = self.known if isinstance(self.known, EspSettings) and self.known.esp == self.esp else None
+        options = dict(known.options) if known else {}
+        for name, value in cleaned.items():
+            option = name.removeprefix("option_")
+            if name != option and (value or option != "webhook_key"):
+                options[option] = value
+        moved = known is not None and options.get("api_url", "") != known.options.get("api_url", "")
+        if moved and not cleaned["key"]:
+            raise ValidationError({"key": "For another address of its API, give the key again."})
+        key = cleaned["key"] or (known.key if known else "")
+        secret = cleaned.get("secret") or (known.secret if known else "")
+        return EspSettings(
+            self.esp, key, cleaned.get("domain", ""), {k: v for k, v in options.items() if v}, secret
+        )
+
+
+def service_form(esp: str) -> type[ServiceForm]:
+    """The form with what that service asks for."""
+    service = SERVICES[esp]
+    fields: dict[str, Any] = {"key": secret_field(SECRET_LABELS[service.key], STORED, required=True)}
+    if service.secret:
+        fields["secret"] = secret_field(SECRET_LABELS[service.secret], STORED, required=True)
+    if service.domain:
+        fields["domain"] = line_field("Sending domain", "As the service has it, such as mg.example.org.")
+    more = [name for name in (*service.options, *service.required) if name not in (None, "")]
+    for name in dict.fromkeys(more):
+        fields[f"option_{name}"] = line_field(OPTION_LABELS[name], required=name in service.required)
+    if service.regions:
+        choices = [(region, region.upper()) for region in service.regions]
+        fields["option_region"] = forms.ChoiceField(
+            label="Region", choices=choices, widget=UnfoldAdminSelectWidget()
+        )
+    fields["option_webhook_key"] = secret_field(
+        OPTION_LABELS["webhook_key"],
+        "Only if its bounces are to be told of here; see docs/sending.md.",
+        required=False,
+    )
+    rows = ((None, (*(name for name in fields if name != "option_webhook_key"), "sender")),)
+    last = (("Bounces", ("option_webhook_key",)),)
+    facts = {"esp": esp, "title": service.name, "rows": rows + last}
+    return type(f"{esp.title()}Form", (ServiceForm,), {**fields, **facts})
+
+
+def form_for(provider: str, account: Account | None) -> type[ServerForm] | type[ServiceForm]:
+    """The form of an account; of a new one by its provider: a key of PROVIDERS or SERVICES, or another."""
+    target = known_target(account) if account else None
+    esp = target.esp if isinstance(target, EspSettings) else provider
+    return service_form(esp) if esp in SERVICES else ServerForm
+
+
+def known_target(account: Account) -> SmtpSettings | EspSettings | None:
+    """Where the account leads; None where its secrets cannot be read."""
+    try:
+        target = target_of(account)
+    except ImproperlyConfigured:
+        return None
+    return target if isinstance(target, SmtpSettings | EspSettings) else None
+
+
+def initial_of(provider: str) -> dict[str, Any]:
+    """What the form for a new account begins with: a name that is free, and the provider's server."""
+    known = PROVIDERS.get(provider)
+    stem = provider if known or provider in SERVICES else "mail"
+    names, number = set(Account.objects.values_list("name", flat=True)), 1
+    name = stem
+    while name in names:
+        number += 1
+        name = f"{stem}-{number}"
+    if known:
+        return {"name": name, "host": known.host, "port": known.port, "security": known.security}
+    return {"name": name} if provider in SERVICES else {"name": name, "port": 465, "security": IMPLICIT}
+
+
+def hints_of(provider: Provider) -> dict[str, str]:
+    """The help texts of the fields that the provider says something about."""
+    return {"user": provider.user, "password": f"{provider.proof} {STORED}"}

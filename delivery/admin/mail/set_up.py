@@ -1,0 +1,180 @@
+"""The page “Mail set-up”: where letters go, the accounts there are, and what each needs next."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from common.admin.html import add_url, object_url, when
+from common.admin.refusals import report
+from common.clock import utcnow
+from delivery.accounts.accounts import make_default, newsletters_of, server_of, stop_default, way_in_words
+from delivery.accounts.default_account import default_account, keeps_letters, usual_sender
+from delivery.accounts.providers import PROVIDERS
+from delivery.admin.mail.account import set_up_url
+from delivery.channels.email.account_url import parse_email_url
+from delivery.channels.email.esp.services import SERVICES
+from delivery.doctor.checks import is_private
+from delivery.letters.trial import try_account
+from delivery.models import Account
+
+MAY_SEE, MAY_ADD, MAY_CHANGE = "delivery.view_account", "delivery.add_account", "delivery.change_account"
+# In the session: where this person's test mails go, if not to their own address.
+TEST_ADDRESS = "mail_trial_to"
+LONGEST_TEST_ADDRESS = 320
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAccount:
+    """An account as the page shows it. `next`: what is the next thing to do, of try, change and default."""
+
+    account: Account
+    server: str
+    sender: str
+    newsletters: str
+    tried: str
+    tone: str
+    next: str
+    is_chosen: bool
+    change_url: str
+
+    @property
+    def is_carrying(self) -> bool:
+        return self.account.is_default and "EMAIL_URL" not in settings.GIVEN
+
+
+def mail_set_up(request: HttpRequest) -> HttpResponse:
+    """GET shows, POST acts and leads back: nothing is done again by Back or by loading the page anew."""
+    if not request.user.has_perm(MAY_SEE):
+        raise PermissionDenied
+    if request.method == "POST":
+        return _acted(request)
+    address = request.session.get(TEST_ADDRESS) or getattr(request.user, "email", "")
+    chosen = request.GET.get("account", "")
+    rows = Account.objects.order_by("-is_default", "name")
+    shown = [_shown(row, is_chosen=str(row.pk) == chosen) for row in rows]
+    may_add = request.user.has_perm(MAY_ADD)
+    context = {
+        **admin.site.each_context(request),
+        "title": "Mail set-up",
+        "now": where_letters_go(),
+        "given": "EMAIL_URL" in settings.GIVEN,
+        "keeps": keeps_letters(),
+        "may_keep": settings.EMAIL_URL.startswith("mailbox:"),
+        "has_default": default_account() is not None,
+        "sender": usual_sender(),
+        "sender_given": "DEFAULT_FROM_EMAIL" in settings.GIVEN,
+        "dead_links": settings.SITE_URL if is_private(settings.SITE_HOST) and not keeps_letters() else "",
+        "accounts": shown,
+        "address": address,
+        "may_change": request.user.has_perm(MAY_CHANGE),
+        "is_adding": "add" in request.GET or not shown,
+        "groups": _groups() if may_add else [],
+        "list_url": reverse("admin:delivery_account_changelist"),
+    }
+    return TemplateResponse(request, "admin/delivery/mail_set_up.html", context)
+
+
+def _acted(request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm(MAY_CHANGE):
+        raise PermissionDenied
+    act = request.POST.get("act", "")
+    if act == "keep":
+        stop_default()
+        messages.success(request, "No account is the default any more.")
+        return HttpResponseRedirect(set_up_url())
+    key = request.POST.get("account", "")
+    account = get_object_or_404(Account, pk=key if key.isdecimal() else None)
+    if act == "default":
+        report(request, lambda: _made_default(account))
+    elif act == "try":
+        to = request.POST.get("to", "").strip()[:LONGEST_TEST_ADDRESS]
+        request.session[TEST_ADDRESS] = to
+        report(request, lambda: _tried(request, account, to))
+    return HttpResponseRedirect(set_up_url(account))
+
+
+def _made_default(account: Account) -> str:
+    make_default(account=account)
+    return f"{account} is the default now: the next letter goes out through it."
+
+
+def _tried(request: HttpRequest, account: Account, to: str) -> str:
+    if try_account(account=account, to=to, now=utcnow()):
+        messages.error(request, f"{account} does not work yet. What was wrong stands below.")
+        return ""
+    return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
+
+
+def where_letters_go() -> str:
+    """A sentence or two about the default, as it is now."""
+    if "EMAIL_URL" in settings.GIVEN:
+        return _by_environment()
+    account = default_account()
+    if account is not None:
+        return f"Letters go out through {account} ({server_of(account)})."
+    if keeps_letters():
+        return "Letters are kept in the mailbox here, and none is sent, until you set up mail."
+    return "No letter goes out until you set up mail."
+
+
+def _by_environment() -> str:
+    wins = (
+        "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove it"
+        " there and start Feedletter again."
+    )
+    if settings.EMAIL_URL.startswith("mailbox:"):
+        return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
+    try:
+        return f"Letters go out through {way_in_words(parse_email_url(settings.EMAIL_URL))}. {wins}"
+    except ImproperlyConfigured as error:
+        return f"{error} {wins}"
+
+
+def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:
+    if account.tried_at is None:
+        tried, tone, following = "Not tried yet.", "wait", "try"
+    elif account.trouble:
+        tried, tone, following = account.trouble, "bad", "change"
+    else:
+        following = "" if account.is_default else "default"
+        tried, tone = f"Works: a test mail was taken on {when(account.tried_at)}.", "good"
+    return ShownAccount(
+        account=account,
+        server=server_of(account),
+        sender=usual_sender(account.name) if not account.is_default else usual_sender(),
+        newsletters=", ".join(str(row) for row in newsletters_of(account)),
+        tried=tried,
+        tone=tone,
+        next=following,
+        is_chosen=is_chosen,
+        change_url=object_url(account),
+    )
+
+
+def _groups() -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Title, explanation, and the providers with the addresses of their forms."""
+
+    def form(provider: str) -> str:
+        return add_url(Account, provider=provider)
+
+    mailboxes = [(each.name, form(key)) for key, each in PROVIDERS.items()]
+    services = sorted((each.name, form(key)) for key, each in SERVICES.items())
+    return [
+        ("A mailbox you have", "Good for some hundreds of letters a day.", mailboxes),
+        (
+            "A mail service",
+            "For many readers. It takes letters over its API, and tells of bounces.",
+            services,
+        ),
+        (
+            "Another server",
+            "Your own, your company’s or your hosting’s.",
+            [("Any SMTP server", form("other"))],
+        ),
+    ]

@@ -1,0 +1,170 @@
+"""Tries a mail account: connects, logs in, and sends one test mail at once, within bounds."""
+
+import asyncio
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+
+from common.db.leases import RELEASED
+from common.ports import channels
+from common.ports.channels import InvalidDestination
+from common.text import one_line, shortened
+from common.transactions import forbid_open_transaction
+from delivery.accounts.accounts import EMAIL, record_trial, target_of
+from delivery.accounts.default_account import usual_sender
+from delivery.accounts.providers import provider_of
+from delivery.accounts.signing_keys import SigningKeys
+from delivery.channels.base import Outcome, Sent, Temporary
+from delivery.channels.email.channel import EmailChannel
+from delivery.channels.email.esp.session import EspSession
+from delivery.channels.email.esp.settings import EspSettings
+from delivery.channels.email.helo import helo_name
+from delivery.channels.email.mail_message import MailMessage
+from delivery.channels.email.session import IMPATIENT
+from delivery.channels.email.smtp_replies import CannotConnect
+from delivery.channels.email.smtp_session import SmtpSession
+from delivery.channels.email.smtp_settings import SmtpSettings
+from delivery.lanes.lanes import mail_to
+from delivery.letter import Recipient
+from delivery.letters.build import mail_letter
+from delivery.models import Account, Delivery
+from delivery.rules.trials import TriedServer, trouble_of_cause, trouble_of_refusal
+from subscriptions.models import Destination, Suppression
+
+log = logging.getLogger(__name__)
+
+# All steps together. A page waits for it.
+TRIAL_SECONDS = 20.0
+# The resolver knows no bounds of ours.
+GIVEN_UP_AFTER = TRIAL_SECONDS + 5
+# A worker takes the mail over if this process dies while it sends.
+LEASE = timedelta(minutes=5)
+LONGEST_TROUBLE = 1000
+TOO_LONG = (
+    "It took longer than {:.0f} seconds. Check host, port and security; if they are right, try again later."
+)
+NEVER_WRITTEN_TO = "{} is not to be written to: give another address, or take that one off the list."
+Attempt = Callable[[], Outcome]
+
+
+def try_account(*, account: Account, to: str, now: datetime) -> str:
+    """Sends one test mail `to` an address through the account (network), and remembers how it went.
+
+    Returns what was wrong and what to do; nothing if it was taken. The mail stands in the ledger if it was
+    sent. Raises InvalidDestination for an address that cannot be written to.
+    """
+    forbid_open_transaction()
+    try:
+        target = target_of(account)
+        mail, message = _test_mail(account, to, now)
+    except (ImproperlyConfigured, ValueError) as error:
+        if isinstance(error, InvalidDestination):
+            raise
+        record_trial(account=account, trouble=str(error), now=now)
+        return str(error)
+    assert isinstance(target, SmtpSettings | EspSettings)  # noqa: S101 - no account is a mailbox
+    sender = usual_sender(account.name)
+    if isinstance(target, EspSettings):
+        outcome = _within_bounds(lambda: _through_service(target, message, now))
+    else:
+        hint = provider_of(target.host)
+        server = TriedServer(target.host, target.port, sender, hint.proof if hint else "")
+        outcome = _within_bounds(lambda: asyncio.run(_through_server(target, server, message, now)))
+    ours = Delivery.objects.filter(pk=mail.pk, lease_token=mail.lease_token, state=Delivery.State.SENDING)
+    if isinstance(outcome, Sent):
+        ours.update(
+            state=Delivery.State.SENT, sent_at=now, remote_id=outcome.remote_id, attempts=1, **RELEASED
+        )
+        trouble = ""
+    else:
+        # What was not sent is no letter, and nobody waits for it.
+        ours.delete()
+        trouble = shortened(one_line(_without_secrets(outcome.text, target)), LONGEST_TROUBLE)
+    record_trial(account=account, trouble=trouble, now=now)
+    return trouble
+
+
+@transaction.atomic
+def _test_mail(account: Account, to: str, now: datetime) -> tuple[Delivery, MailMessage]:
+    """The mail's row, as if a worker had claimed it, and the message. Raises ValueError."""
+    parsed = channels.get(EMAIL).parse_destination({"email": to})
+    if Suppression.objects.filter(kind=EMAIL, core=parsed.core).exists():
+        raise InvalidDestination(NEVER_WRITTEN_TO.format(parsed.label), field="to")
+    destination, _ = Destination.objects.get_or_create(
+        kind=EMAIL,
+        core=parsed.core,
+        defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
+    )
+    mail = mail_to(
+        destination,
+        kind=Delivery.Kind.TEST,
+        key=uuid.uuid4().hex,
+        template="test",
+        context={},
+        now=now,
+        options={"account": account.name},
+        state=Delivery.State.SENDING,
+        lease_token=uuid.uuid4(),
+        lease_until=now + LEASE,
+    )
+    letter = mail_letter(mail, now=now)
+    letter = replace(letter, signing_keys=SigningKeys().of(letter.from_email))
+    mail.save(force_insert=True)
+    recipient = Recipient(mail.pk, parsed.core, parsed.label, config=parsed.config)
+    return mail, EmailChannel().compose(letter, recipient)
+
+
+async def _through_server(
+    target: SmtpSettings, server: TriedServer, message: MailMessage, now: datetime
+) -> Outcome:
+    session = SmtpSession(target, helo=helo_name(), timeouts=IMPATIENT)
+    try:
+        async with asyncio.timeout(TRIAL_SECONDS):
+            await session.ready()
+            outcome = await session.send(message, now=now)
+    except CannotConnect as error:
+        return Temporary(trouble_of_cause(error.cause, server, error.words))
+    except TimeoutError:
+        return Temporary(TOO_LONG.format(TRIAL_SECONDS))
+    finally:
+        await session.close()
+    if isinstance(outcome, Sent):
+        return outcome
+    return Temporary(trouble_of_refusal(getattr(outcome, "meaning", None), server, outcome.text))
+
+
+def _through_service(target: EspSettings, message: MailMessage, now: datetime) -> Outcome:
+    session = EspSession(target, form=EmailChannel().form, seconds=TRIAL_SECONDS)
+    try:
+        return session.send(message, key="", begun_at=None, now=now)
+    finally:
+        session.close()
+
+
+def _within_bounds(attempt: Attempt) -> Outcome:
+    """The attempt's outcome, or that it took too long: the page goes on without it then."""
+    outcomes: list[Outcome] = []
+
+    def run() -> None:
+        try:
+            outcomes.append(attempt())
+        except Exception as error:  # a defect must not look like a server that is silent
+            log.exception("trying a mail account failed")
+            outcomes.append(Temporary(f"It failed in an unforeseen way ({type(error).__name__})."))
+
+    thread = threading.Thread(target=run, name="mail trial", daemon=True)
+    thread.start()
+    thread.join(GIVEN_UP_AFTER)
+    return outcomes[0] if outcomes else Temporary(TOO_LONG.format(GIVEN_UP_AFTER))
+
+
+def _without_secrets(text: str, target: SmtpSettings | EspSettings) -> str:
+    if isinstance(target, EspSettings):
+        return target.without_secrets(text)
+    return text.replace(target.password, "…") if target.password else text

@@ -1,0 +1,107 @@
+"""The pages of a forgotten password: asking for a link, and choosing another password by it."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import views
+from django.contrib.auth.forms import PasswordResetForm, SetPasswordForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse_lazy
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
+
+from common.clock import utcnow
+from delivery.accounts.default_account import keeps_letters, sends_nothing
+from feedletter_site.services.password_resets import ask_for_reset
+from subscriptions.subscribers.rate_limits import OverLimit
+
+TOO_OFTEN = "A new password was asked for too often from your network. Try again in an hour."
+
+
+class ResetForm(PasswordResetForm):
+    """Asks for the address that the admin's account has."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].label = "Your e-mail address"
+        self.fields["email"].widget = UnfoldAdminEmailInputWidget(
+            attrs={"autocomplete": "email", "autofocus": True}
+        )
+
+
+class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
+    """The new password, twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("new_password1", "new_password2"):
+            self.fields[name].widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+
+
+class OfAdmin:
+    """What the admin's own pages know. The link's key stands in an address: no other site is told of it."""
+
+    request: HttpRequest
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
+        answer.headers["Referrer-Policy"] = "same-origin"
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return {**admin.site.each_context(self.request), **context}
+
+
+class Asked(OfAdmin, views.PasswordResetView):
+    """Where a link is asked for. The answer is the same whether there is such an admin."""
+
+    form_class = ResetForm
+    template_name = "admin/password_reset/ask.html"
+    success_url = reverse_lazy("admin_password_reset_done")
+    title = "Forgotten password"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        ip = str(self.request.META.get("REMOTE_ADDR", ""))
+        try:
+            if not self.cannot_mail():
+                ask_for_reset(email=form.cleaned_data["email"], ip=ip, now=utcnow())
+        except OverLimit:
+            form.add_error(None, TOO_OFTEN)
+            context = self.get_context_data(form=form)
+            return self.render_to_response(context, status=HTTPStatus.TOO_MANY_REQUESTS)
+        # Django's own would mail by itself.
+        return HttpResponseRedirect(str(self.success_url))
+
+    def cannot_mail(self) -> bool:
+        """Whether no mail goes out here, so that none can help. A link must not wait in the mailbox page,
+        where other admins read it."""
+        return keeps_letters() or sends_nothing()
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(cannot_mail=self.cannot_mail(), **kwargs)
+
+
+class Told(OfAdmin, views.PasswordResetDoneView):
+    """What happens next, whether or not a mail was sent."""
+
+    template_name = "admin/password_reset/told.html"
+    title = "Check your mail"
+
+
+class Chosen(OfAdmin, views.PasswordResetConfirmView):
+    """Where the link leads."""
+
+    form_class = NewPasswordForm
+    template_name = "admin/password_reset/choose.html"
+    success_url = reverse_lazy("admin_password_reset_complete")
+    title = "A new password"
+
+
+class Done(OfAdmin, views.PasswordResetCompleteView):
+    """The new password is good."""
+
+    template_name = "admin/password_reset/done.html"
+    title = "The new password is good"

@@ -1,0 +1,120 @@
+"""The default account: what names none goes out through it, unless the environment says otherwise."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from delivery.accounts.accounts import (
+    add_account,
+    alter_account,
+    drop_account,
+    make_default,
+    stop_default,
+    url_of,
+)
+from delivery.accounts.default_account import keeps_letters, sender_of, usual_sender
+from delivery.channels.base import LaneFacts, Temporary
+from delivery.channels.email.account_url import parse_email_url, url_to
+from delivery.channels.email.channel import EmailChannel
+from delivery.engine.send_pass import send_due
+from delivery.lanes.lanes import mail_lane
+from delivery.models import Account, Delivery, Lane
+from tests.delivery.ledger import Clock, queued
+from tests.factories import NOW, SubscribableFactory
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.django_db
+URL = "smtps://ada:s3cret@one.example"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_given(settings: Any) -> None:
+    settings.EMAIL_URL, settings.GIVEN = "mailbox:", frozenset()
+    settings.DEFAULT_FROM_EMAIL = "Site <site@sender.example>"
+
+
+def test_without_a_default_letters_are_kept_here() -> None:
+    add_account(name="one", url=URL)
+    assert keeps_letters()
+    assert url_of(mail_lane()) == ""
+
+
+def test_of_two_accounts_one_is_the_default_and_what_it_rested_for_goes_on() -> None:
+    one, two = add_account(name="one", url=URL), add_account(name="two", url="smtp://two.example")
+    Lane.objects.filter(pk=mail_lane().pk).update(free_at=NOW, failures=3, last_error="535 no")
+    make_default(account=one)
+    make_default(account=two)
+    assert list(Account.objects.filter(is_default=True)) == [two]
+    assert url_of(mail_lane()) == "smtp://two.example"
+    assert not keeps_letters()
+    lane = mail_lane()
+    assert (lane.free_at, lane.failures, lane.last_error) == (None, 0, "")
+    stop_default()
+    assert keeps_letters()
+
+
+def test_the_environment_wins(settings: Any) -> None:
+    make_default(account=add_account(name="one", url=URL, sender="One <one@one.example>"))
+    assert usual_sender() == "One <one@one.example>"
+    settings.GIVEN = frozenset({"DEFAULT_FROM_EMAIL"})
+    assert (usual_sender(), usual_sender("one")) == ("Site <site@sender.example>", "One <one@one.example>")
+    settings.GIVEN = frozenset({"EMAIL_URL"})
+    assert (url_of(mail_lane()), keeps_letters(), usual_sender()) == ("", True, "Site <site@sender.example>")
+
+
+def test_a_newsletters_letters_come_from_what_it_says_or_its_accounts_sender() -> None:
+    add_account(name="one", url=URL, sender="one@one.example")
+    assert sender_of(SubscribableFactory.build(from_email="own@own.example")) == "own@own.example"
+    assert sender_of(SubscribableFactory(options={"account": "one"}, from_email="")) == "one@one.example"
+    assert sender_of(SubscribableFactory(from_email="")) == "Site <site@sender.example>"
+
+
+def test_letters_wait_when_the_password_cannot_be_read_and_are_not_kept_here(settings: Any) -> None:
+    make_default(account=add_account(name="one", url=URL))
+    settings.SECRET_KEY = "another key, with nothing to fall back on"
+    session = EmailChannel().connect(LaneFacts("email", "default", url_of(mail_lane())))
+    outcome = session.send(None, key="", begun_at=None, now=NOW)
+    assert isinstance(outcome, Temporary)
+    assert "SECRET_KEY has changed: give it again under Mail set-up" in outcome.text
+
+
+def test_the_default_cannot_be_deleted() -> None:
+    one = make_default(account=add_account(name="one", url=URL))
+    with pytest.raises(ValidationError, match="one is the default"):
+        drop_account(account=one)
+
+
+def test_a_sender_that_is_no_address_is_refused() -> None:
+    with pytest.raises(ValidationError, match="Expected Name"):
+        add_account(name="one", url=URL, sender="nobody")
+    one = add_account(name="one", url=URL, sender="one@one.example")
+    assert alter_account(account=one, url=URL).sender == "one@one.example"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "smtp://h.example:25",
+        "smtps://a%40b%3A:p%2F%3F%23%20@h.example:465",
+        "smtp+starttls://u:p@[::1]:587",
+        "anymail+mailgun://k%3A%40@mg.example.org?region=eu",
+        "anymail+mailjet://k:s@?webhook_key=w",
+        "anymail+postal://k@?api_url=https%3A%2F%2Fpostal.example",
+    ],
+)
+def test_a_url_made_of_fields_says_what_they_said(url: str) -> None:
+    target = parse_email_url(url)
+    assert parse_email_url(url_to(target)) == target  # type: ignore[arg-type]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_next_letter_goes_through_a_new_default_without_a_restart() -> None:
+    with SmtpServer() as first, SmtpServer() as second:
+        one, two = (add_account(name=name, url=server.url) for name, server in (("a", first), ("b", second)))
+        for account in (one, two):
+            make_default(account=account)
+            queued(1, lane=mail_lane())
+            assert send_due(clock=Clock()).sent == 1
+        assert (len(first.messages), len(second.messages)) == (1, 1)
+    assert not Delivery.objects.filter(state="stored").exists()

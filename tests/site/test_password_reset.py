@@ -1,0 +1,80 @@
+"""A forgotten password of the admin: one answer for all, a link by mail that works once, and limits."""
+
+import logging
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from delivery.engine.send_pass import send_due
+from delivery.models import Delivery
+from tests.servers.smtp_server import SmtpServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ASK = "/admin/password-reset/"
+NEW = "another-horse-2"
+
+
+@pytest.fixture(autouse=True)
+def _ada(settings: Any) -> None:
+    User.objects.create_superuser("ada", "Ada@example.org", "right-horse-1")
+    settings.EMAIL_URL = "smtp://127.0.0.1:1"
+
+
+def ask(email: str, ip: str = "203.0.113.7") -> Any:
+    return Client().post(ASK, {"email": email}, REMOTE_ADDR=ip)
+
+
+def test_the_answer_is_the_same_whether_there_is_such_an_admin() -> None:
+    User.objects.create_user("reader", "reader@example.org", "right-horse-1")
+    User.objects.create_user("left", "left@example.org", "right-horse-1", is_staff=True, is_active=False)
+    answers = [
+        ask(one) for one in ("ada@example.org", "reader@example.org", "left@example.org", "no@example.org")
+    ]
+    assert {(each.status_code, each.headers["Location"]) for each in answers} == {(302, f"{ASK}sent/")}
+    (mail,) = Delivery.objects.all()
+    assert mail.destination.core == "ada@example.org"
+    assert list(mail.context) == ["admin"]
+    assert "Forgotten your password" in Client().get("/admin/login/").content.decode()
+
+
+def test_the_link_comes_by_mail_and_works_once(settings: Any) -> None:
+    with SmtpServer() as server:
+        settings.EMAIL_URL = server.url
+        ask("ada@example.org")
+        assert send_due().sent == 1
+        text = server.messages[0].data.decode().replace("=\r\n", "").replace("=3D", "=")
+    (path,) = set(re.findall(rf"{settings.SITE_URL}({ASK}[\w-]+/[\w-]+/)", text))
+    assert "of ada and wants" in text
+    client = Client()
+    form = client.get(path, follow=True)
+    assert form.headers["Cache-Control"] == "no-store"
+    said = client.post(
+        form.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": "x"}
+    ).content.decode()
+    assert "didn’t match" in said
+    done = client.post(form.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": NEW}, follow=True)
+    assert "The new password is good" in done.content.decode()
+    assert User.objects.get(username="ada").check_password(NEW)
+    assert "was used already" in Client().get(path, follow=True).content.decode()
+
+
+def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        for _ in range(10):
+            assert ask("ada@example.org").status_code == 302
+    assert Delivery.objects.count() == 3
+    assert caplog.messages[0] == "A new admin password was asked for from 203.0.113.7: 'ada@example.org'"
+    refused = ask("no@example.org")
+    assert (refused.status_code, "too often" in refused.content.decode()) == (429, True)
+    assert ask("ada@example.org", ip="198.51.100.2").status_code == 302
+    assert Delivery.objects.count() == 4
+
+
+def test_without_a_mail_server_it_says_what_to_do_and_keeps_no_link(settings: Any) -> None:
+    settings.EMAIL_URL = "mailbox:"
+    assert "manage.py changepassword NAME" in Client().get(ASK).content.decode()
+    assert ask("ada@example.org").status_code == 302
+    assert not Delivery.objects.exists()
