@@ -10,9 +10,10 @@ from common.text import counted
 from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
+from delivery.issues.audience import recipients_of
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import sent_late
-from delivery.issues.publish import late_subscribers, recipients_of
+from delivery.issues.publish import late_subscribers
 from delivery.links import archive_url, issue_url
 from delivery.models import Issue
 
@@ -55,7 +56,7 @@ def draft(issue: Issue) -> SafeString | str:
 
 def count_recipients(issue: Issue) -> int:
     """How many would get a draft now."""
-    return recipients_of(issue.subscribable).count()
+    return recipients_of(issue).count()
 
 
 def describe_issue(issue: Issue) -> SafeString:
