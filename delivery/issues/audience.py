@@ -30,6 +30,6 @@ def audience_words(letter: Issue | WrittenLetter) -> str:
 def _check(letter: Issue | WrittenLetter) -> None:
     if letter.audience:
         raise UnknownAudience(
-            f"“{letter}” is for some of its newsletter’s readers only, chosen in a way that this release does "
+            f"“{letter}” is for some of its newsletter’s readers, chosen in a way that this release does "
             "not know. Run the release that it was made with."
         )
