@@ -36,6 +36,13 @@ def scheduled_letters(now: datetime) -> "QuerySet[WrittenLetter]":
     return WrittenLetter.objects.filter(issue=None, send_at__lte=now, next_try_at__lte=now)
 
 
+def in_letter_state(rows: "QuerySet[WrittenLetter]", state: str) -> "QuerySet[WrittenLetter]":
+    """Those that stand so: one of LETTER_STATES."""
+    if state == "sent":
+        return rows.filter(issue__isnull=False)
+    return rows.filter(issue=None, send_at__isnull=state == "draft")
+
+
 def begin_letter(
     *, subscribable: Subscribable, author: str, now: datetime, subject: str = "", markdown: str = ""
 ) -> WrittenLetter:

@@ -7,6 +7,8 @@ from django.utils import timezone
 from delivery.models.issue import Issue
 from subscriptions.models import Subscribable
 
+LETTER_STATES = ("draft", "scheduled", "sent")
+
 
 class WrittenLetter(models.Model):
     """What its editor typed. It is a draft, or scheduled (`send_at`), or sent (`issue`)."""
@@ -46,3 +48,10 @@ class WrittenLetter(models.Model):
 
     def __str__(self) -> str:
         return self.subject or "Untitled letter"
+
+    @property
+    def state(self) -> str:
+        """One of LETTER_STATES."""
+        if self.issue_id is not None:
+            return "sent"
+        return "draft" if self.send_at is None else "scheduled"

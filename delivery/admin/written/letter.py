@@ -30,6 +30,7 @@ from delivery.issues.written_letters import (
     MOST_MARKDOWN,
     begin_letter,
     drop_letter,
+    in_letter_state,
     save_letter,
     schedule_letter,
     unschedule_letter,
@@ -37,6 +38,7 @@ from delivery.issues.written_letters import (
 from delivery.letters.preview import preview_written
 from delivery.letters.send_test import send_test_written
 from delivery.models import WrittenLetter
+from delivery.models.written_letter import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.views.preview import as_json, frames
 from subscriptions.models import Subscribable
@@ -51,17 +53,11 @@ class StateFilter(SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, words.STATES[state]) for state in ("draft", "scheduled", "sent")]
+        return [(state, words.STATES[state]) for state in LETTER_STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[WrittenLetter]") -> Any:
-        match self.value():
-            case "draft":
-                return queryset.filter(issue=None, send_at=None)
-            case "scheduled":
-                return queryset.filter(issue=None, send_at__isnull=False)
-            case "sent":
-                return queryset.filter(issue__isnull=False)
-        return queryset
+        wanted = self.value()
+        return in_letter_state(queryset, wanted) if wanted in LETTER_STATES else queryset
 
 
 def asked_to_drop(keys: list[int]) -> list[str]:

@@ -14,11 +14,7 @@ STATES = {"draft": "draft", "scheduled": "scheduled", "trouble": "could not be m
 
 def state_of(letter: WrittenLetter) -> str:
     """One of STATES."""
-    if letter.issue_id is not None:
-        return "sent"
-    if letter.send_at is None:
-        return "draft"
-    return "trouble" if letter.last_error else "scheduled"
+    return "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
 
 
 def in_zone(moment: datetime, subscribable: Subscribable) -> str:

@@ -95,7 +95,9 @@ def test_a_test_of_a_letter_of_ones_own_is_that_letter_marked(
     assert send_due(clock=Clock()).sent == 1
     (message,) = smtp.messages
     assert message.subject == f"{mark}Summer"
-    assert "<em>rest</em>" in message.email.get_body(("html",)).get_content()
+    html = message.email.get_body(("html",))
+    assert html is not None
+    assert "<em>rest</em>" in html.get_content()
 
 
 def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None:
