@@ -16,6 +16,7 @@ from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.admin.preview import letter_preview
 from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
+from delivery.admin.written.panels import letters_written
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
@@ -35,6 +36,9 @@ def install() -> None:
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15, tab="subscribers"))
+    add_panel(
+        "subscriptions.Subscribable", Panel("Letters of your own", letters_written, order=18, tab="issues")
+    )
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20, tab="issues"))
     add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25, tab="look"))
     add_panel(

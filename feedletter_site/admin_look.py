@@ -59,6 +59,7 @@ ADMIN_LOOK = {
                 "title": "Newsletters",
                 "items": [
                     _page("Newsletters and bridges", "mail", "subscriptions_subscribable_changelist"),
+                    _page("Letters of your own", "edit_note", "delivery_writtenletter_changelist"),
                     _page("Subscribers", "group", "subscriptions_subscription_changelist"),
                     _page("Imports", "upload_file", "subscriptions_listimport_changelist"),
                     _page("Collections", "inbox", "subscriptions_assignable_changelist"),

@@ -3,6 +3,7 @@
 from django.urls import include, path, re_path
 from rest_framework.routers import DefaultRouter
 
+from delivery.api.letters import LetterViewSet
 from delivery.api.newsletters import SendableSubscribableViewSet
 from delivery.api.views import DeliveryViewSet, IssueViewSet
 from feedletter_site.api.views import NothingHere, SchemaView
@@ -28,6 +29,7 @@ router.register("items", ExcludableItemViewSet, basename="api-item")
 router.register("subscribables", SendableSubscribableViewSet, basename="api-subscribable")
 router.register("subscriptions", SubscriptionViewSet, basename="api-subscription")
 router.register("destinations", DestinationViewSet, basename="api-destination")
+router.register("letters", LetterViewSet, basename="api-letter")
 router.register("issues", IssueViewSet, basename="api-issue")
 router.register("deliveries", DeliveryViewSet, basename="api-delivery")
 

@@ -7,7 +7,16 @@ from typing import Any
 import factory as factory_boy
 from factory.django import DjangoModelFactory
 
-from delivery.models import Attempt, Bounce, Delivery, Issue, IssueItem, Lane, MailboxMessage
+from delivery.models import (
+    Attempt,
+    Bounce,
+    Delivery,
+    Issue,
+    IssueItem,
+    Lane,
+    MailboxMessage,
+    WrittenLetter,
+)
 from feeds.addresses import host_of_url
 from feeds.models import Feed, FeedDocument, Item, Poll
 from feeds.parsing.entry import Entry
@@ -254,6 +263,19 @@ class IssueFactory(Factory):
     text = "The letter.\n"
     created_at = NOW
     published_at = NOW
+
+
+class WrittenLetterFactory(Factory):
+    """A draft with a subject and a text."""
+
+    class Meta:
+        model = WrittenLetter
+
+    subscribable = factory.SubFactory(SubscribableFactory)
+    subject = factory.Sequence(lambda n: f"A word from us {n}")
+    markdown = "Hello **all**.\n\n![A cat](https://blog.example/cat.png)\n"
+    created_at = NOW
+    changed_at = NOW
 
 
 class IssueItemFactory(Factory):

@@ -13,6 +13,8 @@ SCOPES: Mapping[str, str] = {
     "newsletters:write": "Define, change, pause and remove newsletters and bridges.",
     "subscribers:read": "See subscribers and their addresses.",
     "subscribers:write": "Add, change, confirm and end subscriptions; disable and erase addresses.",
+    "letters:read": "See letters of your own, drafts included.",
+    "letters:write": "Write, schedule and send letters of your own to all readers of a newsletter.",
     "sending:read": "See issues and deliveries, with the addresses these went to.",
     "sending:write": "Approve, pause and cancel issues; try deliveries again.",
 }

@@ -157,6 +157,21 @@ def way_in_words(target: SmtpSettings | EspSettings | Mailbox) -> str:
     return "mailbox" if isinstance(target, Mailbox) else target.name
 
 
+def account_words(subscribable: Subscribable) -> str:
+    """Through what a newsletter's letters go out, for people to read: without user and password."""
+    name = subscribable.options.get("account") or DEFAULT_ACCOUNT
+    if name != DEFAULT_ACCOUNT:
+        account = Account.objects.filter(name=name).first()
+        return f"{name}: {server_of(account)}" if account else f"{name}, which is there no more"
+    try:
+        target = transport_of()
+    except ImproperlyConfigured as error:
+        return str(error)
+    if isinstance(target, Mailbox):
+        return "the mailbox of this program: letters are kept there, not sent, until EMAIL_URL is set"
+    return f"EMAIL_URL: {target.name}"
+
+
 def target_of(account: Account) -> SmtpSettings | EspSettings | Mailbox:
     """What the account's URL says. Raises ImproperlyConfigured."""
     return transport_of(account.name, url_of(Lane(kind=EMAIL, account=account.name)))

@@ -11,6 +11,7 @@ from delivery.admin.template import LetterTemplateAdmin
 from delivery.admin.theme import ThemeAdmin
 from delivery.admin.webhook import WebhookAdmin
 from delivery.admin.webhook_call import WebhookCallAdmin
+from delivery.admin.written.letter import WrittenLetterAdmin
 
 __all__ = [
     "AccountAdmin",
@@ -24,4 +25,5 @@ __all__ = [
     "ThemeAdmin",
     "WebhookAdmin",
     "WebhookCallAdmin",
+    "WrittenLetterAdmin",
 ]

@@ -10,11 +10,12 @@ from common.text import counted
 from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
+from delivery.issues.audience import audience_words, recipients_of
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import sent_late
-from delivery.issues.publish import late_subscribers, recipients_of
+from delivery.issues.publish import late_subscribers
 from delivery.links import archive_url, issue_url
-from delivery.models import Issue
+from delivery.models import Issue, WrittenLetter
 
 POSTS_SHOWN = 50
 STATE_WORDS = {
@@ -55,11 +56,14 @@ def draft(issue: Issue) -> SafeString | str:
 
 def count_recipients(issue: Issue) -> int:
     """How many would get a draft now."""
-    return recipients_of(issue.subscribable).count()
+    return recipients_of(issue).count()
 
 
 def describe_issue(issue: Issue) -> SafeString:
     rows: list[tuple[str, Any]] = [("Newsletter", link_to(issue.subscribable)), ("Subject", issue.subject)]
+    if written := WrittenLetter.objects.filter(issue=issue).first():
+        rows.append(("Written by", written.author or "somebody, by a command"))
+        rows.append(("For", audience_words(written)))
     if issue.published_at is not None:
         rows.append(("Published", when(issue.published_at)))
     if issue.paused_at is not None:
@@ -86,7 +90,9 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
     return format_html_join("", "{}", ((paragraph(line),) for line in words))
 
 
-def posts(issue: Issue) -> SafeString:
+def posts(issue: Issue) -> SafeString | str:
+    if issue.within_type_id.startswith("letter-"):
+        return ""  # a letter of one's own: it has none
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return html_table(
         ("post", "feed"),

@@ -9,7 +9,7 @@ from common.text import counted, one_line, shortened
 from delivery.alerts.mails import alert_recipients, queue_alert
 from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
 from delivery.issues.approve import drafts
-from delivery.issues.publish import recipients_of
+from delivery.issues.audience import recipients_of
 from delivery.models import Delivery, Issue
 
 # Many newsletters may complete at seven: one mail has to tell of them together.
@@ -45,7 +45,7 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
             page=list_url(Issue, state="draft"),
         )
     issue = waiting[0]
-    number = counted(recipients_of(issue.subscribable).count(), "subscriber")
+    number = counted(recipients_of(issue).count(), "subscriber")
     return Alert(
         subject=f"{_name(issue)} waits for your approval",
         sentences=(

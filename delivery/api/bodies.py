@@ -3,9 +3,12 @@
 from common.api.bodies import Fields
 from common.api.fields import Choice, Moment, Text, Whole
 from common.api.pagination import ListParameters
+from delivery.issues.written_letters import MOST_MARKDOWN
 from delivery.models import Delivery
+from delivery.models.written_letter import LETTER_STATES
+from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.progress import STATES
-from subscriptions.api.bodies import name
+from subscriptions.api.bodies import LONGEST_ADDRESS, name, words
 
 
 class IssueParameters(ListParameters):
@@ -27,6 +30,38 @@ class DeliveryParameters(ListParameters):
         required=False,
         help_text="Quick together with `destination`; else all of the ledger is looked through.",
     )
+
+
+class LetterParameters(ListParameters):
+    subscribable = name("The newsletter’s name.", required=False)
+    state = Choice(choices=LETTER_STATES, required=False)
+
+
+class WriteLetter(Fields):
+    """A draft: nothing is sent."""
+
+    subscribable = name("The newsletter’s name.")
+    subject = words(LONGEST_SUBJECT)
+    markdown = words(MOST_MARKDOWN, "CommonMark with tables; html stays text.")
+
+
+class ChangeLetter(Fields):
+    """What is not given stays."""
+
+    subject = words(LONGEST_SUBJECT)
+    markdown = words(MOST_MARKDOWN)
+    version = Whole(required=False, help_text="Of the letter as you read it: a later one answers 409.")
+
+
+class SendLetter(Fields):
+    """Nothing is needed."""
+
+    at = Moment(required=False, help_text="Not now, but then.")
+    version = Whole(required=False, help_text="Of the letter as you read it: a later one answers 409.")
+
+
+class LetterTest(Fields):
+    to = Text(min_length=1, max_length=LONGEST_ADDRESS, help_text="One address.")
 
 
 class ApproveIssue(Fields):

@@ -7,7 +7,8 @@ from rest_framework import serializers
 
 from delivery.issues import progress
 from delivery.links import issue_url
-from delivery.models import Attempt, Delivery, Issue
+from delivery.models import Attempt, Delivery, Issue, WrittenLetter
+from delivery.models.written_letter import LETTER_STATES
 from delivery.rules.progress import STATES
 
 MOST_ATTEMPTS = 50
@@ -56,6 +57,31 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
 
     def get_url(self, issue: Issue) -> str:
         return issue_url(issue) if issue.published_at else ""
+
+
+class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
+    """A letter of one's own; `issue` is the issue that it became."""
+
+    subscribable = serializers.CharField(source="subscribable.name", read_only=True)
+    state = serializers.ChoiceField(choices=LETTER_STATES, read_only=True)
+
+    class Meta:
+        model = WrittenLetter
+        fields = (
+            "id",
+            "subscribable",
+            "subject",
+            "markdown",
+            "state",
+            "version",
+            "author",
+            "created_at",
+            "changed_at",
+            "send_at",
+            "last_error",
+            "issue",
+        )
+        read_only_fields = fields
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):

@@ -18,6 +18,7 @@ from delivery.issues.approve import release_due
 from delivery.issues.contents import collected, issue_facts, note_dropped
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.store import CollectionChanged, store_issue, store_nothing
+from delivery.issues.written_issue import release_letters
 from delivery.rendering.issue import render_issue
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.drop import delete_dropped_feeds
@@ -40,6 +41,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     left = TimeBudget(budget)
     make_feeds_due(now=clock())
     release_due(clock=clock, budget=budget)
+    release_letters(clock=clock, budget=budget)
     now = clock()
     ended = Q(period_end__lte=now) | Q(period_end=None)
     rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")

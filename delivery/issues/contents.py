@@ -153,6 +153,17 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
         subject = own_code.subject_of(subscribable, contents.posts)
     except HookError as error:
         raise LetterError(str(error)) from error
+    return replace(
+        newsletter_facts(subscribable, [post.entry for post in contents.posts], now=now),
+        within_type_id=contents.within_type_id,
+        period_start=contents.period_start,
+        period_end=contents.period_end,
+        subject=subject,
+    )
+
+
+def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> IssueFacts:
+    """The facts of any letter of the newsletter with these posts, without a period."""
     return IssueFacts(
         name=subscribable.name,
         newsletter=subscribable.title or subscribable.name,
@@ -164,16 +175,12 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
         archive_url=archive_url(subscribable),
         params=dict(subscribable.params),
         arrangement=subscribable.arrangement,
-        within_type_id=contents.within_type_id,
-        period_start=contents.period_start,
-        period_end=contents.period_end,
         time_zone=subscribable.time_zone,
         n=subscribable.n,
         template=subscribable.template,
         theme=theme_of(subscribable),
         own=own_issue_sources(subscribable),
-        subject=subject,
         most_posts=subscribable.max_posts,
-        entries=tuple(post.entry for post in contents.posts),
+        entries=tuple(entries),
         now=now,
     )

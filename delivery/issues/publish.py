@@ -13,11 +13,12 @@ from common.counters import count
 from common.filled_tables import tend
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
+from delivery.issues.audience import recipients_of
 from delivery.issues.frequency_switches import not_switching
 from delivery.issues.pause import locked_issue
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
-from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.models import Destination, Subscription
 
 log = logging.getLogger(__name__)
 # The key of late subscribers' deliveries: on the issue's page they are counted by themselves.
@@ -33,7 +34,7 @@ def publish(*, issue_id: int, now: datetime) -> int:
     if not drafts.update(published_at=now):
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
-    recipients = not_switching(issue, recipients_of(issue.subscribable))
+    recipients = not_switching(issue, recipients_of(issue))
     queued = queue(issue=issue, recipients=recipients, now=now)
     emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
 
@@ -46,11 +47,6 @@ def publish(*, issue_id: int, now: datetime) -> int:
 
     transaction.on_commit(note_published)
     return queued
-
-
-def recipients_of(subscribable: Subscribable) -> "QuerySet[Subscription]":
-    """Who would get an issue that is published now."""
-    return Subscription.objects.reachable().filter(subscribable=subscribable)
 
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
@@ -88,7 +84,7 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
     """Who would get the issue if it were sent to late subscribers now."""
-    recipients = not_switching(issue, recipients_of(issue.subscribable))
+    recipients = not_switching(issue, recipients_of(issue))
     if issue.published_at is None:
         return recipients.none()
     theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))

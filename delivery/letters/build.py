@@ -1,6 +1,7 @@
 """Builds from rows the letter that a channel composes: an issue's, another mail's, or a sample's."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from delivery.accounts.default_account import sender_of, usual_sender
@@ -11,6 +12,7 @@ from delivery.letters.samples import sample_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
 from delivery.rendering.errors import LetterError
+from delivery.rendering.subjects import marked_as_test
 from feeds.parsing.entry import Entry
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
@@ -75,7 +77,8 @@ def newsletter_letter(
 def mail_letter(row: Delivery, *, now: datetime) -> Letter:
     """A mail that is no issue: rendered for this one recipient."""
     if "subscribable" in row.context:
-        return sample_letter(row, now=now)
+        sample = sample_letter(row, now=now)
+        return replace(sample, subject=marked_as_test(sample.subject, sample.language))
     subscribable = row.subscription.subscribable if row.subscription else None
     # The newsletter's own: its accent, its postal address.
     params = subscribable.params if subscribable else {}
@@ -99,7 +102,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
 
 
 def sample_letter(row: Delivery, *, now: datetime) -> Letter:
-    """A test: of the newsletter that the context names, with the newest posts there are."""
+    """A sample of the newsletter that the context names, usually with the newest posts there are."""
     subscribable = Subscribable.objects.get(pk=row.context["subscribable"])
     shown = sample_of(subscribable, row.context, now=now)
     rendered = shown.rendered

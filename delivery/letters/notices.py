@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from delivery.channels import CHANNELS
+from delivery.issues.audience import recipients_of
 from delivery.issues.pause import locked_issue
-from delivery.issues.publish import LATE, queue, recipients_of
+from delivery.issues.publish import LATE, queue
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery
 from subscriptions.models import Notice
@@ -35,7 +36,7 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     # Locked as in `send_late`: of two at once, the second sees what the first inserted.
     issue = locked_issue(issue.pk)
     theirs = Delivery.objects.filter(issue=issue, destination=OuterRef("destination"))
-    readers = recipients_of(issue.subscribable).filter(~Exists(theirs), pk=reader.pk)
+    readers = recipients_of(issue).filter(~Exists(theirs), pk=reader.pk)
     queue(issue=issue, recipients=readers, now=now, key=LATE)
     return True
 

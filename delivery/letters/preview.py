@@ -11,11 +11,12 @@ from common.refused import Refused
 from delivery.accounts.signing_keys import SigningKeys
 from delivery.channels import channel
 from delivery.customisation import own_source
+from delivery.issues.written_issue import LetterText
 from delivery.letter import Letter, Recipient
 from delivery.letters.build import newsletter_letter
 from delivery.letters.mails import NOBODYS_KEY
 from delivery.letters.pages import made_up_page
-from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail
+from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail, sample_written
 from delivery.rendering.errors import BrokenTemplate, LetterError
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.fill import fill_header, fill_html, fill_text
@@ -69,21 +70,35 @@ def preview(
             shown = sample_mail(subscribable, name, source, now=now)
         else:
             shown = sample_issue(subscribable, name, source, now=now, make_up=True)
-        reader = reader or ada()
-        letter = letter_of(subscribable, name, shown)
-        values = values_for(letter, reader)
-        message = channel("email").compose(letter, reader)
-        return Preview(
-            subject=fill_header(letter.subject, letter.holes, values),
-            html=fill_html(letter.html, letter.holes, values),
-            text=fill_text(letter.text, letter.holes, values),
-            raw=message.dated(now).decode("utf-8", "replace").replace("\r\n", "\n"),
-            is_made_up=shown.is_made_up,
-        )
+        return _filled(letter_of(subscribable, name, shown), reader or ada(), shown, now=now)
     except BrokenTemplate as error:
         return Preview(problem=error)
     except (LetterError, InvalidDestination) as error:
         return Preview(problem=BrokenTemplate(name, str(error)))
+
+
+def preview_written(*, subscribable: Subscribable, text: LetterText, now: datetime) -> Preview:
+    """What a made-up Ada would get of a letter that an editor writes. Never raises for its template."""
+    name = "issues/post"
+    try:
+        shown = sample_written(subscribable, text, now=now)
+        return _filled(letter_of(subscribable, name, shown), ada(), shown, now=now)
+    except BrokenTemplate as error:
+        return Preview(problem=error)
+    except (LetterError, InvalidDestination) as error:
+        return Preview(problem=BrokenTemplate(name, str(error)))
+
+
+def _filled(letter: Letter, reader: Recipient, shown: Sample, *, now: datetime) -> Preview:
+    values = values_for(letter, reader)
+    message = channel("email").compose(letter, reader)
+    return Preview(
+        subject=fill_header(letter.subject, letter.holes, values),
+        html=fill_html(letter.html, letter.holes, values),
+        text=fill_text(letter.text, letter.holes, values),
+        raw=message.dated(now).decode("utf-8", "replace").replace("\r\n", "\n"),
+        is_made_up=shown.is_made_up,
+    )
 
 
 def ada() -> Recipient:

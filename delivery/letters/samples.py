@@ -11,6 +11,7 @@ from typing import Any
 from common.ports.hooks import HookError
 from common.refused import Refused
 from delivery.issues.contents import Collected, arranged, issue_facts
+from delivery.issues.written_issue import LetterText, letter_facts
 from delivery.letters.mails import mail_context, newsletter_mail
 from delivery.models import Issue
 from delivery.rendering import sample_data
@@ -78,8 +79,9 @@ def usual_count(subscribable: Subscribable) -> int:
 def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: datetime) -> Sample:
     """What a test delivery asks for. Raises NothingToShow and LetterError.
 
-    `issue` is the key of an issue, shown as it goes out. Else `template` is a name such as mails/welcome,
-    empty for the letter as it is, and `source` takes the place of the template that is kept.
+    `issue` is the key of an issue, shown as it goes out; `written` is the text of a letter of one's own. Else
+    `template` is a name such as mails/welcome, empty for the letter as it is, and `source` takes the place of
+    the template that is kept.
     """
     if asked.get("issue"):
         issue = Issue.objects.get(pk=int(asked["issue"]))
@@ -88,6 +90,8 @@ def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: date
         )
         rows = issue.issue_items.order_by("position")
         return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
+    if asked.get("written"):
+        return sample_written(subscribable, LetterText(**asked["written"]), now=now)
     name = str(asked.get("template", ""))
     source = TemplateSource(**asked["source"]) if asked.get("source") else None
     if name.startswith("mails/"):
@@ -114,6 +118,14 @@ def sample_issue(
     if source is not None:
         facts = replace(facts, own={name: source})
     return Sample(render_issue(facts), facts.entries, is_made_up)
+
+
+def sample_written(subscribable: Subscribable, text: LetterText, *, now: datetime) -> Sample:
+    """A letter that an editor writes, as it would go out. Raises LetterError."""
+    facts = letter_facts(subscribable, text, now=now)
+    rendered = render_issue(facts)
+    # What has no subject yet is shown without one.
+    return Sample(replace(rendered, subject=rendered.subject if text.subject else ""), facts.entries)
 
 
 def sample_mail(

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from common.ports import channels
+from delivery.issues.written_issue import LetterText
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Issue
 from delivery.rendering.facts import TemplateSource
@@ -46,6 +47,12 @@ def send_test_letter(
     context: dict[str, Any] = {"subscribable": subscribable.pk, "template": name}
     if source is not None:
         context["source"] = asdict(source)
+    return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
+
+
+def send_test_written(*, subscribable: Subscribable, text: LetterText, to: str, now: datetime) -> Delivery:
+    """Queues a letter that an editor writes, as it stands now, to one address. Raises InvalidDestination."""
+    context = {"subscribable": subscribable.pk, "written": asdict(text)}
     return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
 
 

@@ -8,6 +8,7 @@ from delivery.models.mailbox import MailboxMessage
 from delivery.models.restore import Restore
 from delivery.models.template import LetterTemplate, Theme
 from delivery.models.webhook import Webhook, WebhookCall
+from delivery.models.written_letter import WrittenLetter
 
 __all__ = [
     "Account",
@@ -27,4 +28,5 @@ __all__ = [
     "Theme",
     "Webhook",
     "WebhookCall",
+    "WrittenLetter",
 ]

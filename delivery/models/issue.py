@@ -1,6 +1,7 @@
 """An issue: a completed collection, rendered once for everybody."""
 
 from django.db import models
+from django.db.models import Value
 from django.utils import timezone
 
 from feeds.models import Item
@@ -12,6 +13,8 @@ class Issue(models.Model):
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="issues")
     within_type_id = models.CharField(max_length=64)
+    # Whom it is for: see delivery/issues/audience.py.
+    audience = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
     token = models.CharField(max_length=32, help_text="Random; every Message-ID is derived from it.")
     title = models.TextField(help_text="What the archive calls it.")
     subject = models.TextField()

@@ -3,12 +3,14 @@
 import re
 from datetime import date, timedelta
 
+from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
 
 from common.refused import Refused
 from common.text import one_line, shortened
 from delivery.rendering.facts import IssueFacts
+from delivery.rendering.languages import spoken
 
 LONGEST_SUBJECT = 200
 _LONGEST_NAME = 80
@@ -49,6 +51,12 @@ def subject_line(facts: IssueFacts) -> str:
     else:
         subject = gettext("New Untitled Post")
     return shortened(f"[{name}] {subject}", LONGEST_SUBJECT)
+
+
+def marked_as_test(subject: str, language: str) -> str:
+    """The subject of a letter that goes to its editor only, in the letter's language. Its holes stay."""
+    with translation.override(spoken(language)):
+        return gettext("Test: %(subject)s") % {"subject": subject}
 
 
 def check_pattern(pattern: str) -> None:

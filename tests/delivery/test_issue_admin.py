@@ -105,7 +105,7 @@ def test_a_test_of_a_draft_is_the_draft(admin_client: Client) -> None:
     (claimed,) = read_claimed(row.lane, [row.pk], token=uuid4(), now=utcnow())
     letter = LetterCache().prepare(claimed, now=utcnow())[0].letter
     assert (letter.subject, letter.html, letter.kind) == (
-        "Spring is here",
+        "Test: Spring is here",
         "<p>The draft itself.</p>",
         "test",
     )

@@ -29,6 +29,7 @@ READABLE = {
     "subscribables": "newsletters",
     "subscriptions": "subscribers",
     "destinations": "subscribers",
+    "letters": "letters",
     "issues": "sending",
     "deliveries": "sending",
 }
@@ -54,6 +55,12 @@ CHANGING = [
     ("subscribers", "delete", "destinations/1/"),
     ("subscribers", "post", "destinations/1/disable/"),
     ("subscribers", "post", "destinations/1/enable/"),
+    ("letters", "post", "letters/"),
+    ("letters", "patch", "letters/1/"),
+    ("letters", "delete", "letters/1/"),
+    ("letters", "post", "letters/1/test/"),
+    ("letters", "post", "letters/1/send/"),
+    ("letters", "post", "letters/1/unschedule/"),
     ("sending", "post", "issues/1/approve/"),
     ("sending", "post", "issues/1/pause/"),
     ("sending", "post", "issues/1/resume/"),
@@ -279,6 +286,13 @@ BEHIND = {
         *("view_subscription", "add_subscription", "change_subscription"),
         *("view_destination", "change_destination", "delete_destination"),
     ],
+    "letters:read": ["view_writtenletter"],
+    "letters:write": [
+        "view_writtenletter",
+        "add_writtenletter",
+        "change_writtenletter",
+        "delete_writtenletter",
+    ],
     "sending:read": ["view_issue", "view_delivery"],
     "sending:write": ["view_issue", "change_issue", "view_delivery", "change_delivery"],
 }
@@ -313,13 +327,14 @@ EVERY = [
     *(("get", f"{resource}/", f"view_{model}") for resource, model in (
         ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
         ("subscriptions", "subscription"), ("destinations", "destination"),
-        ("issues", "issue"), ("deliveries", "delivery"),
+        ("issues", "issue"), ("deliveries", "delivery"), ("letters", "writtenletter"),
     )),
     *(
         (method, path, f"{word}_{model}")
         for _, method, path in CHANGING
         for word in [{"delete": "delete"}.get(method, "add" if path.count("/") == 1 else "change")]
-        for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")]
+        for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")
+                      .replace("letter", "writtenletter")]
     ),
 ]  # fmt: skip
 

@@ -7,9 +7,12 @@ import pytest
 
 from common.ports.channels import InvalidDestination
 from delivery.engine.send_pass import send_due
+from delivery.issues.written_issue import LetterText, send_letter, text_of
+from delivery.letters.preview import preview_written
 from delivery.letters.samples import NothingToShow, sample
-from delivery.letters.send_test import send_test_email, send_test_issue
-from delivery.models import Delivery
+from delivery.letters.send_test import send_test_email, send_test_issue, send_test_written
+from delivery.models import Delivery, Issue
+from delivery.rendering.fill import fill_html
 from subscriptions.models import Destination
 from tests.delivery.ledger import Clock, a_lane, queued, states
 from tests.factories import (
@@ -19,6 +22,7 @@ from tests.factories import (
     FeedFactory,
     SubscribableFactory,
     SuppressionFactory,
+    WrittenLetterFactory,
 )
 from tests.servers.documents import rss
 from tests.servers.smtp_server import SmtpServer
@@ -76,8 +80,38 @@ def test_a_test_of_a_newsletter_is_the_letter_as_it_would_look_now(smtp: SmtpSer
     send_test_issue(subscribable=subscribable, to="ada@example.org", now=NOW)
     assert send_due(clock=Clock()).sent == 1
     (message,) = smtp.messages
+    assert message.subject.startswith("Test: ")
     assert "Post 0" in message.subject
     assert "letters@sender.example" in str(message.email["From"])
+
+
+@pytest.mark.parametrize(("language", "mark"), [("en", "Test: "), ("pt-BR", "Teste: "), ("xx", "Test: ")])
+def test_a_test_of_a_letter_of_ones_own_is_that_letter_marked(
+    smtp: SmtpServer, language: str, mark: str
+) -> None:
+    subscribable = SubscribableFactory(language=language)
+    text = LetterText("Summer", "We *rest*.")
+    send_test_written(subscribable=subscribable, text=text, to="ada@example.org", now=NOW)
+    assert send_due(clock=Clock()).sent == 1
+    (message,) = smtp.messages
+    assert message.subject == f"{mark}Summer"
+    html = message.email.get_body(("html",))
+    assert html is not None
+    assert "<em>rest</em>" in html.get_content()
+
+
+def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None:
+    letter = WrittenLetterFactory()
+    shown = preview_written(subscribable=letter.subscribable, text=text_of(letter), now=NOW)
+    send_letter(letter_id=letter.pk, version=1, now=NOW)
+    issue = Issue.objects.get()
+    # Ada has no keys: but for these, it is the same.
+    values = dict.fromkeys(issue.holes, "")
+    body = shown.html.partition('class="foot"')[0]
+    assert body == fill_html(issue.html, issue.holes, values).partition('class="foot"')[0]
+    assert (shown.subject, shown.problem) == (issue.subject, None)
+    assert "List-Unsubscribe-Post" in shown.raw
+    assert "Test: " not in shown.raw
 
 
 def test_a_newsletter_without_posts_says_so_and_is_not_tried_again(smtp: SmtpServer) -> None:

@@ -1,0 +1,361 @@
+"""The pages on which an editor writes a letter, sees it, and sends it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import F, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+
+from common.admin.html import add_url, facts, list_url, moment_of, object_url
+from common.admin.model_admin import ServiceAdmin
+from common.admin.refusals import add_refusal, refusal_sentence
+from common.clock import utcnow
+from common.ports.panels import Action
+from common.refused import Refused
+from common.text import counted
+from delivery.admin.issue_actions import for_each_issue
+from delivery.admin.written import words
+from delivery.admin.written.forms import BeginForm, ScheduleForm
+from delivery.issues.written_issue import LetterText, send_letter, text_of
+from delivery.issues.written_letters import (
+    MOST_MARKDOWN,
+    begin_letter,
+    drop_letter,
+    in_letter_state,
+    save_letter,
+    schedule_letter,
+    unschedule_letter,
+)
+from delivery.letters.preview import preview_written
+from delivery.letters.send_test import send_test_written
+from delivery.models import WrittenLetter
+from delivery.models.written_letter import LETTER_STATES
+from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.views.preview import as_json, frames
+from subscriptions.models import Subscribable
+from subscriptions.rules.words import clock_words
+
+COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
+NO_ADDRESS = "Your user has no e-mail address. Set it under Users, then try again."
+
+
+class StateFilter(SimpleListFilter):
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(state, words.STATES[state]) for state in LETTER_STATES]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[WrittenLetter]") -> Any:
+        wanted = self.value()
+        return in_letter_state(queryset, wanted) if wanted in LETTER_STATES else queryset
+
+
+def asked_to_drop(keys: list[int]) -> list[str]:
+    rows = WrittenLetter.objects.filter(pk__in=keys)
+    return [
+        f"“{letter}” is deleted with all that is written in it. This cannot be taken back." for letter in rows
+    ]
+
+
+@for_each_issue
+def drop(pk: int) -> str:
+    drop_letter(letter_id=pk)
+    return "Deleted."
+
+
+@admin.register(WrittenLetter)
+class WrittenLetterAdmin(ServiceAdmin):
+    """The page of a letter is a desk: what is written, and beside it the letter that it makes."""
+
+    list_display = ("shown_subject", "subscribable", "shown_state", "goes_out", "author", "changed")
+    list_display_links = ("shown_subject",)
+    list_filter = (StateFilter, "subscribable")
+    list_select_related = ("subscribable",)
+    search_fields = ("subject",)
+    own_actions = (Action("drop", "Delete", drop, asked_to_drop, permission="drop"),)
+    changed = moment_of("changed_at", "changed")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[WrittenLetter]":
+        every: QuerySet[WrittenLetter] = super().get_queryset(request)
+        return every.select_related("subscribable").annotate(published_at=F("issue__published_at"))
+
+    def get_urls(self) -> list[URLPattern]:
+        views: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
+            ("show", require_POST(self.show_view), "show"),
+            ("keep", require_POST(self.keep_view), "keep"),
+            ("send", self.send_view, "send"),
+        )
+        own = [
+            path(f"<int:pk>/{end}/", self.admin_site.admin_view(view), name=f"delivery_writtenletter_{name}")
+            for end, view, name in views
+        ]
+        return own + super().get_urls()
+
+    # --- beginning
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Asks for whom it is; all else is written at the desk."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = BeginForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+        if request.method == "POST" and form.is_valid():
+            letter = begin_letter(**form.cleaned_data, author=request.user.get_username(), now=utcnow())
+            self.log_addition(request, letter, "Begun.")
+            return self.back(letter)
+        title = "Write a letter"
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "form": form,
+            "has_newsletters": form.newsletters.exists(),
+            "newsletter_url": add_url(Subscribable),
+            "list_url": list_url(WrittenLetter),
+        }
+        return TemplateResponse(request, "admin/delivery/written_letter_begin.html", context)
+
+    # --- the desk
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The desk; once it has gone out, the page of its issue."""
+        key = unquote(object_id)
+        letter = self.found(request, int(key) if key.isdecimal() and len(key) < 19 else 0)
+        if letter.issue is not None:
+            return HttpResponseRedirect(object_url(letter.issue))
+        acts = {
+            "save": self.save,
+            "preview": self.save,
+            "test": self.test,
+            "send": self.to_send,
+            "edit": self.edit,
+        }
+        if request.method != "POST":
+            return self.desk(request, letter)
+        self.require_change(request)
+        return acts.get(request.POST.get("do", ""), self.desk)(request, letter)
+
+    def save(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse:
+        place = "preview" if request.POST["do"] == "preview" else ""
+        return self.kept(request, letter) or self.back(letter, place)
+
+    def test(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse:
+        """What was written, to whoever wrote it."""
+        if (refused := self.kept(request, letter)) is not None:
+            return refused
+        address = getattr(request.user, "email", "")
+        letter.refresh_from_db()
+        problem = preview_written(
+            subscribable=letter.subscribable, text=text_of(letter), now=utcnow()
+        ).problem
+        if not address:
+            messages.error(request, NO_ADDRESS)
+        elif problem:
+            messages.error(request, f"Not sent. {problem}")
+        else:
+            newsletter, text = letter.subscribable, text_of(letter)
+            send_test_written(subscribable=newsletter, text=text, to=address, now=utcnow())
+            messages.success(request, f"A test is on its way to {address}.")
+        return self.back(letter)
+
+    def to_send(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse:
+        place = reverse("admin:delivery_writtenletter_send", args=[letter.pk])
+        return self.kept(request, letter) or HttpResponseRedirect(place)
+
+    def edit(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse:
+        """Takes it off the schedule."""
+        try:
+            unschedule_letter(letter_id=letter.pk)
+        except Refused as error:
+            messages.error(request, str(error))
+        else:
+            messages.success(request, "It is a draft again and does not go by itself.")
+        return self.back(letter)
+
+    def kept(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse | None:
+        """Saves what the form has, if it has any; the desk with all that was typed where that is refused."""
+        if "markdown" not in request.POST:
+            return None
+        try:
+            self.keep(request, letter)
+        except Refused as error:
+            messages.error(request, f"Not saved. {error}")
+            return self.desk(request, letter, refused=typed(request))
+        return None
+
+    def keep(self, request: HttpRequest, letter: WrittenLetter) -> WrittenLetter:
+        text = typed(request)
+        return save_letter(
+            letter_id=letter.pk,
+            subject=text.subject,
+            markdown=text.markdown,
+            version=seen(request),
+            now=utcnow(),
+        )
+
+    def keep_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Saves while somebody types."""
+        letter = self.found(request, pk)
+        self.require_change(request)
+        try:
+            saved = self.keep(request, letter)
+        except Refused as error:
+            return JsonResponse({"problem": f"Not saved. {error}"}, status=409)
+        at = saved.changed_at.astimezone(saved.subscribable.zone)
+        return JsonResponse({"version": saved.version, "said": f"Saved at {clock_words(at.time())}."})
+
+    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The letter that a text makes, as JSON: for the page that follows the typing."""
+        newsletter = self.found(request, pk).subscribable
+        text = in_bounds(typed(request))
+        shown = preview_written(subscribable=newsletter, text=text, now=utcnow())
+        return JsonResponse(as_json(shown, newsletter, ""))
+
+    def desk(
+        self, request: HttpRequest, letter: WrittenLetter, refused: LetterText | None = None
+    ) -> HttpResponse:
+        newsletter = letter.subscribable
+        text = refused or text_of(letter)
+        shown = preview_written(subscribable=newsletter, text=in_bounds(text), now=utcnow())
+        may_edit = self.has_change_permission(request, letter)
+        context = {
+            **self.page_context(request, letter, str(letter)),
+            "text": text,
+            # A text that was refused is still written on the version that its writer saw.
+            "version": seen(request) if refused else letter.version,
+            "edits": may_edit and letter.send_at is None,
+            "may_edit": may_edit,
+            "may_drop": self.has_drop_permission(request),
+            "most_subject": LONGEST_SUBJECT,
+            "most_markdown": MOST_MARKDOWN,
+            "shown": shown,
+            "frames": frames(shown, newsletter),
+            "problem": shown.problem,
+            "goes_to": words.goes_to(letter) if letter.send_at else "",
+            "goes_at": words.in_zone(letter.send_at, newsletter) if letter.send_at else "",
+            "saved_at": words.in_zone(letter.changed_at, newsletter),
+        }
+        return TemplateResponse(request, "admin/delivery/written_letter.html", context)
+
+    # --- sending
+
+    def send_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Says who will get it, and asks when."""
+        letter = self.found(request, pk)
+        self.require_change(request)
+        if letter.issue is not None:
+            return HttpResponseRedirect(object_url(letter.issue))
+        do = request.POST.get("do", "")
+        form = ScheduleForm(letter.subscribable, data=request.POST if do == "schedule" else None)
+        try:
+            if do == "now":
+                return self.send_now(request, letter, seen(request))
+            if do == "schedule" and form.is_valid():
+                return self.schedule(request, letter, form.cleaned_data["at"], seen(request))
+        except Refused as error:
+            if do == "schedule" and error.field == "at":
+                add_refusal(form, error)
+            else:
+                messages.error(request, f"Not sent. {refusal_sentence(error)}")
+        context = {
+            **self.page_context(request, letter, f"Send “{letter}”"),
+            "form": form,
+            "rows": facts(words.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
+        }
+        return TemplateResponse(request, "admin/delivery/written_letter_send.html", context)
+
+    def send_now(self, request: HttpRequest, letter: WrittenLetter, version: int) -> HttpResponse:
+        queued = send_letter(letter_id=letter.pk, version=version, now=utcnow())
+        letter.refresh_from_db()
+        self.log_change(request, letter, "Sent.")
+        messages.success(request, f"It is on its way to {counted(queued, 'subscriber')}.")
+        return HttpResponseRedirect(object_url(letter.issue or letter))
+
+    def schedule(self, request: HttpRequest, letter: WrittenLetter, at: Any, version: int) -> HttpResponse:
+        schedule_letter(letter_id=letter.pk, at=at, version=version, now=utcnow())
+        self.log_change(request, letter, "Scheduled.")
+        messages.success(
+            request, f"It goes out on {words.in_zone(at, letter.subscribable)}, unless you stop it."
+        )
+        return self.back(letter)
+
+    # --- what all of them need
+
+    def found(self, request: HttpRequest, pk: int) -> WrittenLetter:
+        """Raises Http404, and PermissionDenied for outsiders."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        letter = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
+        if letter is None:
+            raise Http404
+        return letter
+
+    def require_change(self, request: HttpRequest) -> None:
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+
+    def page_context(self, request: HttpRequest, letter: WrittenLetter, title: str) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "letter": letter,
+            "newsletter": letter.subscribable,
+            "newsletter_url": object_url(letter.subscribable),
+            "desk_url": object_url(letter),
+            "list_url": list_url(WrittenLetter),
+        }
+
+    def back(self, letter: WrittenLetter, place: str = "") -> HttpResponse:
+        return HttpResponseRedirect(object_url(letter) + (f"#{place}" if place else ""))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # An action deletes it, which says so first; what has gone out stays.
+        return False
+
+    # --- the list
+
+    @display(description="subject", ordering="subject")
+    def shown_subject(self, letter: WrittenLetter) -> str:
+        return str(letter)
+
+    @display(description="stands", label=COLOURS)
+    def shown_state(self, letter: WrittenLetter) -> tuple[str, str]:
+        state = words.state_of(letter)
+        return state, words.STATES[state]
+
+    @display(description="goes out")
+    def goes_out(self, letter: Any) -> str:
+        moment = letter.published_at or letter.send_at
+        return words.in_zone(moment, letter.subscribable) if moment else "when you send it"
+
+
+def typed(request: HttpRequest) -> LetterText:
+    """What stands in the form."""
+    return LetterText(request.POST.get("subject", ""), request.POST.get("markdown", ""))
+
+
+def in_bounds(text: LetterText) -> LetterText:
+    """What is shown of a text that is too long to be saved."""
+    return LetterText(text.subject[:LONGEST_SUBJECT], text.markdown[:MOST_MARKDOWN])
+
+
+def seen(request: HttpRequest) -> int:
+    """The version that the page showed."""
+    version = request.POST.get("version", "")
+    return int(version) if version.isdecimal() and len(version) < 10 else 0

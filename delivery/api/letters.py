@@ -1,0 +1,108 @@
+"""Letters of one's own: written, tried, scheduled, sent."""
+
+from typing import Any, ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.views import ResourceViewSet
+from common.clock import utcnow
+from delivery.api.bodies import ChangeLetter, LetterParameters, LetterTest, SendLetter, WriteLetter
+from delivery.api.serializers import LetterSerializer
+from delivery.issues.written_issue import send_letter, text_of
+from delivery.issues.written_letters import (
+    begin_letter,
+    drop_letter,
+    in_letter_state,
+    save_letter,
+    schedule_letter,
+    unschedule_letter,
+)
+from delivery.letters.send_test import send_test_written
+from delivery.models import WrittenLetter
+from subscriptions.models import Subscribable
+
+
+class LetterViewSet(ResourceViewSet):
+    area = "letters"
+    queryset = WrittenLetter.objects.select_related("subscribable")
+    serializer_class = LetterSerializer
+    parameters: ClassVar = {"list": LetterParameters}
+    bodies: ClassVar = {
+        "create": WriteLetter,
+        "partial_update": ChangeLetter,
+        "send": SendLetter,
+        "test": LetterTest,
+    }
+    filters: ClassVar = {"subscribable": "subscribable__name"}
+
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        rows = super().narrowed(rows)
+        return in_letter_state(rows, self.asked["state"]) if "state" in self.asked else rows
+
+    @extend_schema(summary="Begin a letter", responses={201: LetterSerializer})
+    def create(self, request: Request) -> Response:
+        """A draft. 422 for a bridge: letters go out by e-mail."""
+        asked = self.body()
+        newsletter = Subscribable.objects.named(asked["subscribable"]).first()
+        if newsletter is None:
+            raise ValidationError({"subscribable": f"There is no newsletter {asked['subscribable']}."})
+        made = begin_letter(
+            subscribable=newsletter,
+            subject=asked.get("subject", ""),
+            markdown=asked.get("markdown", ""),
+            author=request.user.get_username(),
+            now=utcnow(),
+        )
+        return self.shown(made.pk, code=status.HTTP_201_CREATED)
+
+    @extend_schema(summary="Change a draft")
+    def partial_update(self, request: Request, **_: Any) -> Response:
+        """409 for one that is scheduled or sent, and for one that was changed meanwhile."""
+        letter, asked = self.get_object(), self.body()
+        save_letter(
+            letter_id=letter.pk,
+            subject=asked.get("subject", letter.subject),
+            markdown=asked.get("markdown", letter.markdown),
+            version=asked.get("version", letter.version),
+            now=utcnow(),
+        )
+        return self.shown()
+
+    @extend_schema(summary="Delete a letter")
+    def destroy(self, request: Request, **_: Any) -> Response:
+        """409 for one that has gone out."""
+        drop_letter(letter_id=self.get_object().pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(summary="Send a letter to all readers")
+    @action(detail=True, methods=["post"])
+    def send(self, request: Request, **_: Any) -> Response:
+        """Now, or at a time. It becomes an issue. 409 for one that has gone out."""
+        letter, asked, now = self.get_object(), self.body(), utcnow()
+        version = asked.get("version", letter.version)
+        if "at" in asked:
+            schedule_letter(letter_id=letter.pk, at=asked["at"], version=version, now=now)
+        else:
+            send_letter(letter_id=letter.pk, version=version, now=now)
+        return self.shown()
+
+    @extend_schema(summary="Take a letter off the schedule", request=None)
+    @action(detail=True, methods=["post"])
+    def unschedule(self, request: Request, **_: Any) -> Response:
+        """It is a draft again, and can be changed. 409 for one that has gone out."""
+        unschedule_letter(letter_id=self.get_object().pk)
+        return self.shown()
+
+    @extend_schema(summary="Send a letter to one address")
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, **_: Any) -> Response:
+        """Marked “Test” in its subject."""
+        letter, to = self.get_object(), self.body()["to"]
+        send_test_written(subscribable=letter.subscribable, text=text_of(letter), to=to, now=utcnow())
+        return self.shown()

@@ -1,0 +1,22 @@
+"""`drop_letter ID`: a draft or scheduled letter of one's own is deleted."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.cli.commands import FeedletterCommand, Printed, Result
+from delivery.issues.written_letters import drop_letter
+from delivery.management.written_letters import add_letter, find_letter, letter_row
+
+
+class Command(FeedletterCommand):
+    help = "Deletes a letter of your own that has not gone out."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_letter(parser)
+
+    def run(self, **options: Any) -> Result:
+        letter = find_letter(options["id"])
+        row = letter_row(letter)
+        drop_letter(letter_id=letter.pk)
+        return Printed(f"“{letter}” is deleted.", row)

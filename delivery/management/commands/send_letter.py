@@ -1,0 +1,42 @@
+"""`send_letter ID`: a letter of one's own goes out, now or at a time; or to one address, to try it."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from delivery.issues.written_issue import send_letter, text_of
+from delivery.issues.written_letters import schedule_letter, unschedule_letter
+from delivery.letters.send_test import send_test_written
+from delivery.management.issue_rows import moment
+from delivery.management.rows import delivery_row
+from delivery.management.written_letters import add_letter, find_letter, letter_row
+
+
+class Command(FeedletterCommand):
+    help = "Sends a letter of your own to all confirmed subscribers of its newsletter. It becomes an issue."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_letter(parser)
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument(
+            "--at", type=moment, metavar="TIME", help="Not now, but then: 2026-03-01T07:00+01:00."
+        )
+        how.add_argument("--undo", action="store_true", help="Take a scheduled one off the schedule.")
+        how.add_argument("--test", metavar="ADDRESS", help="Only to this address, marked as a test.")
+
+    def run(self, **options: Any) -> Result:
+        letter, now = find_letter(options["id"]), utcnow()
+        if options["test"]:
+            test = send_test_written(
+                subscribable=letter.subscribable, text=text_of(letter), to=options["test"], now=now
+            )
+            return Printed(f"A test is on its way to {test.destination}.", delivery_row(test))
+        if options["undo"]:
+            unschedule_letter(letter_id=letter.pk)
+        elif options["at"]:
+            schedule_letter(letter_id=letter.pk, at=options["at"], version=letter.version, now=now)
+        else:
+            send_letter(letter_id=letter.pk, version=letter.version, now=now)
+        return letter_row(find_letter(letter.pk))

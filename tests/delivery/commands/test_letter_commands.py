@@ -1,0 +1,46 @@
+"""Letters of one's own on the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from common.clock import utcnow
+from delivery.models import Delivery, WrittenLetter
+from tests.console import json_of, printed, refused
+from tests.delivery.ledger import HOUR
+from tests.factories import SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_letter_is_written_changed_shown_and_sent(tmp_path: Path) -> None:
+    SubscriptionFactory.create_batch(2, subscribable=SubscribableFactory(name="weekly"))
+    file = tmp_path / "summer.md"
+    file.write_text("We *rest*.", encoding="utf-8")
+    row = json_of("write_letter", "weekly", "--subject", "Summer", "--file", str(file))
+    pk = str(row["id"])
+    assert (row["state"], row["newsletter"], row["subject"]) == ("draft", "weekly", "Summer")
+    assert json_of("alter_letter", pk, "--subject", "Rest")["subject"] == "Rest"
+    assert "Give what to change" in refused("alter_letter", pk)
+    assert "We rest." in printed("show_letter", pk)
+    assert "<em>rest</em>" in printed("show_letter", pk, "--html")
+    assert printed("show_letter", pk, "--markdown").strip() == "We *rest*."
+    assert "A test is on its way" in printed("send_letter", pk, "--test", "ada@example.org")
+    row = json_of("send_letter", pk)
+    assert (row["state"], Delivery.objects.filter(issue=row["issue"]).count()) == ("sent", 2)
+    assert "has gone out already" in refused("send_letter", pk)
+    assert "has gone out already" in refused("drop_letter", pk)
+
+
+def test_a_letter_is_scheduled_and_taken_off_again() -> None:
+    pk = str(WrittenLetterFactory().pk)
+    at = (utcnow() + HOUR).isoformat()
+    assert json_of("send_letter", pk, "--at", at)["send_at"] == at
+    assert [row["id"] for row in json_of("list_letters", "--state", "scheduled")] == [int(pk)]
+    assert "is scheduled" in refused("alter_letter", pk, "--subject", "Other")
+    assert json_of("send_letter", pk, "--undo")["state"] == "draft"
+    assert "has passed" in refused("send_letter", pk, "--at", "2020-03-01T07:00+00:00")
+    assert "is deleted" in printed("drop_letter", pk)
+    assert not WrittenLetter.objects.exists()
+    assert "There is no letter" in refused("show_letter", pk)
+    assert printed("list_letters").strip() == "There are no such letters."

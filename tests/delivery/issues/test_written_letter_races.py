@@ -1,0 +1,100 @@
+"""Two workers, or a worker and an editor, at one letter at the same moment; two connections on PostgreSQL."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from common.ports.panels import CannotAct
+from delivery.issues import written_issue
+from delivery.issues.written_issue import release_letter, send_letter
+from delivery.issues.written_letters import save_letter, schedule_letter, unschedule_letter
+from delivery.models import Delivery, Issue, WrittenLetter
+from tests.delivery.ledger import HOUR
+from tests.factories import NOW, SubscriptionFactory, WrittenLetterFactory
+from tests.races import beside
+
+two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
+pytestmark = pytest.mark.django_db(transaction=True)
+THEN = NOW + HOUR
+
+
+@pytest.fixture
+def letter() -> Any:
+    made = WrittenLetterFactory(send_at=THEN, next_try_at=THEN)
+    SubscriptionFactory.create_batch(3, subscribable=made.subscribable)
+    return made
+
+
+def refused(act: Any) -> Any:
+    try:
+        return act()
+    except CannotAct as error:
+        return str(error)
+
+
+def release(letter: WrittenLetter) -> Any:
+    return lambda: release_letter(letter_id=letter.pk, now=THEN)
+
+
+def send(letter: WrittenLetter) -> Any:
+    return lambda: refused(lambda: send_letter(letter_id=letter.pk, version=1, now=THEN))
+
+
+@two_writers
+def test_of_two_workers_one_publishes_it(letter: Any) -> None:
+    assert beside(release(letter), release(letter)) == (True, False)
+    assert (Issue.objects.count(), Delivery.objects.count()) == (1, 3)
+
+
+@two_writers
+@pytest.mark.parametrize("first", ["worker", "editor"])
+def test_a_worker_beside_an_impatient_editor_publishes_it_once(letter: Any, first: str) -> None:
+    acts = [release(letter), send(letter)]
+    one, two = beside(*(acts if first == "worker" else reversed(acts)))
+    assert one in (True, 3)
+    assert two is False or "has gone out already" in two
+    assert (Issue.objects.count(), Delivery.objects.count()) == (1, 3)
+
+
+@two_writers
+def test_a_worker_beside_its_being_taken_off_the_schedule_does_not_send_it(letter: Any) -> None:
+    _, released = beside(lambda: unschedule_letter(letter_id=letter.pk), release(letter))
+    assert released is False
+    assert not Issue.objects.exists()
+
+
+@two_writers
+def test_what_was_rendered_before_a_change_is_not_sent(letter: Any) -> None:
+    def change() -> None:
+        unschedule_letter(letter_id=letter.pk)
+        save_letter(letter_id=letter.pk, subject="Other", markdown="Other", version=1, now=NOW)
+        schedule_letter(letter_id=letter.pk, at=THEN, version=2, now=NOW)
+
+    _, released = beside(change, release(letter))
+    assert released is False
+    assert release(letter)() is True
+    assert Issue.objects.get().subject == "Other"
+
+
+@pytest.mark.parametrize("at", ["publish", "render_issue"])
+def test_a_worker_that_dies_in_between_leaves_it_to_the_next(
+    letter: Any, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*args: Any, **kwargs: Any) -> None:
+        if at == "publish":
+            usual(*args, **kwargs)
+        raise Killed
+
+    usual = getattr(written_issue, at)
+    with monkeypatch.context() as patched:
+        patched.setattr(written_issue, at, die)
+        with pytest.raises(Killed):
+            release(letter)()
+    assert not Issue.objects.exists()
+    assert not Delivery.objects.exists()
+    assert release(letter)() is True
+    assert (Issue.objects.count(), Delivery.objects.count()) == (1, 3)

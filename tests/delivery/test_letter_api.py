@@ -1,0 +1,57 @@
+"""Letters of one's own by the API."""
+
+import pytest
+
+from common.clock import utcnow
+from delivery.models import Delivery, WrittenLetter
+from tests.api import Api, problem
+from tests.delivery.ledger import HOUR
+from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_letter_is_written_tried_and_sent() -> None:
+    SubscriptionFactory.create_batch(2, subscribable=SubscribableFactory(name="weekly"))
+    api = Api("letters:write")
+    made = api.post("letters/", subscribable="weekly", subject="Summer")
+    assert made.status_code == 201
+    pk = made.json()["id"]
+    assert (made.json()["state"], made.json()["version"]) == ("draft", 1)
+    assert api.patch(f"letters/{pk}/", markdown="We *rest*.", version=1).json()["version"] == 2
+    problem(api.patch(f"letters/{pk}/", markdown="Other", version=1), 409)
+    assert api.post(f"letters/{pk}/test/", to="ada@example.org").status_code == 200
+    assert Delivery.objects.get().kind == "test"
+    problem(api.post(f"letters/{pk}/send/", version=1), 409)
+    sent = api.post(f"letters/{pk}/send/").json()
+    assert (sent["state"], Delivery.objects.filter(issue=sent["issue"]).count()) == ("sent", 2)
+    problem(api.post(f"letters/{pk}/send/"), 409)
+    problem(api.delete(f"letters/{pk}/"), 409)
+
+
+def test_a_letter_is_scheduled_and_taken_off_again() -> None:
+    letter, api = WrittenLetterFactory(), Api("letters:write")
+    at = (utcnow() + HOUR).isoformat()
+    assert api.post(f"letters/{letter.pk}/send/", at=at).json()["state"] == "scheduled"
+    assert api.ids("letters/", state="scheduled") == [letter.pk]
+    assert api.ids("letters/", state="draft") == []
+    problem(api.patch(f"letters/{letter.pk}/", subject="Other"), 409)
+    assert api.post(f"letters/{letter.pk}/unschedule/").json()["state"] == "draft"
+    assert api.delete(f"letters/{letter.pk}/").status_code == 204
+    assert not WrittenLetter.objects.exists()
+
+
+def test_what_cannot_be_is_refused() -> None:
+    api = Api("letters:write")
+    problem(api.post("letters/", subscribable="nowhere"), 422)
+    problem(api.post("letters/", subscribable=BridgeFactory().name), 422)
+    problem(api.post(f"letters/{WrittenLetterFactory(subject='').pk}/send/"), 422)
+
+
+def test_a_token_for_issues_writes_no_letters() -> None:
+    letter, api = WrittenLetterFactory(), Api("sending:write")
+    assert api.get("letters/").status_code == 403
+    assert api.post(f"letters/{letter.pk}/send/").status_code == 403
+    reader = Api("letters:read")
+    assert reader.get(f"letters/{letter.pk}/").json()["markdown"] == letter.markdown
+    assert reader.post(f"letters/{letter.pk}/send/").status_code == 403

@@ -1,0 +1,158 @@
+"""Writing a letter in a browser: typing, the preview beside it, a test, a time, and off it goes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from common.clock import utcnow
+from delivery.issues.written_issue import release_letters
+from delivery.models import Delivery, Issue, WrittenLetter
+from tests.delivery.ledger import HOUR
+from tests.e2e.browser.screens import NARROW, PICTURES, WIDE, assert_accessible
+from tests.factories import SubscribableFactory, SubscriptionFactory
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+TEXT = "#fl-markdown"
+
+
+@pytest.fixture
+def opened(browser: Any, live_urls: str, admin_client: Client) -> Iterator[Callable[..., Any]]:
+    """Opens the admin at an address, on a screen of that size, with scripts or without."""
+    newsletter = SubscribableFactory(name="weekly", title="The Weekly", time_zone="Europe/Berlin")
+    SubscriptionFactory.create_batch(3, subscribable=newsletter)
+    cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_urls}
+    with ExitStack() as contexts:
+
+        def open_(
+            place: str, size: tuple[int, int] = WIDE, *, scripts: bool = True, dark: bool = False
+        ) -> Any:
+            context = browser.new_context(
+                viewport={"width": size[0], "height": size[1]},
+                java_script_enabled=scripts,
+                color_scheme="dark" if dark else "light",
+            )
+            contexts.callback(context.close)
+            context.set_default_timeout(15_000)
+            context.add_cookies([cookie])
+            page = context.new_page()
+            page.goto(live_urls + place)
+            return page
+
+        yield open_
+
+
+def begun(page: Any, subject: str = "Summer at sea") -> Any:
+    """From the form for a new letter to its desk."""
+    page.get_by_label("Subject").fill(subject)
+    page.get_by_role("button", name="Begin to write").click()
+    page.locator(TEXT).wait_for()
+    return page
+
+
+def look(page: Any, name: str) -> None:
+    page.wait_for_load_state()
+    if PICTURES:
+        width = page.viewport_size["width"]
+        dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        page.screenshot(path=f"{PICTURES}/{name}-{width}-{'dark' if dark else 'light'}.png", full_page=True)
+    # No page is wider than its screen.
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+NEW = "/admin/delivery/writtenletter/add/"
+
+
+@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (WIDE, True), (NARROW, False), (NARROW, True)])
+def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(
+    opened: Callable[..., Any], size: Any, dark: bool
+) -> None:
+    page = opened(NEW, size, dark=dark)
+    look(page, "letter-1-begin")
+    begun(page)
+    page.fill(TEXT, "# Off we go\n\nWe are **away** until Monday.\n\n> Do not feed the gulls.\n")
+    page.frame_locator("#fl-day").get_by_text("away", exact=True).wait_for()
+    page.get_by_text("Saved at").wait_for()
+    page.locator("#fl-day").scroll_into_view_if_needed()
+    assert "away" in WrittenLetter.objects.get().markdown
+    look(page, "letter-2-desk")
+    assert_accessible(page)
+
+    page.get_by_role("button", name="Send me a test").click()
+    page.get_by_text("A test is on its way to admin@example.com.").wait_for()
+    assert Delivery.objects.get().kind == "test"
+
+    page.get_by_role("button", name="Send …").click()
+    page.get_by_text("3 readers as of now").wait_for()
+    look(page, "letter-3-send")
+    assert_accessible(page)
+    page.get_by_label("Send it at (Berlin time)").fill(f"{utcnow() + HOUR * 48:%Y-%m-%dT07:00}")
+    page.get_by_role("button", name="Schedule it").click()
+    page.get_by_text("unless you stop it").wait_for()
+    look(page, "letter-4-scheduled")
+    assert_accessible(page)
+    page.get_by_role("button", name="Take it off the schedule and edit").click()
+    page.fill(TEXT, "We are **back**.\n")
+    page.get_by_role("button", name="Send …").click()
+    page.get_by_role("button", name="Send it now").click()
+    page.get_by_text("It is on its way to 3 subscribers.").wait_for()
+    look(page, "letter-5-issue")
+    issue = Issue.objects.get()
+    assert "back" in issue.text
+    assert release_letters(clock=lambda: utcnow() + HOUR * 72) == 0
+    assert issue.deliveries.count() == 3
+    page.goto(page.url.split("/admin/")[0] + "/admin/delivery/writtenletter/")
+    look(page, "letter-6-list")
+
+
+def test_it_is_done_by_keyboard_alone(opened: Callable[..., Any]) -> None:
+    page = opened(NEW)
+    keys = page.keyboard
+    page.get_by_label("Subject").focus()
+    keys.type("Summer")
+    keys.press("Enter")
+    page.locator(TEXT).wait_for()
+    page.locator("[name=subject]").focus()
+    # Through the tools into the text.
+    for _ in range(8):
+        keys.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "fl-markdown"
+    keys.type("Hello ")
+    keys.press("Control+b")
+    keys.type("all")
+    page.frame_locator("#fl-day").locator("strong", has_text="all").wait_for()
+    # No field holds who goes on by Tab.
+    for _ in range(3):
+        keys.press("Tab")
+    assert page.evaluate("document.activeElement.value") == "send"
+    keys.press("Enter")
+    page.get_by_role("button", name="Send it now").focus()
+    keys.press("Enter")
+    page.get_by_text("It is on its way to 3 subscribers.").wait_for()
+    assert Issue.objects.get().text.count("Hello all") == 1
+
+
+def test_it_works_without_scripts_by_buttons(opened: Callable[..., Any]) -> None:
+    page = begun(opened(NEW, NARROW, scripts=False))
+    page.fill(TEXT, "We are **away**.")
+    page.get_by_role("button", name="Preview", exact=True).click()
+    page.frame_locator("#fl-day").locator("strong", has_text="away").wait_for()
+    page.get_by_role("button", name="Send …").click()
+    page.get_by_role("button", name="Send it now").click()
+    page.get_by_text("It is on its way to 3 subscribers.").wait_for(state="attached")
+    assert Issue.objects.get().deliveries.count() == 3
+
+
+def test_two_windows_are_told_of_each_other(opened: Callable[..., Any]) -> None:
+    one = begun(opened(NEW))
+    place = reverse("admin:delivery_writtenletter_change", args=[WrittenLetter.objects.get().pk])
+    two = opened(place)
+    one.fill(TEXT, "The first")
+    one.get_by_text("Saved at").wait_for()
+    two.fill(TEXT, "The second")
+    two.get_by_text("in another window").wait_for()
+    assert WrittenLetter.objects.get().markdown == "The first"
+    assert two.input_value(TEXT) == "The second"
