@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('delivery', '0004_indexes_of_what_is_looked_for'),
+        ("delivery", "0005_default_mail_account"),
         ('subscriptions', '0003_sign_in_wish'),
     ]
 
