@@ -130,16 +130,16 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     ) -> HttpResponse:
         obj = context.get("original")
         if obj is not None and not context.get("is_popup"):
-            shown = self.shown_panels(obj)
+            shown = self.shown_panels(obj, request)
             context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
             fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
             context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def shown_panels(self, obj: Model) -> list[tuple[panels.Panel, str]]:
+    def shown_panels(self, obj: Model, request: HttpRequest) -> list[tuple[panels.Panel, str]]:
         every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)
-        rendered = [(panel, panel.render(obj)) for panel in every]
+        rendered = [(each, each.render(obj, request) if each.asks else each.render(obj)) for each in every]
         return [(panel, html) for panel, html in rendered if html]
 
     def every_action(self) -> list[panels.Action]:

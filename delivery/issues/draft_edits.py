@@ -1,7 +1,7 @@
 """An editor's hand on a draft: posts left out and put back, order, words.
 
-Each edit renders the letter anew from the posts as they stand in the draft, outside of any transaction. It is
-stored if the draft is still the one that it was made from; if not, it is made once more from what is there now.
+Each edit renders the letter anew from the posts as they stand in the draft, outside of any transaction. It
+is stored if the draft is still the one that it was made from; else it is made anew from what is there now.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""An editor's hand on an issue while it is collected: posts left out and put back, order, words, hold, send now.
+"""An editor's hand on an issue while it is collected: which posts, their order, words, hold, send now.
 
 Each edit takes the lock for membership. So it applies wholly before the collection is sealed, or is refused.
 What is left out stays in the collection until that ends, and may be put back until then.
@@ -22,8 +22,8 @@ from subscriptions.rules.edits import CannotEdit, Step, Wording, check_wording, 
 
 BY_HAND = "an editor left it out"
 IS_MADE = (
-    "This issue is being made at this very moment: nothing was changed. In a few seconds it has gone out, or is"
-    " a draft, which can be changed."
+    "This issue is being made at this very moment: nothing was changed. In a few seconds it has gone out, or"
+    " is a draft, which can be changed."
 )
 
 
@@ -141,7 +141,7 @@ def tidied(wording: Wording) -> Wording:
 
 
 def wait_for_me(*, assignable_id: int, waits: bool) -> None:
-    """Has the issue become a draft at its time, which goes when an editor lets it; or not. Raises CannotEdit."""
+    """Has the issue become a draft at its time, which an editor lets go; or not. Raises CannotEdit."""
     with _locked(assignable_id) as assignable:
         if assignable.waits != waits:
             _set_waits(assignable, waits)
@@ -207,7 +207,7 @@ def named(item: Item) -> str:
 
 
 def leave_out_ahead(*, subscribable_id: int, item_id: int, now: datetime) -> str:
-    """Leaves out a post that has not settled: it joins its issue as one that is left out. Raises CannotEdit."""
+    """Leaves out a post that has not settled: it joins its issue as left out. Raises CannotEdit."""
     with transaction.atomic():
         item = _settling(subscribable_id, item_id)
         note_by_hand(subscribable_id, item.pk, now=now)

@@ -18,7 +18,7 @@ class CollectionFacts:
 
     `period_end` belongs to periods, `capacity` and `max_wait_days` to every n; each has neither.
     `takes_more` is false when the newsletter is stopped or no longer every n: it can never fill up.
-    `count` are the posts that are to be sent; an editor has `left_out` others, or has ended it (`is_sent_now`).
+    `count` are the posts to be sent; an editor has `left_out` others, or has ended it (`is_sent_now`).
     """
 
     count: int

@@ -11,7 +11,6 @@ from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.collections.assign import assign_final
 from subscriptions.collections.edits import (
-    CannotEdit,
     leave_out,
     leave_out_ahead,
     next_collection,
@@ -25,7 +24,7 @@ from subscriptions.collections.edits import (
     wait_for_me,
 )
 from subscriptions.models import Assignable, LeftOut
-from subscriptions.rules.edits import Wording
+from subscriptions.rules.edits import CannotEdit, Wording
 from tests.delivery.collecting import DAY, HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection
 from tests.factories import NOW, FinalItemFactory, ItemFactory
 from tests.races import beside
