@@ -11,16 +11,19 @@ from common.admin.html import html_table, link_to, list_link, listed, paragraph,
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
+from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.admin.preview import letter_preview
 from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
 from delivery.admin.written.panels import letters_written
+from delivery.issues import progress
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
+from delivery.rules.progress import told
 from feeds.models import Item
 from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -35,6 +38,11 @@ def install() -> None:
     """Called once, before the first admin page."""
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
+    add_panel("subscriptions.Assignable", Panel("What is in it", next_issue, order=15, asks=True))
+    add_panel("subscriptions.Assignable", Panel("Words of your own", words_of_next, order=20, asks=True))
+    add_panel("subscriptions.Assignable", Panel("The letter", next_letter, order=90, is_beside=True))
+    next_panel = Panel("The next issue", next_of_newsletter, order=12, asks=True)
+    add_panel("subscriptions.Subscribable", next_panel)
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15, tab="subscribers"))
     add_panel(
         "subscriptions.Subscribable", Panel("Letters of your own", letters_written, order=18, tab="issues")
@@ -94,12 +102,14 @@ def _not_out(issue: Issue) -> str:
 
 
 def recent_issues(subscribable: Subscribable) -> SafeString:
-    rows = subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN]
-    return html_table(
-        ("issue", "published"),
-        ((link_to(row), when(row.published_at, _not_out(row))) for row in rows),
-        "No issue has gone out so far.",
-    )
+    rows = list(subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN])
+    counts = progress.counts_of(row.pk for row in rows)
+    shown = []
+    for row in rows:
+        row.subscribable = subscribable  # saves a query for each
+        said = told(progress.issue_state(row, counts[row.pk]), counts[row.pk]) if row.published_at else ""
+        shown.append((link_to(row), when(row.published_at, _not_out(row)), said))
+    return html_table(("issue", "published", "letters"), shown, "No issue has gone out so far.")
 
 
 def sent_to_subscriber(subscription: Subscription) -> SafeString:
@@ -172,4 +182,4 @@ def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
         except NothingToShow as error:
             raise CannotAct(f"{subscribable}: {error}") from error
         send_test_issue(subscribable=subscribable, to=address, now=now)
-    return f"A test with the newest posts is on its way to {address}."
+    return f"A test of the letter as it stands is on its way to {address}."

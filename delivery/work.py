@@ -7,6 +7,7 @@ from django.db.models import (
     Count,
     DateTimeField,
     DurationField,
+    Exists,
     ExpressionWrapper,
     F,
     IntegerField,
@@ -16,7 +17,7 @@ from django.db.models import (
     Subquery,
     Value,
 )
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Coalesce
 
 from delivery.engine.claim import with_due
 from delivery.issues.approve import drafts
@@ -64,11 +65,13 @@ def collections_over(now: datetime) -> "QuerySet[Assignable]":
     every_n = Subscribable.Arrangement.EVERY_N
     fills = Q(capacity__isnull=False, subscribable__arrangement=every_n, subscribable__stopped=False)
     inside = Assignment.objects.filter(assignable=OuterRef("pk")).order_by()
-    count = Subquery(inside.values("assignable").annotate(count=Count("pk")).values("count"))
+    kept = inside.kept().values("assignable").annotate(count=Count("pk")).values("count")
+    count = Coalesce(Subquery(kept), 0)
     # A plain integer, as SQLite's arithmetic of times takes no other.
     days = Cast("subscribable__max_wait_days", IntegerField()) * Value(timedelta(days=1))
     wait = ExpressionWrapper(days, output_field=DurationField())
     waited = ExpressionWrapper(F("opened_at") + wait, output_field=DateTimeField())
-    rows = Assignable.objects.due(now).alias(count=count, waited=waited).filter(count__gt=0)
-    full = ~fills | Q(count__gte=F("capacity")) | Q(waited__lte=now)
-    return rows.filter(Q(period_end__lte=now) | Q(period_end=None) & full)
+    rows = Assignable.objects.due(now).alias(count=count, waited=waited).filter(Exists(inside))
+    full = ~fills | Q(count__gte=F("capacity")) | Q(count__gt=0, waited__lte=now)
+    by_hand = Q(count__gt=0, sent_now_at__isnull=False)
+    return rows.filter(Q(period_end__lte=now) | Q(period_end=None) & full | by_hand)

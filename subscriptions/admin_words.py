@@ -12,7 +12,8 @@ def waits_for(assignable: Assignable) -> str:
     if assignable.last_error:
         return f"It failed and is tried again: {assignable.last_error}"
     zone = assignable.subscribable.zone
-    return why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
+    said = why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
+    return f"{said} Then it waits for you." if assignable.waits else said
 
 
 def rhythm_for_admins(subscribable: Subscribable) -> str:

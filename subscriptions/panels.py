@@ -13,7 +13,9 @@ from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.drop import drop_feed
 from subscriptions.collections.exclude import exclude_items
-from subscriptions.models import Stuck, Subscribable
+from subscriptions.models import LeftOut, Stuck, Subscribable
+
+OUT_UNLESS = "It is not mailed, unless it is put back before the issue goes."
 
 
 def install() -> None:
@@ -53,12 +55,19 @@ def collections_of_post(item: Item) -> SafeString:
     if stuck := Stuck.objects.filter(item=item).first():
         said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
         return format_html('<p class="fl-alert">{}</p>', said)
-    rows = item.assignables.select_related("subscribable").prefetch_related("subscribable__feeds")
-    return html_table(
-        ("newsletter", "when it goes out"),
-        ((link_to(row, row.subscribable), waits_for(row)) for row in rows),
-        "It is in no open collection.",
-    )
+    rows = item.assignments.select_related("assignable__subscribable")
+    shown = []
+    for row in rows.prefetch_related("assignable__subscribable__feeds"):
+        held = row.assignable
+        out = f"Left out by an editor on {when(row.left_out_at)}. {OUT_UNLESS}" if row.left_out_at else ""
+        shown.append((link_to(held, held.subscribable), out or "It goes with the others.", waits_for(held)))
+    if item.state == Item.State.UNASSIGNED:
+        ahead = LeftOut.objects.filter(item=item, by_hand=True).select_related("subscribable")
+        shown += [
+            (link_to(row.subscribable), f"Left out by an editor on {when(row.at)}. {OUT_UNLESS}", "")
+            for row in ahead
+        ]
+    return html_table(("newsletter", "this post", "when it goes out"), shown, "It is in no open collection.")
 
 
 def exclude_posts(request: HttpRequest, keys: list[int]) -> str:

@@ -142,7 +142,7 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
             context["tabs"] = [
                 (each.title, f"{request.path}?tab={each.name}", each.name == tab) for each in self.tabs
             ]
-            shown = self.shown_panels(obj, tab)
+            shown = self.shown_panels(obj, request, tab)
             context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
             fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
@@ -157,11 +157,11 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
             return asked if names else ""
         return "" if request.method == "POST" else names[0]
 
-    def shown_panels(self, obj: Model, tab: str) -> list[tuple[panels.Panel, str]]:
+    def shown_panels(self, obj: Model, request: HttpRequest, tab: str) -> list[tuple[panels.Panel, str]]:
         every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)
         if tab:
             every = [panel for panel in every if (panel.tab or self.tabs[0].name) == tab]
-        rendered = [(panel, panel.render(obj)) for panel in every]
+        rendered = [(each, each.render(obj, request) if each.asks else each.render(obj)) for each in every]
         return [(panel, html) for panel, html in rendered if html]
 
     def every_action(self) -> list[panels.Action]:

@@ -30,15 +30,17 @@ class Panel:
     """A titled part of an object's page. `render` returns safe html, or nothing to leave it out.
 
     Panels stand in their `order`; those under FORM stand above the object's form. On a page with tabs a
-    panel stands in the one it names; without a name, in the first.
+    panel stands in the one it names; without a name, in the first. One with forms of its own `asks`: its
+    `render` is given the request, too.
     """
 
     title: str
-    render: Callable[[Any], SafeString | str]
+    render: Callable[..., SafeString | str]
     order: int = FORM_ORDER + 10
     # On a wide screen it stands beside all others.
     is_beside: bool = False
     tab: str = ""
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,12 @@ from common.admin.html import list_link, moment_of
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
+from delivery.admin.edits.panels import draft_posts, words_of_draft
+from delivery.admin.edits.view import edit_draft, edit_next, edit_settling
 from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress
 from delivery.models import Delivery, Issue, IssueItem
-from delivery.rules.progress import STATES, arrived, total
+from delivery.rules.progress import STATES, arrived, told, total
 
 ISSUE_COLOURS = {
     "draft": "info",
@@ -55,11 +57,12 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Not sent so far", issue_panels.draft, order=5),
         Panel("How far it is", issue_figures.how_far, order=10),
         Panel("About it", issue_panels.describe_issue, order=15),
-        Panel("Letters that arrived", issue_figures.arrivals, order=20),
-        Panel("By recipients’ domain", issue_figures.by_domain, order=25),
+        Panel("Letters that arrived", issue_figures.live_arrivals, order=20),
+        Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Recipients with trouble", issue_figures.trouble, order=30),
         Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
-        Panel("Posts", issue_panels.posts, order=40),
+        Panel("Posts", draft_posts, order=40, asks=True),
+        Panel("Words of your own", words_of_draft, order=42, asks=True),
         Panel("The letter", issue_panels.letter, order=90, is_beside=True),
     )
     own_actions = ACTIONS
@@ -89,16 +92,37 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.progress_view)
-        return [path("<int:pk>/progress/", view, name="delivery_issue_progress"), *super().get_urls()]
+        edits = {"edit": self.edit_view, "next": self.edit_next_view, "settling": self.edit_settling_view}
+        shown = {name: self.admin_site.admin_view(edit) for name, edit in edits.items()}
+        return [
+            path("<int:pk>/progress/", view, name="delivery_issue_progress"),
+            path("<int:pk>/edit/", shown["edit"], name="delivery_issue_edit"),
+            path("next/<int:pk>/edit/", shown["next"], name="delivery_next_issue_edit"),
+            path("settling/<int:pk>/edit/", shown["settling"], name="delivery_settling_edit"),
+            *super().get_urls(),
+        ]
+
+    def edit_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return edit_draft(request, pk, around=self.around(request))
+
+    def edit_next_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return edit_next(request, pk, around=self.around(request))
+
+    def edit_settling_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return edit_settling(request, pk)
+
+    def around(self, request: HttpRequest) -> dict[str, Any]:
+        """What every page of the admin shows."""
+        return {**self.admin_site.each_context(request), "media": self.media}
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The panel that says how far it is, alone: asked for again and again while it is being sent."""
+        """How far it is, its plot and its domains, alone: asked for again and again while it is being sent."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         issue = self.get_queryset(request).filter(pk=pk).first()
         if issue is None:
             raise Http404
-        return HttpResponse(issue_figures.how_far(issue))
+        return HttpResponse(issue_figures.live(issue))
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, issue: Issue) -> str:
@@ -117,5 +141,8 @@ class IssueAdmin(ReadOnlyAdmin):
     def reached(self, issue: Any) -> SafeString | str:
         if issue.published_at is None:
             return "–"
+        state = progress.issue_state(issue, issue.counts)
         shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"
+        if state in ("paused", "cancelled"):
+            shown = told(state, issue.counts)
         return list_link(Delivery, shown, issue__id__exact=issue.pk)

@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.text import counted
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
-from delivery.rules.progress import arrived, ended, time_left, total, waiting
+from delivery.rules.progress import arrived, ended, time_left, told, total, waiting
 
 EVERY_SECONDS = 3
 # Letters that only wait for a further try change seldom.
@@ -43,11 +43,12 @@ def how_far(issue: Issue) -> SafeString | str:
         "address": reverse("admin:delivery_issue_progress", args=[issue.pk]),
         "every": EVERY_SECONDS if counts["queued"] or counts["sending"] else SELDOM_SECONDS,
         "state": state,
-        "value": ended(counts),
+        "value": done(state, counts),
         "max": total(counts),
-        "done": f"{ended(counts):,}",
+        "told": told(state, counts) if state in ("paused", "cancelled") else "",
+        "done": f"{done(state, counts):,}",
         "total": f"{total(counts):,}",
-        "percent": 100 * ended(counts) // total(counts),
+        "percent": 100 * done(state, counts) // total(counts),
         "words": progress_words(issue, state, counts),
         "parts": state_parts(issue, counts),
         "reason": issue.subscribable.sending_paused_reason if issue.subscribable.sending_paused_at else "",
@@ -56,19 +57,21 @@ def how_far(issue: Issue) -> SafeString | str:
     return render_to_string("admin/issue_progress.html", context)
 
 
+def done(state: str, counts: Counter[str]) -> int:
+    """How far the bar goes. What was cancelled is not done: it has reached nobody."""
+    return arrived(counts) + counts["failed"] if state in ("paused", "cancelled") else ended(counts)
+
+
 def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
     """A sentence under the bar."""
     if state == "sending":
         return pace_words(issue, counts)
     left = waiting(counts) + counts["held"]
     if state == "paused":
-        return (
-            f"Paused: {counted(left, 'letter')} wait until it is resumed."
-            if left != 1
-            else "Paused: one waits."
-        )
+        return f"Paused: {counted(left, 'letter')} {'waits' if left == 1 else 'wait'} until it is resumed."
     if state == "cancelled":
-        return f"Cancelled: {counted(counts['cancelled'], 'letter')} did not go out."
+        rest = f" {counted(left, 'letter')} more will be within moments." if left else ""
+        return f"Cancelled: {counted(counts['cancelled'], 'letter')} did not go out.{rest}"
     held = f" {counted(counts['held'], 'letter')} held." if counts["held"] else ""
     return f"{counted(arrived(counts), 'letter')} arrived.{held}"
 
@@ -105,6 +108,34 @@ def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
         }
         for label, count, tone, more in shown
     ]
+
+
+def live(issue: Issue) -> SafeString:
+    """All that changes while it is being sent, by the names under which the page has it."""
+    parts = (("arrivals", arrivals(issue)), ("domains", by_domain(issue)))
+    said = format_html_join("", '<div data-live="{}">{}</div>', parts)
+    return format_html("{}{}", how_far(issue), said)
+
+
+def live_arrivals(issue: Issue) -> SafeString | str:
+    """The plot, which follows while it is being sent: then there is a place for it from the beginning."""
+    return _live(issue, "arrivals", arrivals(issue), "The first letters are on their way.")
+
+
+def live_domains(issue: Issue) -> SafeString | str:
+    """The table of domains, which follows, too."""
+    return _live(issue, "domains", by_domain(issue), "Nothing yet.")
+
+
+def _live(issue: Issue, name: str, shown: SafeString | str, empty: str) -> SafeString | str:
+    is_being_sent = issue.published_at is not None and waiting(progress.counts(issue)) > 0
+    if not shown and not is_being_sent:
+        return ""
+    return format_html('<div data-live="{}">{}</div>', name, shown or quiet(empty))
+
+
+def quiet(text: str) -> SafeString:
+    return format_html('<p class="fl-quiet">{}</p>', text)
 
 
 def arrivals(issue: Issue) -> SafeString | str:

@@ -28,14 +28,14 @@ def drafts() -> "QuerySet[Issue]":
 @transaction.atomic
 def approve_issue(*, issue_id: int, now: datetime) -> int:
     """Publishes a draft now. Returns how many letters were queued. Raises CannotAct for what is no draft."""
-    _draft(issue_id)
+    locked_draft(issue_id)
     return publish(issue_id=issue_id, now=now)
 
 
 @transaction.atomic
 def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
     """Lets a draft go by itself at that time. Raises CannotAct for a time that has passed."""
-    issue = _draft(issue_id)
+    issue = locked_draft(issue_id)
     if at <= now:
         raise CannotAct("That time has passed. Give a later one, or approve it now.")
     if at - now > LATEST_RELEASE:
@@ -46,14 +46,14 @@ def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
 @transaction.atomic
 def stop_release(*, issue_id: int) -> None:
     """Has a draft wait for a click: it does not go by itself. Raises CannotAct for what is no draft."""
-    issue = _draft(issue_id)
+    issue = locked_draft(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=None)
 
 
 @transaction.atomic
 def discard_issue(*, issue_id: int, now: datetime) -> None:
     """Drops a draft for good; its posts stay issued. Raises CannotAct for what is no draft."""
-    issue = _draft(issue_id)
+    issue = locked_draft(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=now, release_at=None)
 
 
@@ -92,7 +92,8 @@ def _release(issue_id: int, now: datetime) -> bool:
     return True
 
 
-def _draft(issue_id: int) -> Issue:
+def locked_draft(issue_id: int) -> Issue:
+    """The draft, locked until the transaction ends. Raises CannotAct for what is no draft."""
     issue = locked_issue(issue_id)
     if issue.published_at is not None:
         raise CannotAct(f"“{issue}” has gone out already.")

@@ -43,7 +43,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     release_due(clock=clock, budget=budget)
     release_letters(clock=clock, budget=budget)
     now = clock()
-    ended = Q(period_end__lte=now) | Q(period_end=None)
+    ended = Q(period_end__lte=now) | Q(period_end=None) | Q(sent_now_at__isnull=False)
     rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
     # Each is looked at once more under its newsletter's lock.
     for pk in [row.pk for row in rows.select_related("subscribable") if _is_complete(row, now)]:

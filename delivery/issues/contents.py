@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
+from common.html.markdown import html_of
 from common.ports.hooks import HookError, Hooks
 from delivery.accounts.default_account import sender_of
 from delivery.customisation import own_issue_sources, theme_of
@@ -22,9 +23,11 @@ from delivery.rendering.issue import IssueFacts
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item
 from feeds.parsing.entry import Entry
+from subscriptions.collections.edits import BY_HAND
 from subscriptions.collections.post_rules import left_out_words, note_left_out
-from subscriptions.models import Assignable, Subscribable
+from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.newsletters.own_code import context_of, hooks_of
+from subscriptions.rules.edits import NO_WORDS, Wording, in_places
 from subscriptions.rules.post_rules import Trouble, in_order, rewrite
 
 # The hook that chooses the words in which a channel posts, by the channel.
@@ -83,19 +86,19 @@ def _by_hooks(subscribable: Subscribable, hooks: Hooks, posts: Sequence[Post]) -
     restricted = [own_code.restricted(hooks, context, post) for post in chosen]
     sent = announced(restricted)
     found = Arranged(tuple(sent), without(restricted, sent))
-    found = _dropping(found, without(posts, chosen), "the newsletter’s own code (contents) has dropped it")
+    found = dropping(found, without(posts, chosen), "the newsletter’s own code (contents) has dropped it")
     kind = ANNOUNCEMENT_HOOKS.get(subscribable.channel, "")
     if not found.posts or not is_single or kind not in hooks:
         return found
     text = own_code.announcement(hooks, kind, context, found.posts[0])
     if not text:
         reason = f"the newsletter’s own code ({kind}) has no words for it"
-        return _dropping(replace(found, posts=()), found.posts, reason)
+        return dropping(replace(found, posts=()), found.posts, reason)
     return replace(found, announcement=text)
 
 
-def _dropping(found: Arranged, dropped: Sequence[Post], reason: str) -> Arranged:
-    """Leaves out posts that own code has dropped, whatever their publishers ask."""
+def dropping(found: Arranged, dropped: Sequence[Post], reason: str) -> Arranged:
+    """Leaves out posts that own code or an editor has dropped, whatever their publishers ask."""
     unhinted = (post.with_entry(replace(post.entry, announce="")) for post in dropped)
     reasons = dict.fromkeys((post.item_id for post in dropped), reason)
     return replace(found, left_out=(*found.left_out, *unhinted), reasons={**found.reasons, **reasons})
@@ -118,6 +121,9 @@ class Collected:
     reasons: Mapping[int, str] = field(default_factory=dict)
     announcement: str = ""
     troubles: tuple[Trouble, ...] = ()
+    wording: Wording = NO_WORDS
+    # Those that an editor left out; they are among `left_out`, too.
+    by_hand: tuple[Post, ...] = ()
 
 
 def collected(assignable: Assignable) -> Collected:
@@ -126,31 +132,47 @@ def collected(assignable: Assignable) -> Collected:
     Outside of any transaction: the newsletter may have code of its own. Raises LetterError where that fails,
     ValueError for an item that was cleared.
     """
-    rows = assignable.assignments.select_related("item__feed").order_by("-item__first_seen", "-item_id")
-    posts = []
-    for row in rows:
-        if row.item.entry is None:
-            raise ValueError(f"Item {row.item_id} has no content any more.")
-        posts.append(Post(row.item_id, row.pk, Entry.from_json(row.item.entry), row.item.feed.url))
-    done = arranged(assignable.subscribable, posts)
+    rows = list(assignable.assignments.select_related("item__feed").order_by("-item__first_seen", "-item_id"))
+    posts = {row.item_id: _post(row) for row in rows}
+    by_hand = [posts[row.item_id] for row in rows if row.left_out_at is not None]
+    done = arranged(assignable.subscribable, [post for post in posts.values() if post not in by_hand])
+    # The editor has the last word, after the newsletter's own order and code.
+    sent = {post.item_id: post for post in done.posts}
+    order = in_places(list(sent), {row.item_id: row.place for row in rows})
+    if by_hand:
+        done = dropping(done, by_hand, BY_HAND)
     return Collected(
         subscribable=assignable.subscribable,
         within_type_id=assignable.within_type_id,
         period_start=assignable.period_start,
         period_end=assignable.period_end,
-        posts=done.posts,
+        posts=tuple(sent[key] for key in order),
         left_out=done.left_out,
         reasons=done.reasons,
         announcement=done.announcement,
         troubles=done.troubles,
+        wording=Wording(assignable.subject, assignable.note_top, assignable.note_foot),
+        by_hand=tuple(by_hand),
     )
+
+
+def _post(row: Assignment) -> Post:
+    """Raises ValueError for an item that was cleared."""
+    if row.item.entry is None:
+        raise ValueError(f"Item {row.item_id} has no content any more.")
+    return Post(row.item_id, row.pk, Entry.from_json(row.item.entry), row.item.feed.url)
+
+
+def note_html(markdown: str) -> str:
+    """An editor's note as html, cleaned like a post's."""
+    return html_of(markdown, base=settings.SITE_URL) if markdown else ""
 
 
 def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
     """The facts that rendering is given, and nothing else. Raises LetterError where own code fails."""
-    subscribable = contents.subscribable
+    subscribable, wording = contents.subscribable, contents.wording
     try:
-        subject = own_code.subject_of(subscribable, contents.posts)
+        subject = wording.subject or own_code.subject_of(subscribable, contents.posts)
     except HookError as error:
         raise LetterError(str(error)) from error
     return replace(
@@ -159,6 +181,8 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
         period_start=contents.period_start,
         period_end=contents.period_end,
         subject=subject,
+        note_top=note_html(wording.note_top),
+        note_foot=note_html(wording.note_foot),
     )
 
 

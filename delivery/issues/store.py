@@ -9,7 +9,7 @@ from django.db.models.functions import Concat, Trim
 
 from delivery.issues.contents import Collected
 from delivery.issues.publish import publish
-from delivery.models import Issue, IssueItem
+from delivery.models import Issue, IssueItem, SetAside
 from delivery.rendering.issue import Rendered
 from delivery.rules.approval import release_of
 from delivery.rules.posts import WHY_LEFT_OUT
@@ -32,7 +32,13 @@ def store_issue(
     another assignment than was rendered.
     """
     assignable, subscribable = _emptied(assignable_id, token, contents)
-    release = release_of(subscribable.approval, subscribable.approval_minutes, now)
+    release = release_of(
+        subscribable.approval,
+        subscribable.approval_minutes,
+        now,
+        is_sent_now=assignable.sent_now_at is not None,
+        waits_for_editor=assignable.waits,
+    )
     issue = Issue.objects.create(
         subscribable=contents.subscribable,
         within_type_id=contents.within_type_id,
@@ -44,6 +50,9 @@ def store_issue(
         holes=rendered.holes,
         period_start=contents.period_start,
         period_end=contents.period_end,
+        own_subject=contents.wording.subject,
+        note_top=contents.wording.note_top,
+        note_foot=contents.wording.note_foot,
         created_at=now,
         release_at=release.at,
     )
@@ -57,6 +66,14 @@ def store_issue(
     _end(assignable, subscribable, contents)
     if not release.waits:
         publish(issue_id=issue.pk, now=now)
+        return issue
+    # Until the draft goes, they can be put back.
+    SetAside.objects.bulk_create(
+        [
+            SetAside(issue=issue, item_id=post.item_id, position=position, entry=post.entry.to_json(), at=now)
+            for position, post in enumerate(contents.by_hand)
+        ]
+    )
     return issue
 
 

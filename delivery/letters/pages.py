@@ -104,6 +104,8 @@ def _made(
         posts=shown.posts,
         summary=shown.summary,
         picture=shown.picture,
+        note_top=shown.note_top,
+        note_foot=shown.note_foot,
     )
     html = None
     if own is not None:

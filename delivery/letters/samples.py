@@ -10,7 +10,7 @@ from typing import Any
 
 from common.ports.hooks import HookError
 from common.refused import Refused
-from delivery.issues.contents import Collected, arranged, issue_facts
+from delivery.issues.contents import Collected, arranged, collected, issue_facts
 from delivery.issues.written_issue import LetterText, letter_facts
 from delivery.letters.mails import mail_context, newsletter_mail
 from delivery.models import Issue
@@ -21,10 +21,13 @@ from delivery.rendering.issue import render_issue
 from delivery.rules.posts import Post, announced
 from feeds.items.include import present_entries
 from feeds.parsing.entry import Entry
+from subscriptions.collections.edits import next_collection, settling
 from subscriptions.collections.post_rules import verdict
-from subscriptions.models import Subscribable
+from subscriptions.models import Assignable, Subscribable
+from subscriptions.rules.post_rules import judge
 
 POSTS_IN_A_DIGEST = 5
+MOST_SETTLING = 50
 
 
 def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
@@ -45,6 +48,28 @@ def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
     return arranged(subscribable, newest).posts or tuple(newest)
 
 
+def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected | None:
+    """The issue that goes out next, as it stands; None where nothing is in it yet. Raises LetterError."""
+    collection = next_collection(subscribable)
+    if collection is not None:
+        try:
+            contents = collected(collection)
+        except ValueError as error:
+            if isinstance(error, LetterError):
+                raise
+            # It has become an issue since we looked.
+            contents = None
+        return contents if contents and contents.posts else None
+    if subscribable.arrangement != Subscribable.Arrangement.EACH:
+        return None
+    # Each post goes by itself: the next is the one that has waited longest to settle.
+    waiting = [each.item for each in settling(subscribable, MOST_SETTLING) if not each.is_left_out]
+    entries = [Entry.from_json(item.entry) for item in reversed(waiting) if item.entry is not None]
+    taken = [entry for entry in entries if judge(entry, subscribable.active_rules).is_kept]
+    done = arranged(subscribable, [Post(0, 0, entry) for entry in taken[:1]])
+    return replace(_collection(subscribable, [], now), posts=done.posts) if done.posts else None
+
+
 class NothingToShow(Refused):
     """The newsletter's feeds have no posts yet."""
 
@@ -59,7 +84,9 @@ class Sample:
 
 
 def sample(subscribable: Subscribable, *, now: datetime, count: int | None = None) -> Collected:
-    """The newest posts of the newsletter's feeds as a collection. Raises NothingToShow."""
+    """What is being collected, or else the newest posts of the newsletter's feeds. Raises NothingToShow."""
+    if contents := being_collected(subscribable, now=now):
+        return replace(contents, posts=contents.posts[:1]) if count == 1 else contents
     wanted = count or usual_count(subscribable)
     posts = sample_posts(subscribable, wanted)
     if not posts:
@@ -79,10 +106,15 @@ def usual_count(subscribable: Subscribable) -> int:
 def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: datetime) -> Sample:
     """What a test delivery asks for. Raises NothingToShow and LetterError.
 
-    `issue` is the key of an issue, shown as it goes out; `written` is the text of a letter of one's own. Else
-    `template` is a name such as mails/welcome, empty for the letter as it is, and `source` takes the place of
-    the template that is kept.
+    `issue` is the key of an issue, shown as it goes out; `collection` is that of one that is collected;
+    `written` is the text of a letter of one's own. Else `template` is a name such as mails/welcome, empty for
+    the letter as it is, and `source` takes the place of the template that is kept.
     """
+    if asked.get("collection"):
+        row = Assignable.objects.select_related("subscribable").filter(pk=int(asked["collection"])).first()
+        if row is not None and (contents := collected(row)).posts:
+            facts = issue_facts(contents, now=now)
+            return Sample(render_issue(facts), facts.entries)
     if asked.get("issue"):
         issue = Issue.objects.get(pk=int(asked["issue"]))
         rendered = Rendered(

@@ -13,7 +13,7 @@ from delivery.issues.written_issue import LetterText
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Issue
 from delivery.rendering.facts import TemplateSource
-from subscriptions.models import Destination, Subscribable
+from subscriptions.models import Assignable, Destination, Subscribable
 
 
 def send_test_email(*, to: str, now: datetime, account: str = "") -> Delivery:
@@ -26,7 +26,7 @@ def send_test_email(*, to: str, now: datetime, account: str = "") -> Delivery:
 
 
 def send_test_issue(*, subscribable: Subscribable, to: str, now: datetime) -> Delivery:
-    """Queues the newsletter as it would look now, with its newest posts. Raises InvalidDestination."""
+    """Queues the newsletter as it would look now, with what is being collected. Raises InvalidDestination."""
     context = {"subscribable": subscribable.pk}
     return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
 
@@ -35,6 +35,13 @@ def send_test_of_issue(*, issue: Issue, to: str, now: datetime) -> Delivery:
     """Queues an issue that may still wait for approval, to one address. Raises InvalidDestination."""
     context = {"subscribable": issue.subscribable_id, "issue": issue.pk}
     return _queue(to=to, template="", context=context, options=issue.subscribable.options, now=now)
+
+
+def send_test_of_collection(*, assignable: Assignable, to: str, now: datetime) -> Delivery:
+    """Queues what is being collected as it stands, to one address. Raises InvalidDestination."""
+    newsletter = assignable.subscribable
+    context = {"subscribable": newsletter.pk, "collection": assignable.pk}
+    return _queue(to=to, template="", context=context, options=newsletter.options, now=now)
 
 
 def send_test_letter(

@@ -2,7 +2,7 @@ from delivery.models.account import Account
 from delivery.models.bounce import Bounce
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
-from delivery.models.issue import Issue, IssueItem
+from delivery.models.issue import Issue, IssueItem, SetAside
 from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.mailbox import MailboxMessage
 from delivery.models.restore import Restore
@@ -25,6 +25,7 @@ __all__ = [
     "LetterTemplate",
     "MailboxMessage",
     "Restore",
+    "SetAside",
     "Theme",
     "Webhook",
     "WebhookCall",

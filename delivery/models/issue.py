@@ -23,6 +23,13 @@ class Issue(models.Model):
     holes = models.JSONField(default=dict)
     period_start = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField(null=True, blank=True)
+    # What an editor wrote; `subject` is what was made of it. Notes are Markdown.
+    own_subject = models.TextField(blank=True, default="", db_default="")
+    note_top = models.TextField(blank=True, default="", db_default="")
+    note_foot = models.TextField(blank=True, default="", db_default="")
+    # Edits of a draft: how many there were, and the latest with what it takes to undo them.
+    revision = models.PositiveIntegerField(default=0, db_default=0)
+    steps = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     published_at = models.DateTimeField(null=True, blank=True)
     # Not published yet: when it goes by itself. Empty: it waits for an admin's click.
@@ -63,6 +70,24 @@ class IssueItem(models.Model):
             models.UniqueConstraint(name="issue_item_position", fields=["issue", "position"]),
             models.UniqueConstraint(name="issue_item_once", fields=["issue", "item"]),
         )
+
+    def __str__(self) -> str:
+        return str(self.entry.get("title", ""))
+
+
+class SetAside(models.Model):
+    """A post that an editor left out of an issue while it was a draft: kept, so that it can be put back."""
+
+    issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="set_aside")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="set_aside")
+    # Where it stood.
+    position = models.PositiveIntegerField(default=0)
+    entry = models.JSONField()
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("issue", "position", "pk")
+        constraints = (models.UniqueConstraint(name="set_aside_once", fields=["issue", "item"]),)
 
     def __str__(self) -> str:
         return str(self.entry.get("title", ""))

@@ -82,9 +82,12 @@ class IssueFacts:
     template: str = ""
     theme: ThemeFacts = USUAL_THEME
     own: Mapping[str, TemplateSource] = field(default_factory=dict)
-    # The subject that the newsletter's own code chose; and how many posts stand in it in full.
+    # The subject that an editor or the newsletter's own code chose; and how many posts stand in it in full.
     subject: str = ""
     most_posts: int | None = None
+    # What an editor says above the posts and below them: html that was cleaned.
+    note_top: str = ""
+    note_foot: str = ""
 
     @property
     def zone(self) -> ZoneInfo:

@@ -11,6 +11,7 @@ from delivery.rendering.branding import look
 from delivery.rendering.errors import LetterError, Rendered
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.languages import spoken
+from delivery.rendering.notes import Notes, note_of, with_notes
 from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.posts import LetterPost, letter_html, letter_post
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
@@ -57,6 +58,7 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
     holes = Placeholders(facts.params)
     title, subject = subjects.title(facts), facts.subject or subjects.subject_line(facts)
     posts = _posts(facts, room, wholes)
+    notes = Notes(*(note_of(html, base=facts.site_url) for html in (facts.note_top, facts.note_foot)))
     # Mail programs show the preheader after the subject.
     if len(posts) == 1:
         preheader = posts[0].excerpt
@@ -81,9 +83,12 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         "mentioned": tuple(filter(None, mentioned))[:MOST_MENTIONED],
         "archive_url": web_address(facts.archive_url),
         "site_url": web_address(facts.site_url),
+        "notes": notes,
     }
     path = f"{engine.ISSUE_FOLDER}/{template}"
     drawn = engine.render_parts(path, context, holes, facts.own.get(path))
+    if path in facts.own:
+        drawn = with_notes(drawn, notes)
     return Rendered(
         title=title,
         subject=facts.subject or drawn.subject or subject,

@@ -56,6 +56,8 @@ class PageFacts:
     description: str = ""
     summary: str = ""
     picture: str = ""
+    note_top: str = ""
+    note_foot: str = ""
     language: str = DEFAULT_LANGUAGE
     reads: str = DEFAULT_LANGUAGE
     time_zone: str = "UTC"
@@ -72,7 +74,8 @@ def render_page(facts: PageFacts) -> str:
     """The html, with FORM where the form belongs. Raises LetterError."""
     names = (
         "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
-        "description", "summary", "picture", "earlier", "later", "is_open", "is_listed",
+        "description", "summary", "picture", "note_top", "note_foot", "earlier", "later", "is_open",
+        "is_listed",
     )  # fmt: skip
     reads = spoken(facts.reads)
     with translation.override(reads), timezone.override(ZoneInfo(facts.time_zone)):

@@ -85,11 +85,16 @@ class PagePost:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The posts of an issue; `summary` and `picture` are for what shows a link to its page."""
+    """The posts of an issue; `summary` and `picture` are for what shows a link to its page.
+
+    Notes are an editor's, as safe html.
+    """
 
     posts: tuple[PagePost, ...]
     summary: str = ""
     picture: str = ""
+    note_top: str = ""
+    note_foot: str = ""
 
 
 def shown_posts(entries: Sequence[Entry], *, newsletter_language: str = "") -> Shown:
@@ -99,6 +104,11 @@ def shown_posts(entries: Sequence[Entry], *, newsletter_language: str = "") -> S
         summary=summary_of(entries),
         picture=next(filter(None, map(picture_of, entries)), ""),
     )
+
+
+def note_on_page(html: str) -> SafeString:
+    """An editor's note of html that was cleaned."""
+    return mark_safe(for_page(html, level=TITLE_LEVEL))  # noqa: S308
 
 
 def summary_of(entries: Sequence[Entry]) -> str:

@@ -14,8 +14,17 @@ class Release:
     at: datetime | None = None
 
 
-def release_of(approval: str, minutes: int | None, now: datetime) -> Release:
-    """What becomes of an issue completed at `now`, by its newsletter's wish."""
+def release_of(
+    approval: str,
+    minutes: int | None,
+    now: datetime,
+    *,
+    is_sent_now: bool = False,
+    waits_for_editor: bool = False,
+) -> Release:
+    """What becomes of an issue completed at `now`: by an editor's wish for it, or else its newsletter's."""
+    if is_sent_now or waits_for_editor:
+        return Release(waits=not is_sent_now)
     if approval == DELAY and minutes:
         return Release(waits=True, at=now + timedelta(minutes=minutes))
     return Release(waits=approval in (CLICK, DELAY))

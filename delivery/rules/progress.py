@@ -52,6 +52,18 @@ def state_of(flags: Flags, counts: Counts) -> str:
     return "sending" if waiting(counts) else "sent"
 
 
+def told(state: str, counts: Counts) -> str:
+    """What became of its letters, in words: "115 sent, 4,890 cancelled"; of a paused one, what waits."""
+    left = waiting(counts) + counts.get("held", 0)
+    parts = [
+        (arrived(counts), "sent"),
+        (counts.get("failed", 0), "failed"),
+        (counts.get("cancelled", 0), "cancelled"),
+        (left, {"cancelled": "about to be cancelled", "paused": "waiting"}.get(state, "to go")),
+    ]
+    return ", ".join(f"{count:,} {word}" for count, word in parts if count or word == "sent")
+
+
 def time_left(counts: Counts, per_minute: int) -> timedelta | None:
     """How long the rest takes at this rate; None when nobody can tell."""
     return timedelta(minutes=waiting(counts) / per_minute) if per_minute > 0 and waiting(counts) else None

@@ -1,8 +1,11 @@
 """The posts of an issue, as pages show them."""
 
+from dataclasses import replace
+
+from delivery.issues.contents import note_html
 from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.rendering.page_posts import Shown, part_of, picture_of, shown_posts, summary_of
+from delivery.rendering.page_posts import Shown, note_on_page, part_of, picture_of, shown_posts, summary_of
 from delivery.views.issues import published
 from feeds.parsing.entry import Entry
 from subscriptions.branding import Latest
@@ -15,7 +18,11 @@ LATEST_POSTS_SHOWN = 3
 def shown_of(issue: Issue) -> Shown:
     """The posts of an issue, in its order."""
     entries = [Entry.from_json(item.entry) for item in issue.issue_items.all()]
-    return shown_posts(entries, newsletter_language=issue.subscribable.language)
+    shown = shown_posts(entries, newsletter_language=issue.subscribable.language)
+    if not issue.note_top and not issue.note_foot:
+        return shown
+    top, foot = (note_on_page(note_html(note)) for note in (issue.note_top, issue.note_foot))
+    return replace(shown, note_top=top, note_foot=foot)
 
 
 def latest_of(newsletter: Subscribable) -> Latest | None:

@@ -8,15 +8,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, html_table, link_to, when
+from common.admin.html import facts, link_to, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
 from subscriptions.admin_words import collection_name, waits_for
 from subscriptions.models import Assignable, Assignment
-
-POSTS_SHOWN = 200
 
 
 def when_it_goes_out(assignable: Assignable) -> SafeString:
@@ -35,17 +33,6 @@ def when_it_goes_out(assignable: Assignable) -> SafeString:
     return facts(rows)
 
 
-def posts(assignable: Assignable) -> SafeString:
-    rows = (
-        assignable.assignments.select_related("item__feed").defer("item__entry").order_by("-pk")[:POSTS_SHOWN]
-    )
-    return html_table(
-        ("post", "feed", "since"),
-        ((link_to(row.item), row.item.feed, when(row.assigned_at)) for row in rows),
-        "No posts.",
-    )
-
-
 def try_now(request: HttpRequest, keys: list[int]) -> str:
     failed = Assignable.objects.filter(pk__in=keys, seal_token=None, failures__gt=0)
     count = failed.update(next_try_at=utcnow())
@@ -57,12 +44,12 @@ class AssignableAdmin(ReadOnlyAdmin):
     list_display = ("newsletter", "shown_name", "posts", "waits")
     list_filter = ("subscribable",)
     list_per_page = 50
-    own_panels = (Panel("When it goes out", when_it_goes_out, order=10), Panel("Posts", posts, order=20))
+    own_panels = (Panel("When it goes out", when_it_goes_out, order=10),)
     own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Assignable]":
         every: QuerySet[Assignable] = super().get_queryset(request)
-        counted = every.annotate(held=count_of(Assignment.objects.all(), "assignable"))
+        counted = every.annotate(held=count_of(Assignment.objects.kept(), "assignable"))
         return counted.select_related("subscribable").prefetch_related("subscribable__feeds")
 
     @display(description="newsletter", ordering="subscribable")

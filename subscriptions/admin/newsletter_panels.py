@@ -13,7 +13,7 @@ from common.text import counted
 from subscriptions.admin.command import define_command
 from subscriptions.admin.list_pages import export_url, import_url
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
 
@@ -66,7 +66,7 @@ def subscribers(subscribable: Subscribable) -> SafeString:
 
 
 def open_collections(subscribable: Subscribable) -> SafeString:
-    rows: Any = subscribable.assignables.annotate(held=Count("assignments"))[:COLLECTIONS_SHOWN]
+    rows: Any = subscribable.assignables.annotate(held=KEPT)[:COLLECTIONS_SHOWN]
     shown = []
     for row in rows:
         row.subscribable = subscribable  # saves a query for each row
@@ -83,7 +83,7 @@ def command(subscribable: Subscribable) -> SafeString:
 def losses(subscribable: Subscribable) -> str:
     """What deleting it takes along."""
     active = subscribable.subscriptions.exclude(status="unsubscribed").count()
-    held = subscribable.assignables.aggregate(posts=Count("assignments"))["posts"]
+    held = subscribable.assignables.aggregate(posts=KEPT)["posts"]
     collected = f" {counted(held, 'post')} being collected will not go out." if held else ""
     return (
         f"“{subscribable}” is deleted with its {counted(active, 'subscriber')}, its page, its archive and "

@@ -97,8 +97,15 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         wanting = [taker for taker in takers if taker not in refusing]
         # A copy of the post by another feed may well be wanted where this one is not.
         had = skip_duplicates(item, wanting)
+        # An editor may have left it out before it settled: it joins, so that it can still be put back.
+        left_out = dict(item.left_out.filter(by_hand=True).values_list("subscribable_id", "at"))
         rows = [
-            Assignment(assignable=_collection(taker, item, now), item=item, assigned_at=now)
+            Assignment(
+                assignable=_collection(taker, item, now),
+                item=item,
+                assigned_at=now,
+                left_out_at=left_out.get(taker.pk),
+            )
             for taker in wanting
             if taker.pk not in had
         ]
@@ -108,8 +115,8 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         # Nobody takes it, so nothing will ever clear it but us.
         state = Item.State.ASSIGNED if rows else Item.State.CLEARED
         changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
-        left_out = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
-        reason = " ".join(filter(None, (words_for(wanting, had), *left_out)))
+        refusals = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
+        reason = " ".join(filter(None, (words_for(wanting, had), *refusals)))
         why = {"reason": reason} if reason else {}
         return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
 
@@ -134,7 +141,7 @@ def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assign
             subscribable=subscribable, within_type_id=numbered(subscribable.counter)
         ).first()
         if current is not None:
-            full = current.assignments.count() >= (current.capacity or 1)
+            full = current.assignments.kept().count() >= (current.capacity or 1)
             if not full and current.seal_token is None:
                 return current
             subscribable.counter += 1

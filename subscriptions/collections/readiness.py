@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 
 from feeds.models import Feed, Item
 from feeds.models.feed import FeedQuerySet
@@ -13,8 +13,11 @@ from subscriptions.rules.completion import CollectionFacts, FeedFacts
 
 def collection_facts(assignable: Assignable) -> CollectionFacts:
     subscribable = assignable.subscribable
+    rows = assignable.assignments.aggregate(all=Count("pk"), kept=Count("pk", filter=Q(left_out_at=None)))
     return CollectionFacts(
-        count=assignable.assignments.count(),
+        count=rows["kept"],
+        left_out=rows["all"] - rows["kept"],
+        is_sent_now=assignable.sent_now_at is not None,
         capacity=assignable.capacity,
         opened_at=assignable.opened_at,
         period_end=assignable.period_end,

@@ -1,4 +1,4 @@
-from subscriptions.models.assignable import Assignable, Assignment
+from subscriptions.models.assignable import KEPT, Assignable, Assignment
 from subscriptions.models.carried import Carried
 from subscriptions.models.consent import Consent
 from subscriptions.models.destination import Destination, Suppression
@@ -12,6 +12,7 @@ from subscriptions.models.switch import Switch
 from subscriptions.models.tally import Tally
 
 __all__ = [
+    "KEPT",
     "Assignable",
     "Assignment",
     "Carried",

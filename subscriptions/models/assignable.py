@@ -37,6 +37,15 @@ class Assignable(models.Model):
     failures = models.PositiveIntegerField(default=0, editable=False)
     next_try_at = models.DateTimeField(default=timezone.now, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
+    # What an editor wants of the issue that is made of it; empty where the newsletter's own ways hold.
+    subject = models.TextField(blank=True, default="", db_default="", editable=False)
+    note_top = models.TextField(blank=True, default="", db_default="", editable=False)
+    note_foot = models.TextField(blank=True, default="", db_default="", editable=False)
+    # At its time it becomes a draft, whatever the newsletter does else.
+    waits = models.BooleanField(default=False, db_default=False, editable=False)
+    sent_now_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # The latest edits, each with what it takes to undo it (rules.edits).
+    steps = models.JSONField(null=True, blank=True, editable=False)
 
     objects = AssignableQuerySet.as_manager()
 
@@ -61,13 +70,28 @@ class Assignable(models.Model):
         return f"{self.subscribable_id}/{self.within_type_id}"
 
 
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    def kept(self) -> Self:
+        """Those of posts that are to be sent: an editor has not left them out."""
+        return self.filter(left_out_at=None)
+
+
+# The posts of a collection that are to be sent, for an annotation.
+KEPT = models.Count("assignments", filter=Q(assignments__left_out_at=None))
+
+
 class Assignment(models.Model):
-    """An item in an open collection."""
+    """An item in an open collection. One that was left out stays in it, unsent, until the collection ends."""
 
     assignable = models.ForeignKey(Assignable, on_delete=models.CASCADE, related_name="assignments")
     # PROTECT: a plan made from stale rows must not delete an item that was assigned meanwhile.
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="assignments")
     assigned_at = models.DateTimeField(default=timezone.now)
+    left_out_at = models.DateTimeField(null=True, blank=True)
+    # Where an editor put it. Posts without a place come after those that have one, in the usual order.
+    place = models.PositiveIntegerField(null=True, blank=True)
+
+    objects = AssignmentQuerySet.as_manager()
 
     class Meta:
         constraints = (models.UniqueConstraint(name="assignment_once", fields=["assignable", "item"]),)

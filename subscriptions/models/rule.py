@@ -74,6 +74,8 @@ class LeftOut(models.Model):
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="left_out")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="left_out")
     reason = models.TextField()
+    # An editor said so. Until its issue goes, it can be put back.
+    by_hand = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

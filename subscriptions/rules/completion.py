@@ -9,6 +9,7 @@ from subscriptions.rules.words import moment_words
 
 USUAL_GRACE = timedelta(minutes=60)
 DEBTS_SHOWN = 3
+NOTHING = "Empty: nothing will be sent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class CollectionFacts:
 
     `period_end` belongs to periods, `capacity` and `max_wait_days` to every n; each has neither.
     `takes_more` is false when the newsletter is stopped or no longer every n: it can never fill up.
+    `count` are the posts to be sent; an editor has `left_out` others, or has ended it (`is_sent_now`).
     """
 
     count: int
@@ -24,6 +26,8 @@ class CollectionFacts:
     capacity: int | None = None
     max_wait_days: int | None = None
     takes_more: bool = True
+    left_out: int = 0
+    is_sent_now: bool = False
     period_end: datetime | None = None
     grace: timedelta = USUAL_GRACE
 
@@ -48,8 +52,8 @@ class FeedFacts:
 
 
 def is_complete(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:
-    """Whether it should be issued now. An empty one never is."""
-    return collection.count > 0 and _is_over(collection, feeds, now)
+    """Whether it should be issued now. An empty one never is; one of posts left out just ends."""
+    return bool(collection.count or collection.left_out) and _is_over(collection, feeds, now)
 
 
 def is_closed(
@@ -63,9 +67,9 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
     """A sentence for admins: what the collection waits for. Moments are given in `zone`."""
     feeds = list(feeds)
     if _is_over(collection, feeds, now):
-        return (
-            "Complete: it goes out within a minute." if collection.count else "Empty: nothing will be sent."
-        )
+        if collection.count:
+            return "Complete: it goes out within a minute."
+        return "All of it is left out: nothing will be sent." if collection.left_out else NOTHING
     if collection.period_end is None:
         missing = max((collection.capacity or 1) - collection.count, 1)
         sentence = f"Waits for {missing} more {'post' if missing == 1 else 'posts'}"
@@ -83,6 +87,8 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
 
 
 def _is_over(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:
+    if collection.is_sent_now and collection.count:
+        return True
     if collection.period_end is not None:
         return is_closed(collection.period_end, feeds, now, grace=collection.grace)
     if collection.capacity is None or not collection.takes_more:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from common.ports.events import Event, EventKind, emit
 from common.refused import Refused
 from subscriptions.collections.assign import lock_for_membership, numbered
-from subscriptions.models import Assignable, Assignment, Consent, Subscribable, Subscription, Switch
+from subscriptions.models import KEPT, Assignable, Assignment, Consent, Subscribable, Subscription, Switch
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.switches import Bound, bound_of, is_nested, is_rarer, rarity
 from subscriptions.subscribers.consent import consent, record_consents
@@ -60,7 +60,7 @@ def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscriba
 def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> FrequencyPlan:
     mine, other = old.rhythm, new.rhythm
     rarer, often = (new, mine) if is_rarer(other, mine, now) else (old, other)
-    collections = Assignable.objects.filter(subscribable=rarer).annotate(held=Count("assignments"))
+    collections = Assignable.objects.filter(subscribable=rarer).annotate(held=KEPT)
     rows = list(collections.values_list("within_type_id", "period_end", "held"))
     bound = bound_of(
         rarer.rhythm,
@@ -79,7 +79,7 @@ def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
 
 
 def _held(newsletter: Subscribable) -> set[int]:
-    rows = Assignment.objects.filter(assignable__subscribable=newsletter)
+    rows = Assignment.objects.kept().filter(assignable__subscribable=newsletter)
     return set(rows.values_list("item", flat=True))
 
 
@@ -105,7 +105,7 @@ def is_over(switch: Switch, now: datetime) -> bool:
 def still_to_come(switch: Switch) -> int:
     """Every n: how many posts are missing until the switch takes effect."""
     rows = Assignable.objects.filter(subscribable=switch.rarer, within_type_id=numbered(switch.number or 0))
-    held = rows.annotate(held=Count("assignments")).values_list("capacity", "held").first()
+    held = rows.annotate(held=KEPT).values_list("capacity", "held").first()
     return max((held[0] or 1) - held[1], 0) if held else 0
 
 

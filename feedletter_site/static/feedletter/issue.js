@@ -15,6 +15,11 @@
       if (!fresh || !fresh.dataset.address) location.reload();
       else {
         shown.replaceWith(fresh);
+        // The plot and the table of domains follow.
+        for (const part of holder.content.querySelectorAll("[data-live]")) {
+          const place = document.querySelector(`[data-live="${part.dataset.live}"]`);
+          if (place && part.hasChildNodes()) place.replaceWith(part);
+        }
         later();
       }
     } catch {

@@ -1,0 +1,203 @@
+"""The panels by which an editor sees and changes the next issue, a draft, and what waits to settle."""
+
+from typing import Any
+
+from django.db.models import Count
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from common.admin.html import button, facts, link_to, object_url, paragraph, when
+from common.clock import utcnow
+from common.text import counted
+from delivery.admin.edits.forms import WordingForm
+from delivery.admin.edits.rows import edit_rows, edit_url
+from delivery.admin.issue_panels import posts as issue_posts
+from delivery.admin.preview import letter_frame
+from delivery.issues.draft_edits import draft_of
+from delivery.issues.next_issue import NextIssue, as_it_stands
+from delivery.issues.publish import recipients_of
+from delivery.letters.build import newsletter_letter
+from delivery.models import Issue
+from delivery.rendering.errors import LetterError
+from feeds.models import Item
+from subscriptions.admin_words import waits_for
+from subscriptions.collections.edits import SettlingPost, held_words, settling
+from subscriptions.models import KEPT, Assignable, Subscribable
+from subscriptions.rules.edits import CannotEdit
+from subscriptions.rules.words import clock_words, zone_words
+
+SETTLING_SHOWN = 20
+MAY_EDIT_NEXT = "subscriptions.change_assignable"
+MAY_EDIT_DRAFTS = "delivery.change_issue"
+Shown = SafeString | str
+EACH = (
+    "Each post is an issue of its own, and goes as soon as it has settled. So the next issues are the posts"
+    " that wait to settle. Leave one out here before it goes."
+)
+
+
+def next_issue(assignable: Assignable, request: HttpRequest) -> Shown:
+    """The posts of what is being collected, in the order in which they would go, with what can be done."""
+    try:
+        stands = as_it_stands(assignable, now=utcnow())
+    except (LetterError, CannotEdit) as error:
+        return format_html('<p class="fl-alert">{}</p>', error)
+    newsletter = assignable.subscribable
+    said = {row.item_id: f"joined {when(row.assigned_at)}" for row in assignable.assignments.all()}
+    by_hand = stands.contents.by_hand
+    dropped = [
+        post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
+    ]
+    context = {
+        "action": edit_url("next_issue", assignable.pk),
+        "may": request.user.has_perm(MAY_EDIT_NEXT),
+        "is_next": True,
+        "is_mail": newsletter.channel == "email",
+        "waits": assignable.waits,
+        "asks_anyway": newsletter.approval == Subscribable.Approval.CLICK,
+        "undo": _undone(assignable.steps),
+        "has_order": any(row.place is not None for row in assignable.assignments.all()),
+        "posts": edit_rows(_named(stands.posts), about=said, asked=request.GET),
+        "out": edit_rows(_named(by_hand), about={}),
+        "dropped": [(post.entry.title, stands.contents.reasons.get(post.item_id, "")) for post in dropped],
+        "problem": stands.problem,
+    }
+    return render_to_string("admin/delivery/edits/posts.html", context, request=request)
+
+
+def words_of_next(assignable: Assignable, request: HttpRequest) -> Shown:
+    """The form of its words; nothing for a bridge, or for who may not change them."""
+    if assignable.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_NEXT):
+        return ""
+    initial = {name: getattr(assignable, name) for name in ("subject", "note_top", "note_foot")}
+    return _words(request, edit_url("next_issue", assignable.pk), initial)
+
+
+def _words(request: HttpRequest, action: str, initial: dict[str, str]) -> SafeString:
+    context = {"action": action, "form": WordingForm(initial=initial)}
+    return render_to_string("admin/delivery/edits/words.html", context, request=request)
+
+
+def next_letter(assignable: Assignable) -> Shown:
+    """Exactly as it would go out now; nothing for a bridge."""
+    if assignable.subscribable.channel != "email":
+        return ""
+    try:
+        stands = as_it_stands(assignable, now=utcnow())
+    except (LetterError, CannotEdit) as error:
+        return str(error)
+    return _frame(assignable.subscribable, stands) if stands.rendered else stands.problem
+
+
+def _frame(newsletter: Subscribable, stands: NextIssue) -> SafeString:
+    rendered = stands.rendered
+    assert rendered is not None  # noqa: S101 - its callers have looked
+    letter = newsletter_letter(
+        newsletter,
+        kind="issue",
+        token="preview",  # noqa: S106
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        holes=rendered.holes,
+        entries=(post.entry for post in stands.posts),
+    )
+    return letter_frame(letter)
+
+
+def draft_posts(issue: Issue, request: HttpRequest) -> Shown:
+    """The posts of an issue; those of a draft with what can be done to them."""
+    if issue.published_at is not None or issue.cancelled_at is not None:
+        return format_html("{}{}", issue_posts(issue), _left_out_of(issue))
+    draft = draft_of(issue)
+    context = {
+        "action": edit_url("issue", issue.pk),
+        "may": request.user.has_perm(MAY_EDIT_DRAFTS),
+        "undo": _undone(issue.steps),
+        "posts": edit_rows(
+            [(post.item_id or 0, post.title) for post in draft.posts], about={}, asked=request.GET
+        ),
+        "out": edit_rows([(post.item_id or 0, post.title) for post in draft.aside], about={}),
+    }
+    return render_to_string("admin/delivery/edits/posts.html", context, request=request)
+
+
+def _left_out_of(issue: Issue) -> Shown:
+    titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
+    return paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
+
+
+def words_of_draft(issue: Issue, request: HttpRequest) -> Shown:
+    """The form of a draft's words; nothing for what has gone out, or for a bridge."""
+    is_draft = issue.published_at is None and issue.cancelled_at is None
+    if not is_draft or issue.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_DRAFTS):
+        return ""
+    initial = {"subject": issue.own_subject, "note_top": issue.note_top, "note_foot": issue.note_foot}
+    return _words(request, edit_url("issue", issue.pk), initial)
+
+
+def _undone(steps: Any) -> str:
+    return str(steps[-1]["said"]) if steps else ""
+
+
+def _named(posts: Any) -> list[tuple[int, str]]:
+    return [(post.item_id, post.entry.title or post.entry.link) for post in posts]
+
+
+def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Shown:
+    """What its next issue is, what is in it so far, and which posts wait to settle."""
+    collections: Any = newsletter.assignables.annotate(kept=KEPT, every=Count("assignments"))
+    rows: list[tuple[str, Any]] = []
+    lines: list[SafeString] = []
+    for row in collections.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN]:
+        row.subscribable = newsletter  # saves a query for each
+        said = held_words(row.kept, row.every - row.kept)
+        rows.append(("In it so far", format_html("{}. {}", link_to(row, said), waits_for(row))))
+        if not lines:
+            lines.append(format_html("<p>{}</p>", button(object_url(row), "See and change the next issue")))
+    rows = rows or [("In it so far", "Nothing yet.")]
+    rows.append(("Goes to", f"{counted(recipients_of(newsletter).count(), 'subscriber')}, as of now"))
+    waiting = settling(newsletter, SETTLING_SHOWN)
+    context = {
+        "meaning": meaning(newsletter),
+        "facts": facts(rows),
+        "links": lines,
+        "action": edit_url("settling", newsletter.pk),
+        "may": request.user.has_perm(MAY_EDIT_NEXT),
+        "is_each": newsletter.arrangement == Subscribable.Arrangement.EACH,
+        "posts": [_settling_row(each) for each in waiting],
+    }
+    return render_to_string("admin/delivery/edits/newsletter.html", context, request=request)
+
+
+def _settling_row(each: SettlingPost) -> dict[str, Any]:
+    item: Item = each.item
+    return {
+        "key": item.pk,
+        "title": str(item),
+        "url": object_url(item),
+        "about": f"{item.feed}, first seen {when(item.first_seen)}",
+        "is_out": each.is_left_out,
+    }
+
+
+def meaning(newsletter: Subscribable) -> str:
+    """What “the next issue” means for a newsletter that comes like this."""
+    match newsletter.arrangement:
+        case "each":
+            said = EACH
+            if newsletter.approval == Subscribable.Approval.NONE:
+                said += " To change a letter before it goes, have the newsletter wait for your click."
+            return said
+        case "every_n":
+            said = f"The next issue goes as soon as it has {counted(newsletter.n or 1, 'post')}."
+            if newsletter.max_wait_days:
+                said += f" After {counted(newsletter.max_wait_days, 'day')} it goes with fewer."
+            return f"{said} For each that is left out it waits for another."
+        case "cron":
+            return "The next issue goes at the next time of its schedule, with all posts settled by then."
+    at = f"{clock_words(newsletter.at)}, {zone_words(newsletter.zone)}"
+    return f"The next issue goes on its day at {at}, with all posts settled by then."

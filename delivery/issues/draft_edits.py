@@ -1,0 +1,264 @@
+"""An editor's hand on a draft: posts left out and put back, order, words.
+
+Each edit renders the letter anew from the posts as they stand in the draft, outside of any transaction. It
+is stored if the draft is still the one that it was made from; else it is made anew from what is there now.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat, Replace, Trim
+
+from common.text import one_line, shortened
+from delivery.issues.approve import locked_draft
+from delivery.issues.contents import Collected, issue_facts
+from delivery.models import Issue, IssueItem, SetAside
+from delivery.rendering.errors import Rendered
+from delivery.rendering.issue import render_issue
+from delivery.rules.posts import Post
+from feeds.models import Item
+from feeds.parsing.entry import Entry
+from subscriptions.collections.edits import BY_HAND, forget_by_hand, note_by_hand, tidied
+from subscriptions.collections.post_rules import left_out_words
+from subscriptions.models import Subscribable
+from subscriptions.rules import edits
+from subscriptions.rules.edits import MOST_STEP_TITLE, CannotEdit, Step, Wording, moved, with_step
+
+TRIES = 3
+NOT_THERE = "That post is not in this issue any more: nothing was changed. Look at it again."
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPost:
+    """A post as it stands in the draft. `item_id` is None where its feed was deleted."""
+
+    item_id: int | None
+    entry: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        named = str(self.entry.get("title") or self.entry.get("link") or "Untitled")
+        return shortened(one_line(named), MOST_STEP_TITLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft as it stands: its posts in their order, those that were left out, and the editor's words."""
+
+    posts: tuple[DraftPost, ...]
+    aside: tuple[DraftPost, ...]
+    wording: Wording
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def order(self) -> list[int]:
+        return [post.item_id or 0 for post in self.posts]
+
+    def noting(self, sort: str, said: str, was: Mapping[str, Any]) -> "Draft":
+        return replace(self, steps=tuple(with_step(self.steps, sort, said, was)))
+
+
+def leave_out_of_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
+    """Leaves a post out of a draft, until it is put back. Raises CannotEdit, CannotAct."""
+
+    def change(draft: Draft) -> Draft:
+        title = _named(draft.posts, item_id)
+        was = {"item": item_id, "at": draft.order.index(item_id)}
+        return _without(draft, item_id).noting(edits.OUT, f"leaving out “{title}”", was)
+
+    _edit(issue_id, change, now)
+
+
+def put_back_in_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
+    """Puts a post back that was left out of a draft, at its end. Raises CannotEdit, CannotAct."""
+
+    def change(draft: Draft) -> Draft:
+        title = _named(draft.aside, item_id)
+        was = {"item": item_id}
+        return _with(draft, item_id, len(draft.posts)).noting(edits.BACK, f"putting back “{title}”", was)
+
+    _edit(issue_id, change, now)
+
+
+def move_in_draft(*, issue_id: int, item_id: int, way: str, now: datetime) -> None:
+    """Moves a post a place up or down, or to an end. Raises CannotEdit, CannotAct."""
+
+    def change(draft: Draft) -> Draft:
+        order = moved(draft.order, item_id, way)
+        if order == draft.order:
+            return draft
+        said = f"moving “{_named(draft.posts, item_id)}”"
+        return _ordered(draft, order).noting(edits.ORDER, said, {"order": draft.order})
+
+    _edit(issue_id, change, now)
+
+
+def reorder_draft(*, issue_id: int, order: Sequence[int], now: datetime) -> None:
+    """Has the posts of these items come first, in that order. Raises CannotEdit, CannotAct."""
+
+    def change(draft: Draft) -> Draft:
+        if not set(order) <= set(draft.order):
+            raise CannotEdit(NOT_THERE)
+        return _ordered(draft, order).noting(edits.ORDER, "the order of posts", {"order": draft.order})
+
+    _edit(issue_id, change, now)
+
+
+def reword_draft(*, issue_id: int, wording: Wording, now: datetime) -> None:
+    """Gives a draft words of its own. Raises CannotEdit, CannotAct."""
+    wording = tidied(wording)
+
+    def change(draft: Draft) -> Draft:
+        if draft.wording == wording:
+            return draft
+        was = asdict(draft.wording)
+        return replace(draft, wording=wording).noting(edits.WORDS, "the change of words", was)
+
+    _edit(issue_id, change, now)
+
+
+def undo_in_draft(*, issue_id: int, now: datetime) -> str:
+    """Takes the latest edit back. Returns what that was, in words. Raises CannotEdit, CannotAct."""
+    said = ""
+
+    def change(draft: Draft) -> Draft:
+        nonlocal said
+        if not draft.steps:
+            raise CannotEdit("There is nothing to undo.")
+        step, was = draft.steps[-1], draft.steps[-1]["was"]
+        said = step["said"]
+        draft = replace(draft, steps=draft.steps[:-1])
+        match step["sort"]:
+            case edits.OUT:
+                return _with(draft, was["item"], was["at"])
+            case edits.BACK:
+                return _without(draft, was["item"])
+            case edits.ORDER:
+                return _ordered(draft, was["order"])
+        return replace(draft, wording=Wording(**was))
+
+    _edit(issue_id, change, now)
+    return said
+
+
+def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> None:
+    for _ in range(TRIES):
+        issue = Issue.objects.select_related("subscribable").filter(pk=issue_id).first()
+        if issue is None:
+            raise CannotEdit("There is no such issue any more.")
+        if issue.published_at is not None or issue.cancelled_at is not None:
+            with transaction.atomic():
+                locked_draft(issue_id)
+        before = draft_of(issue)
+        after = change(before)
+        if after == before:
+            return
+        if not after.posts:
+            raise CannotEdit("It is the only post left in it. To send nothing, discard the issue.")
+        if _store(issue, before, after, _rendered(issue, after), now):
+            return
+    raise CannotEdit("Somebody else changes it at this moment: nothing was changed. Look at it again.")
+
+
+def draft_of(issue: Issue) -> Draft:
+    """The draft as it stands. The issue's own row was read before its posts."""
+    rows = issue.issue_items.order_by("position").values_list("item_id", "entry")
+    aside = issue.set_aside.order_by("position", "pk").values_list("item_id", "entry")
+    return Draft(
+        posts=tuple(DraftPost(*row) for row in rows),
+        aside=tuple(DraftPost(*row) for row in aside),
+        wording=Wording(issue.own_subject, issue.note_top, issue.note_foot),
+        steps=tuple(issue.steps or ()),
+    )
+
+
+def _rendered(issue: Issue, draft: Draft) -> Rendered:
+    """The draft's letter. Raises LetterError."""
+    contents = Collected(
+        subscribable=issue.subscribable,
+        within_type_id=issue.within_type_id,
+        period_start=issue.period_start,
+        period_end=issue.period_end,
+        posts=tuple(Post(post.item_id or 0, 0, Entry.from_json(dict(post.entry))) for post in draft.posts),
+        wording=draft.wording,
+    )
+    rendered = render_issue(issue_facts(contents, now=issue.created_at))
+    if not issue.html:
+        # Words that the newsletter's own code chose for an account: they stay.
+        return replace(rendered, html="", text=issue.text, holes=issue.holes)
+    return rendered
+
+
+@transaction.atomic
+def _store(issue: Issue, before: Draft, after: Draft, rendered: Rendered, now: datetime) -> bool:
+    """Writes the edit down, unless the draft has been edited since it was read. Raises CannotAct."""
+    locked = locked_draft(issue.pk)
+    if locked.revision != issue.revision:
+        return False
+    if (after.posts, after.aside) != (before.posts, before.aside):
+        IssueItem.objects.filter(issue=issue).delete()
+        SetAside.objects.filter(issue=issue).delete()
+        IssueItem.objects.bulk_create(_rows(IssueItem, issue, after.posts), batch_size=500)
+        SetAside.objects.bulk_create(_rows(SetAside, issue, after.aside), batch_size=500)
+        _note_left_out(issue.subscribable, before, after, now)
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        holes=rendered.holes,
+        own_subject=after.wording.subject,
+        note_top=after.wording.note_top,
+        note_foot=after.wording.note_foot,
+        steps=list(after.steps),
+        revision=F("revision") + 1,
+    )
+    return True
+
+
+def _rows(model: Any, issue: Issue, posts: Sequence[DraftPost]) -> list[Any]:
+    return [
+        model(issue=issue, item_id=post.item_id, position=position, entry=post.entry)
+        for position, post in enumerate(posts)
+    ]
+
+
+def _note_left_out(subscribable: Subscribable, before: Draft, after: Draft, now: datetime) -> None:
+    """On the posts' own pages: which this newsletter leaves out from now on, and which no more."""
+    said = left_out_words(subscribable, BY_HAND)
+    were, are = ({post.item_id or 0 for post in draft.aside} for draft in (before, after))
+    for item_id in sorted(are - were):
+        note_by_hand(subscribable.pk, item_id, now=now)
+        Item.objects.filter(pk=item_id).update(reason=Trim(Concat("reason", Value(f" {said}"))))
+    for item_id in sorted(were - are):
+        forget_by_hand(subscribable.pk, item_id)
+        Item.objects.filter(pk=item_id).update(reason=Trim(Replace("reason", Value(said), Value(""))))
+
+
+def _named(posts: Sequence[DraftPost], item_id: int) -> str:
+    title = next((post.title for post in posts if post.item_id == item_id), None)
+    if title is None:
+        raise CannotEdit(NOT_THERE)
+    return title
+
+
+def _without(draft: Draft, item_id: int) -> Draft:
+    gone = tuple(post for post in draft.posts if post.item_id == item_id)
+    rest = tuple(post for post in draft.posts if post.item_id != item_id)
+    return replace(draft, posts=rest, aside=(*draft.aside, *gone))
+
+
+def _with(draft: Draft, item_id: int, at: int) -> Draft:
+    back = tuple(post for post in draft.aside if post.item_id == item_id)
+    rest = tuple(post for post in draft.aside if post.item_id != item_id)
+    return replace(draft, posts=(*draft.posts[:at], *back, *draft.posts[at:]), aside=rest)
+
+
+def _ordered(draft: Draft, order: Sequence[int]) -> Draft:
+    places = {item_id: place for place, item_id in enumerate(order)}
+    rows = sorted(draft.posts, key=lambda post: places.get(post.item_id or 0, len(places)))
+    return replace(draft, posts=tuple(rows))

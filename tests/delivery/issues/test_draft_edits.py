@@ -1,0 +1,153 @@
+"""An editor's hand on a draft: the letter is made anew from the posts as they stand in it."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from common.ports.panels import CannotAct
+from delivery.issues import draft_edits
+from delivery.issues.approve import approve_issue
+from delivery.issues.complete import complete_due
+from delivery.issues.draft_edits import (
+    leave_out_of_draft,
+    move_in_draft,
+    put_back_in_draft,
+    reorder_draft,
+    reword_draft,
+    undo_in_draft,
+)
+from delivery.models import Delivery, Issue
+from feeds.models import Item
+from subscriptions.collections.edits import leave_out
+from subscriptions.models import LeftOut
+from subscriptions.rules.edits import CannotEdit, Wording
+from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
+from tests.factories import NOW
+from tests.races import beside
+
+pytestmark = pytest.mark.django_db
+
+
+def a_draft(posts: int = 3, **changes: Any) -> tuple[Issue, list[Item]]:
+    """One that waits for a click, and its posts in their order."""
+    items = collect(a_newsletter(approval="click", **changes), posts)
+    complete_due(clock=lambda: MIDNIGHT)
+    return Issue.objects.get(), items[::-1]
+
+
+def titles() -> list[str]:
+    return [row.entry["title"] for row in Issue.objects.get().issue_items.order_by("position")]
+
+
+def test_what_is_left_out_of_a_draft_is_not_in_its_letter_and_says_so() -> None:
+    issue, (first, second, third) = a_draft()
+    leave_out_of_draft(issue_id=issue.pk, item_id=second.pk, now=NOW)
+    after = Issue.objects.get()
+    assert titles() == [first.title, third.title]
+    assert second.title in issue.html
+    assert second.title not in after.html + after.text
+    assert first.title in after.html
+    second.refresh_from_db()
+    assert "an editor left it out" in second.reason
+    approve_issue(issue_id=issue.pk, now=NOW)
+    assert Delivery.objects.count() == 2
+    assert titles() == [first.title, third.title]
+
+
+def test_it_is_put_back_and_says_so_no_more() -> None:
+    issue, (first, second, third) = a_draft()
+    leave_out_of_draft(issue_id=issue.pk, item_id=second.pk, now=NOW)
+    put_back_in_draft(issue_id=issue.pk, item_id=second.pk, now=NOW)
+    assert titles() == [first.title, third.title, second.title]
+    second.refresh_from_db()
+    assert (second.reason, LeftOut.objects.count()) == ("", 0)
+    undo_in_draft(issue_id=issue.pk, now=NOW)
+    assert undo_in_draft(issue_id=issue.pk, now=NOW) == f"leaving out “{second.title}”"
+    assert titles() == [first.title, second.title, third.title]
+
+
+def test_what_was_left_out_while_it_was_collected_can_still_be_put_back() -> None:
+    items = collect(a_newsletter(approval="click"), 2)
+    collection = open_collection(a_newsletter_of(items))
+    leave_out(assignable_id=collection.pk, item_id=items[0].pk, now=NOW)
+    complete_due(clock=lambda: MIDNIGHT)
+    issue = Issue.objects.get()
+    assert titles() == [items[1].title]
+    put_back_in_draft(issue_id=issue.pk, item_id=items[0].pk, now=NOW)
+    assert titles() == [items[1].title, items[0].title]
+    items[0].refresh_from_db()
+    assert items[0].reason == ""
+
+
+def a_newsletter_of(items: list[Item]) -> Any:
+    return items[0].feed.subscribables.get()
+
+
+def test_posts_move_and_words_change_and_all_is_undone() -> None:
+    issue, (first, second, third) = a_draft()
+    move_in_draft(issue_id=issue.pk, item_id=third.pk, way="up", now=NOW)
+    assert titles() == [first.title, third.title, second.title]
+    reorder_draft(issue_id=issue.pk, order=[second.pk], now=NOW)
+    assert titles() == [second.title, first.title, third.title]
+    reword_draft(issue_id=issue.pk, wording=Wording("Mine", "Hi *you*", ""), now=NOW)
+    after = Issue.objects.get()
+    assert (after.subject, after.revision) == ("Mine", 3)
+    assert "<em>you</em>" in after.html
+    for said in ("the change of words", "the order of posts", f"moving “{third.title}”"):
+        assert undo_in_draft(issue_id=issue.pk, now=NOW) == said
+    after = Issue.objects.get()
+    assert (after.subject, after.title) == (issue.subject, issue.title)
+    assert titles() == [first.title, second.title, third.title]
+    with pytest.raises(CannotEdit, match="nothing to undo"):
+        undo_in_draft(issue_id=issue.pk, now=NOW)
+
+
+def test_the_last_post_is_not_left_out() -> None:
+    issue, (only,) = a_draft(1)
+    with pytest.raises(CannotEdit, match="discard the issue"):
+        leave_out_of_draft(issue_id=issue.pk, item_id=only.pk, now=NOW)
+
+
+def test_what_has_gone_out_is_not_changed() -> None:
+    issue, (first, *_) = a_draft()
+    approve_issue(issue_id=issue.pk, now=NOW)
+    with pytest.raises(CannotAct, match="has gone out already"):
+        leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
+    assert len(titles()) == 3
+
+
+def test_one_that_is_edited_meanwhile_is_edited_from_what_is_there_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    issue, (first, second, third) = a_draft()
+    render, others = draft_edits._rendered, [second.pk]
+
+    def another_editor_is_faster(issue: Issue, draft: Any) -> Any:
+        if others:
+            leave_out_of_draft(issue_id=issue.pk, item_id=others.pop(), now=NOW)
+        return render(issue, draft)
+
+    monkeypatch.setattr(draft_edits, "_rendered", another_editor_is_faster)
+    leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
+    assert titles() == [third.title]
+    assert third.title in Issue.objects.get().html
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_an_edit_beside_the_approval_is_refused_and_what_goes_is_whole() -> None:
+    issue, (first, *_) = a_draft()
+
+    def edit() -> str:
+        try:
+            leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
+        except CannotAct as error:
+            return str(error)
+        return ""
+
+    sent, said = beside(lambda: approve_issue(issue_id=issue.pk, now=NOW), edit)
+    assert sent == 2
+    assert "has gone out already" in said
+    assert first.title in Issue.objects.get().html
+    assert len(titles()) == 3

@@ -1,0 +1,173 @@
+"""The next issue, a draft, and posts that wait to settle, in an editor's hands on their pages."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from common.admin.html import object_url
+from delivery.issues.complete import complete_due
+from delivery.models import Delivery, Issue
+from feeds.models import Item
+from subscriptions.models import Assignable
+from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
+from tests.factories import ItemFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def page(client: Client, row: Any) -> str:
+    return str(client.get(object_url(row)).content.decode())
+
+
+def act(client: Client, row: Any, do: str, **data: Any) -> str:
+    name = {Assignable: "next_issue", Issue: "issue"}.get(type(row), "settling")
+    place = reverse(f"admin:delivery_{name}_edit", args=[row.pk])
+    return str(client.post(place, {"do": do, **data}, follow=True).content.decode())
+
+
+def a_collection(posts: int = 2, **changes: Any) -> tuple[Assignable, list[Item]]:
+    subscribable = a_newsletter(**changes)
+    items = collect(subscribable, posts)
+    return open_collection(subscribable), items[::-1]
+
+
+def test_its_page_shows_the_letter_as_it_stands_and_what_can_be_done(admin_client: Client) -> None:
+    collection, (first, second) = a_collection()
+    shown = page(admin_client, collection)
+    assert "srcdoc=" in shown
+    assert shown.index(first.title) < shown.index(second.title)
+    assert f"Leave out “{first.title}”" in shown
+    assert f"Move “{first.title}” up" not in shown
+    assert "Send now" in shown
+    assert "Wait for me" in shown
+    assert "Undo" not in shown
+
+
+def test_leaving_out_says_so_there_and_on_the_posts_page_and_is_undone(admin_client: Client) -> None:
+    collection, (first, _) = a_collection()
+    shown = act(admin_client, collection, "out", post=first.pk)
+    assert f"“{first.title}” is left out." in shown
+    assert f"Put back “{first.title}”" in shown
+    assert f"Undo leaving out “{first.title}”" in shown
+    assert "Left out by an editor on" in page(admin_client, first)
+    assert "1 post, 1 left out" in page(admin_client, collection.subscribable)
+    assert f"Undone: leaving out “{first.title}”." in act(admin_client, collection, "undo")
+    assert "Left out by an editor on" not in page(admin_client, first)
+
+
+def test_a_move_leads_back_to_the_button(admin_client: Client) -> None:
+    collection, (_, second) = a_collection(2)
+    place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
+    answer = admin_client.post(place, {"do": "up", "post": second.pk})
+    assert answer.headers["Location"].endswith(f"?moved={second.pk}-up#post-{second.pk}")
+    shown = admin_client.get(answer.headers["Location"]).content.decode()
+    assert f"Move “{second.title}” down” autofocus" in shown.replace('"', "”")
+    assert "Usual order" in shown
+
+
+def test_words_are_saved_and_what_is_refused_is_not_lost(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    shown = act(admin_client, collection, "words", subject="Spring", note_top="Hi *all*", note_foot="")
+    assert "Saved. The letter shows it." in shown
+    assert "&lt;em&gt;all&lt;/em&gt;" in shown
+    long = act(admin_client, collection, "words", subject="x" * 201, note_top="Kept for you", note_foot="")
+    assert "Kept for you" in long
+    Assignable.objects.update(seal_token="9b2b6a1e-0d5c-4c5b-8f0e-3d5f7c1f2a11", seal_until=MIDNIGHT)
+    late = act(admin_client, collection, "words", subject="", note_top="Typed late", note_foot="")
+    assert "nothing was changed" in late
+    assert "Typed late" in late
+
+
+def test_sending_now_says_first_to_how_many_and_leads_to_the_issue(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    assert "goes to 2 subscribers now, with 2 posts." in act(admin_client, collection, "send_now")
+    assert not Delivery.objects.exists()
+    shown = act(admin_client, collection, "send_now", confirmed="1")
+    assert "It is on its way." in shown
+    assert Delivery.objects.count() == 2
+    assert "How far it is" in shown
+    assert "nothing was changed" in act(admin_client, collection, "undo")
+
+
+def test_one_that_waits_says_so_and_goes_by_itself_again(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    assert "At its time it becomes a draft" in act(admin_client, collection, "wait")
+    assert "Then it waits for you." in page(admin_client, collection)
+    assert "It goes by itself at its time." in act(admin_client, collection, "go")
+
+
+def test_a_test_is_of_what_is_collected(admin_client: Client) -> None:
+    User.objects.update(email="ada@example.org")
+    collection, _ = a_collection()
+    act(admin_client, collection, "test")
+    assert Delivery.objects.get(kind="test").context["collection"] == collection.pk
+
+
+def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
+    items = collect(a_newsletter(approval="click"), 2)
+    complete_due(clock=lambda: MIDNIGHT)
+    issue = Issue.objects.get()
+    assert "Words of your own" in page(admin_client, issue)
+    shown = act(admin_client, issue, "out", post=items[0].pk)
+    assert f"Put back “{items[0].title}”" in shown
+    assert "Saved" in act(admin_client, issue, "words", subject="Mine", note_top="", note_foot="")
+    assert "Undone: the change of words." in act(admin_client, issue, "undo")
+    assert "discard the issue" in act(admin_client, issue, "out", post=items[1].pk)
+    Issue.objects.update(published_at=MIDNIGHT)
+    assert "has gone out already" in act(admin_client, issue, "up", post=items[1].pk)
+    assert f"Left out by an editor: {items[0].title}." in page(admin_client, issue)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"arrangement": "each"}, "Each post is an issue of its own"),
+        ({"arrangement": "every_n", "n": 3, "max_wait_days": 7}, "as soon as it has 3 posts. After 7 days"),
+        ({"arrangement": "weekly"}, "goes on its day at 0:00, UTC"),
+        ({"arrangement": "cron", "cron": "0 7 * * 1"}, "the next time of its schedule"),
+    ],
+)
+def test_a_newsletter_says_what_its_next_issue_is(
+    admin_client: Client, facts: dict[str, Any], said: str
+) -> None:
+    assert said in page(admin_client, a_newsletter(**facts))
+
+
+def test_a_post_that_waits_to_settle_is_left_out_of_a_newsletter_of_single_posts(
+    admin_client: Client,
+) -> None:
+    newsletter = a_newsletter("each")
+    item = ItemFactory(feed=newsletter.feeds.get())
+    assert f"Leave out “{item.title}”" in page(admin_client, newsletter)
+    act(admin_client, newsletter, "out", post=item.pk)
+    assert f"Put back “{item.title}”" in page(admin_client, newsletter)
+    assert "Left out by an editor on" in page(admin_client, item)
+    act(admin_client, newsletter, "back", post=item.pk)
+    assert f"Leave out “{item.title}”" in page(admin_client, newsletter)
+
+
+def test_a_newsletters_preview_is_what_is_collected(admin_client: Client) -> None:
+    collection, (first, second) = a_collection()
+    act(admin_client, collection, "out", post=second.pk)
+    shown = page(admin_client, collection.subscribable)
+    letter = shown[shown.index("srcdoc=") :].partition("</iframe>")[0]
+    assert "with what is being collected" in shown
+    assert first.title in letter
+    assert second.title not in letter
+
+
+def test_who_may_only_look_finds_no_buttons_and_is_refused(client: Client) -> None:
+    from django.contrib.auth.models import Permission
+
+    user = User.objects.create_user("eve", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    client.force_login(user)
+    collection, (first, _) = a_collection()
+    shown = page(client, collection)
+    assert first.title in shown
+    assert "Leave out" not in shown
+    place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
+    assert client.post(place, {"do": "out", "post": first.pk}).status_code == 403

@@ -1,0 +1,52 @@
+"""Places of posts, words, and steps to undo."""
+
+import pytest
+
+from subscriptions.rules.edits import (
+    MOST_STEPS,
+    CannotEdit,
+    Step,
+    Wording,
+    check_wording,
+    in_places,
+    moved,
+    with_step,
+)
+
+
+def test_posts_without_a_place_come_after_those_with_one_as_they_were() -> None:
+    assert in_places([9, 1, 8, 2], {1: 1, 2: 0, 9: None}) == [2, 1, 9, 8]
+
+
+@pytest.mark.parametrize(
+    ("way", "order"),
+    [("up", [2, 1, 3]), ("down", [1, 3, 2]), ("first", [2, 1, 3]), ("last", [1, 3, 2])],
+)
+def test_a_post_moves(way: str, order: list[int]) -> None:
+    assert moved([1, 2, 3], 2, way) == order
+
+
+def test_at_an_end_it_stays() -> None:
+    assert moved([1, 2], 1, "up") == [1, 2]
+    assert moved([1, 2], 2, "down") == [1, 2]
+
+
+@pytest.mark.parametrize(("key", "way"), [(7, "up"), (1, "sideways")])
+def test_what_is_not_there_and_no_way_are_refused(key: int, way: str) -> None:
+    with pytest.raises(CannotEdit):
+        moved([1, 2], key, way)
+
+
+@pytest.mark.parametrize("field", ["subject", "note_top", "note_foot"])
+def test_words_that_are_too_long_are_refused_at_their_field(field: str) -> None:
+    with pytest.raises(CannotEdit) as refused:
+        check_wording(Wording(**{field: "x" * 10_001}))
+    assert refused.value.field == field
+
+
+def test_the_oldest_steps_are_forgotten() -> None:
+    steps: list[Step] | None = None
+    for number in range(MOST_STEPS + 2):
+        steps = with_step(steps, "out", str(number), {"item": number})
+    assert steps is not None
+    assert [step["said"] for step in steps] == [str(number) for number in range(2, MOST_STEPS + 2)]
