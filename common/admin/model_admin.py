@@ -203,14 +203,12 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     def page_url(self, key: Any) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])
 
-    def response_post_save_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
+    def response_post_save_change(self, request: HttpRequest, obj: Model) -> HttpResponseRedirect:
         """Whoever saves a tab stays there."""
-        tab = self.tab(request, obj)
-        return (
-            HttpResponseRedirect(f"{self.page_url(obj.pk)}?tab={tab}")
-            if tab
-            else super().response_post_save_change(request, obj)
-        )
+        if tab := self.tab(request, obj):
+            return HttpResponseRedirect(f"{self.page_url(obj.pk)}?tab={tab}")
+        answer: HttpResponseRedirect = super().response_post_save_change(request, obj)
+        return answer
 
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.shown_after_adding or {"_addanother", "_popup"} & set(request.POST):

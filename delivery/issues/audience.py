@@ -18,7 +18,12 @@ class UnknownAudience(Refused):
 def recipients_of(letter: Issue | WrittenLetter) -> "QuerySet[Subscription]":
     """Who would get it if it were published now. Raises UnknownAudience."""
     _check(letter)
-    return Subscription.objects.reachable().filter(subscribable=letter.subscribable_id)
+    return readers_of(letter.subscribable_id)
+
+
+def readers_of(newsletter_id: int) -> "QuerySet[Subscription]":
+    """Who would get an issue of its posts if it were published now."""
+    return Subscription.objects.reachable().filter(subscribable=newsletter_id)
 
 
 def audience_words(letter: Issue | WrittenLetter) -> str:

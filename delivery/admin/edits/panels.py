@@ -15,9 +15,9 @@ from delivery.admin.edits.forms import WordingForm
 from delivery.admin.edits.rows import edit_rows, edit_url
 from delivery.admin.issue_panels import posts as issue_posts
 from delivery.admin.preview import letter_frame
+from delivery.issues.audience import readers_of
 from delivery.issues.draft_edits import draft_of
 from delivery.issues.next_issue import NextIssue, as_it_stands
-from delivery.issues.publish import recipients_of
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
 from delivery.rendering.errors import LetterError
@@ -159,7 +159,7 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Shown:
         if not lines:
             lines.append(format_html("<p>{}</p>", button(object_url(row), "See and change the next issue")))
     rows = rows or [("In it so far", "Nothing yet.")]
-    rows.append(("Goes to", f"{counted(recipients_of(newsletter).count(), 'subscriber')}, as of now"))
+    rows.append(("Goes to", f"{counted(readers_of(newsletter.pk).count(), 'subscriber')}, as of now"))
     waiting = settling(newsletter, SETTLING_SHOWN)
     context = {
         "meaning": meaning(newsletter),

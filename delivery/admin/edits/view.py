@@ -17,9 +17,9 @@ from common.text import counted
 from delivery.admin.edits.forms import WordingForm
 from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT
 from delivery.issues import draft_edits
+from delivery.issues.audience import readers_of
 from delivery.issues.next_issue import make_now, move_post
 from delivery.issues.pause import is_paused
-from delivery.issues.publish import recipients_of
 from delivery.letters.send_test import send_test_of_collection
 from delivery.models import Issue
 from feeds.models import Item
@@ -177,7 +177,7 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
     newsletter = row.subscribable
     if "confirmed" not in request.POST:
         posts = counted(row.assignments.kept().count(), "post")
-        readers = counted(recipients_of(newsletter).count(), "subscriber")
+        readers = counted(readers_of(newsletter.pk).count(), "subscriber")
         sentences = [f"“{newsletter}” goes to {readers} now, with {posts}. This cannot be taken back."]
         if row.period_end is not None:
             sentences.append("Posts that settle from now on go out at its usual time.")
