@@ -15,7 +15,7 @@ from common.ports.panels import Action, Panel
 from delivery.admin.preview import letter_preview
 from delivery.customisation import THEME_FIELDS, back_to_usual, set_theme
 from delivery.models import Theme
-from delivery.rendering.colours import DEFAULT_ACCENT, PAPER
+from subscriptions.rules.colours import DEFAULT_ACCENT, PAPER
 from subscriptions.models import Subscribable
 
 LINKS = "Addresses become links, and so does [words](https://…)."

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from common.text import one_line, without_controls
 from delivery.rendering.addresses import web_address
-from delivery.rendering.colours import Palette, palettes
+from subscriptions.rules.colours import Palette, palettes
 from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts
 from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, language_tag
 

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_safe
 
 from delivery.customisation import facts_of, theme_of
 from delivery.models import Theme
-from delivery.rendering import colours
+from subscriptions.rules import colours
 from delivery.rendering.branding import logo_of
 from delivery.rendering.facts import USUAL_THEME
 from delivery.views.issues import newsletter_or_404
 from delivery.views.posts import latest_of
-from subscriptions.branding import Brand, brand_sources, latest_sources
+from subscriptions.branding.brands import Brand, brand_sources, latest_sources
 from subscriptions.models import Subscribable
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from common.text import one_line, shortened
 from delivery.rendering.page_posts import LONGEST_DESCRIPTION
-from subscriptions.branding import Brand, Latest
+from subscriptions.branding.brands import Brand, Latest
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.views.rhythm import rhythm
