@@ -21,6 +21,7 @@ from delivery.rendering.issue import IssueFacts
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item
 from feeds.parsing.entry import Entry
+from subscriptions.branding.site import site_facts
 from subscriptions.collections.post_rules import left_out_words, note_left_out
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.newsletters.own_code import context_of, hooks_of
@@ -170,6 +171,7 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
         n=subscribable.n,
         template=subscribable.template,
         theme=theme_of(subscribable),
+        site=site_facts(),
         own=own_issue_sources(subscribable),
         subject=subject,
         most_posts=subscribable.max_posts,

@@ -146,9 +146,7 @@ def is_dark(colour: str) -> bool:
 
 def readable(colour: str, paper: str, least: float = CONTRAST) -> str:
     """The colour, or the nearest shade of it that can be read on that paper."""
-    return _readable(
-        _rgb(colour), on=_rgb(paper), towards=_WHITE if is_dark(paper) else _BLACK, least=least
-    )
+    return _readable(_rgb(colour), on=_rgb(paper), towards=_WHITE if is_dark(paper) else _BLACK, least=least)
 
 
 def contrast(one: str, other: str) -> float:
