@@ -68,16 +68,20 @@ def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
 
 def _decoded(octets: bytes) -> Image.Image:
     """Upright, in sRGB, with or without transparency; of a film the first picture."""
+    pixels = 0
     try:
         with Image.open(io.BytesIO(octets), formats=FORMATS) as opened:
             pixels = opened.width * opened.height
             if pixels <= MOST_PIXELS:
                 return _plain(opened)
-    except Exception as error:
+    except Image.DecompressionBombError:
+        # Pillow's own bound, far above ours.
+        pixels = 2 * (Image.MAX_IMAGE_PIXELS or MOST_PIXELS)
+    except Exception as error:  # a decoder may raise anything; the file is to blame
         raise BadPicture("This is no picture that can be read. Take a PNG, JPEG, WebP or GIF.") from error
     raise BadPicture(
-        f"It has {pixels / 1e6:,.0f} million pixels, and at most {MOST_PIXELS // 1_000_000} are taken. "
-        "Make it smaller first."
+        f"It has {pixels // 1_000_000} million pixels or more, and at most {MOST_PIXELS // 1_000_000}"
+        " are taken. Make it smaller first."
     )
 
 

@@ -62,9 +62,9 @@ def render_mail(
 ) -> Rendered:
     """One of MAILS. Links that are not in the context come from the recipient's fields.
 
-    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`; in the test's,
-    `newsletter`, without which it is the site's own mail. `own` is what the newsletter has instead of our file. Raises LetterError, also when the
-    context lacks something.
+    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`, and `newsletter`,
+    without which it is the site's own mail. `own` is what the newsletter has instead of our file. Raises
+    LetterError, also when the context lacks something.
     """
     engine.known(engine.MAIL_FOLDER, template)
     if template not in MAILS_BY_TEMPLATE:

@@ -42,13 +42,14 @@ def test_nothing_that_came_with_the_picture_stays() -> None:
     exif = Image.Exif()
     exif[0x010E] = "a secret place"
     exif[0x8825] = {1: "N"}
+    secret = b"a secret place"
     words = PngImagePlugin.PngInfo()
     words.add_text("Comment", "a secret place")
     photo = octets_of(
         drawn(60, 40), "JPEG", exif=exif, comment=b"a secret place", icc_profile=b"a secret place"
     )
     mark = octets_of(drawn(60, 40), "PNG", pnginfo=words, exif=exif)
-    for octets in (photo, mark, mark + b"a secret place"):
+    for octets in (photo, mark, mark + secret):
         assert b"secret" in octets
         picture = cleaned(octets)
         assert b"secret" not in picture.data
@@ -93,7 +94,10 @@ REFUSED = {
     "one that breaks off": (octets_of(drawn(200, 200), "JPEG")[:-400], "no picture"),
     "one that lies about its size": (png_that_says(900, 900), "no picture"),
     "one that would fill the memory": (png_that_says(30_000, 30_000), "million pixels"),
-    "one that would fill it all at once": (png_that_says(5_000, 5_000), "25 million pixels, and at most 16"),
+    "one that would fill it all at once": (
+        png_that_says(5_000, 5_000),
+        "25 million pixels",
+    ),
     "a large file": (b"\xff" * (pictures.MOST_BYTES + 1), "more than 8 MB"),
 }
 
