@@ -2,6 +2,7 @@
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -148,9 +149,7 @@ def test_letters_say_whose_they_are_only_where_an_admin_said_so(newsletter: Subs
     assert "#0b6e4f" in mail.html
 
 
-def test_commands_take_pictures_from_files(
-    newsletter: Subscribable, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_commands_take_pictures_from_files(newsletter: Subscribable, tmp_path: Path) -> None:
     good, bad = tmp_path / "logo.png", tmp_path / "bad.png"
     good.write_bytes(octets_of(drawn(400, 100)))
     bad.write_bytes(b"words")
