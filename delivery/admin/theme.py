@@ -37,7 +37,7 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Logo", help_text="A PNG, JPEG, WebP or GIF, twice as wide as below so that it is sharp."
     )
     logo_url = forms.URLField(
-        label="or its address",
+        label="Or its address",
         required=False,
         max_length=500,
         assume_scheme="https",
@@ -50,7 +50,7 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text=f"As wide as the letter: {2 * LETTER_WIDTH:,} pixels are sharp, {LETTER_WIDTH} the least.",
     )
     header_picture_url = forms.URLField(
-        label="or its address",
+        label="Or its address",
         required=False,
         max_length=500,
         assume_scheme="https",

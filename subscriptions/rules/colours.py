@@ -24,6 +24,7 @@ _HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _Rgb = tuple[float, float, float]
 # An accent as colourful as this, or more, tints its greys in full.
 _COLOURFUL = 0.08
+_STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,22 @@ def readable(colour: str, paper: str, least: float = CONTRAST) -> str:
     return _readable(_rgb(colour), on=_rgb(paper), towards=_WHITE if is_dark(paper) else _BLACK, least=least)
 
 
+def shade(accent: str, paper: str, least: float) -> str:
+    """The accent, or the nearest lightness of it that can be read on that paper, as colourful as can be."""
+    if contrast(accent, paper) >= least:
+        return accent
+    lightness, a, b = _oklab(_rgb(accent))
+    end = 1.0 if is_dark(paper) else 0.0
+    for step in range(1, _STEPS):
+        at = lightness + (end - lightness) * step / _STEPS
+        # Light and dark colours cannot be as colourful as those in the middle.
+        shares = (1 - fade / _STEPS for fade in range(_STEPS + 1))
+        found = next(_of_oklab(at, a * s, b * s) for s in shares if _is_shown(at, a * s, b * s) or not s)
+        if contrast(found, paper) >= least:
+            return found
+    return readable(accent, paper, least)
+
+
 def contrast(one: str, other: str) -> float:
     """The contrast ratio of two #rrggbb colours, 1 to 21 (WCAG 2.2)."""
     return _contrast(_rgb(one), _rgb(other))
@@ -169,7 +186,7 @@ def _palette(accent: str, paper: str, *, night: bool = False) -> Palette:
         on, usual_paper, own = _rgb(paper), _rgb(usual["paper"]), _rgb(colour)
         return _hex(tuple(max(0, min(255, p + c - u)) for p, c, u in zip(on, own, usual_paper, strict=True)))
 
-    link = text(accent, CONTRAST_DARK if night else CONTRAST)
+    link = shade(accent, paper, CONTRAST_DARK if night else CONTRAST)
     return Palette(
         paper=paper,
         ink=text(usual["ink"], 7),
@@ -189,7 +206,7 @@ def _page(accent: str, *, night: bool) -> PageColours:
     grey = {name: _lean(accent, *value) for name, value in _PAGE[night].items()}
     # What is readable on the tint is readable on ground and field: those are lighter by day, darker by night.
     tint = grey["tint"]
-    link = readable(accent, tint, CONTRAST_DARK if night else CONTRAST)
+    link = shade(accent, tint, CONTRAST_DARK if night else CONTRAST)
     return PageColours(
         ground=grey["ground"],
         text=readable(grey["text"], tint, 7),
@@ -257,14 +274,14 @@ def _linear(value: float) -> float:
 
 def _lean(accent: str, lightness: float, chroma: float) -> str:
     """A grey of that lightness which leans to the accent's hue."""
-    a, b = _oklab(_rgb(accent))
+    _, a, b = _oklab(_rgb(accent))
     size = math.hypot(a, b)
     share = chroma * min(1, size / _COLOURFUL) / size if size > 1e-4 else 0
     return _of_oklab(lightness, a * share, b * share)
 
 
-def _oklab(colour: _Rgb) -> tuple[float, float]:
-    """The axes of colour of Oklab (green to red, blue to yellow), by Ottosson's matrices."""
+def _oklab(colour: _Rgb) -> _Rgb:
+    """Lightness, green to red, and blue to yellow: Oklab, by Ottosson's matrices."""
     red, green, blue = map(_linear, colour)
     l, m, s = (  # noqa: E741 - their names
         math.cbrt(x * red + y * green + z * blue)
@@ -275,12 +292,23 @@ def _oklab(colour: _Rgb) -> tuple[float, float]:
         )
     )
     return (
+        0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
         1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
         0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s,
     )
 
 
 def _of_oklab(lightness: float, a: float, b: float) -> str:
+    linear = _linear_of_oklab(lightness, a, b)
+    return _hex(tuple(round(255 * _gamma(min(1, max(0, value)))) for value in linear))
+
+
+def _is_shown(lightness: float, a: float, b: float) -> bool:
+    """Whether screens have that colour (sRGB)."""
+    return all(-1e-4 <= value <= 1.0001 for value in _linear_of_oklab(lightness, a, b))
+
+
+def _linear_of_oklab(lightness: float, a: float, b: float) -> _Rgb:
     l, m, s = (  # noqa: E741 - their names
         (lightness + x * a + y * b) ** 3
         for x, y in (
@@ -289,12 +317,11 @@ def _of_oklab(lightness: float, a: float, b: float) -> str:
             (-0.0894841775, -1.2914855480),
         )
     )
-    linear = (
+    return (
         4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
         -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
         -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s,
     )
-    return _hex(tuple(round(255 * _gamma(min(1, max(0, value)))) for value in linear))
 
 
 def _gamma(value: float) -> float:
