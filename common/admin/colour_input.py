@@ -18,7 +18,7 @@ class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
         return format_html(
             # (By Alpine, because the admin's policy runs no script that stands in the page.)
             '<span class="fl-colour" x-data>{}<input type="color" value="{}" aria-label="Choose a colour"'
-            ' x-on:input="$el.previousElementSibling.value = $el.value"></span>',
+            " x-on:input=\"$root.querySelector('[type=text]').value = $el.value\"></span>",
             super().render(name, value, attrs, renderer),
             value or self.usual,
         )

@@ -117,7 +117,7 @@ def test_a_site_gets_a_name_a_logo_and_a_colour(page: Any, site: str, harbour: A
     look_at(page, "identity-directory")
     page.goto(f"{site}/s/weekly/")
     expect(page.locator(".banner")).to_have_attribute(
-        "src", re.compile(r"/pictures/[0-9a-f]{40}\.jpg$|\.png$")
+        "src", re.compile(r"/pictures/[0-9a-f]{40}\.(jpg|png)$")
     )
     look_at(page, "identity-newsletter")
     page.goto(f"{site}/s/weekly/archive/{harbour.pk}/")
@@ -126,6 +126,9 @@ def test_a_site_gets_a_name_a_logo_and_a_colour(page: Any, site: str, harbour: A
     look_at(page, "identity-sign-in")
     page.goto(f"{site}/s/weekly/embed/")
     shot(page, "identity-embed")
+    if page.is_plain:
+        return  # Its browser complains of a page that is written by a script.
     mail = newsletter_mail(None, "sign_in", SIGN_IN, language="en")
+    page.goto("about:blank")
     page.set_content(mail.html)
     shot(page, "identity-mail")
