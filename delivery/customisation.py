@@ -12,11 +12,15 @@ from delivery.models import LetterTemplate, Theme
 from delivery.rendering.addresses import web_address
 from delivery.rendering.engine import check_template
 from delivery.rendering.errors import LetterError
-from delivery.rendering.facts import LETTER_WIDTH, USUAL_THEME, TemplateSource, ThemeFacts
+from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import BadPattern, check_pattern
+from subscriptions.branding.pictures import kept_picture, picture_url
 from subscriptions.models import Subscribable
+from subscriptions.rules.site import SiteFacts
 
 THEME_FIELDS = tuple(field.name for field in fields(ThemeFacts))
+# Uploaded, and each with the address that it wins over.
+PICTURES = {"logo_picture": "logo_url", "header_picture": "header_picture_url"}
 MOST_CHARACTERS = 2_000
 
 
@@ -28,7 +32,20 @@ def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
 
 def facts_of(theme: Theme) -> ThemeFacts:
     """A theme's row, copied out of the database."""
-    return ThemeFacts(**{name: getattr(theme, name) for name in THEME_FIELDS})
+    values = {name: getattr(theme, name) for name in THEME_FIELDS}
+    for picture, address in PICTURES.items():
+        values[address] = picture_url(getattr(theme, f"{picture}_id")) or values[address]
+    return ThemeFacts(**values)
+
+
+def site_theme(site: SiteFacts) -> ThemeFacts:
+    """What mails wear that are of no newsletter, such as the sign-in link."""
+    return ThemeFacts(
+        accent=site.accent,
+        logo_url=site.logo_url,
+        logo_alt=site.name if site.says_name else "",
+        logo_width=site.logo_width or LOGO_WIDTH,
+    )
 
 
 @transaction.atomic
@@ -36,7 +53,10 @@ def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
     """Changes the look; what is not given stays. Raises ValidationError, and then changes nothing."""
     theme, _ = Theme.objects.get_or_create(subscribable=subscribable)
     for name, value in changes.items():
-        setattr(theme, name, value)
+        if name in PICTURES:
+            setattr(theme, f"{name}_id", kept_picture(value))
+        else:
+            setattr(theme, name, value)
     check_theme(theme)
     theme.save()
     return theme
@@ -53,8 +73,9 @@ def check_theme(theme: Theme) -> None:
     """Raises ValidationError, by field, for what no letter could show."""
     theme.full_clean()
     wrong: dict[str, str] = {}
-    if theme.logo_url and not web_address(theme.logo_url):
-        wrong["logo_url"] = "A logo's address begins with https:// or http://."
+    for name in PICTURES.values():
+        if (url := getattr(theme, name)) and not web_address(url):
+            wrong[name] = "A picture's address begins with https:// or http://."
     if not 1 <= theme.logo_width <= LETTER_WIDTH:
         wrong["logo_width"] = f"A letter has room for a logo of 1 to {LETTER_WIDTH} pixels."
     for name in ("header", "footer", "postal_address"):

@@ -90,6 +90,7 @@ ADMIN_LOOK = {
                 "title": "People and machinery",
                 "collapsible": True,
                 "items": [
+                    _page("Site settings", "storefront", "subscriptions_sitesettings_changelist"),
                     _page("Users", "person", "auth_user_changelist"),
                     _page("Groups", "groups", "auth_group_changelist"),
                     _page("API tokens", "key", "feedletter_site_apitoken_changelist"),

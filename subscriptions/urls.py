@@ -6,9 +6,11 @@ from subscriptions.views import upstream_links
 from subscriptions.views.confirm import confirm_sign_up
 from subscriptions.views.embedding import embed, subscribe_from_site
 from subscriptions.views.leave import leave_newsletter
+from subscriptions.views.look import site_look
 from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
 from subscriptions.views.newsletters import newsletter_directory
+from subscriptions.views.pictures import picture
 from subscriptions.views.sign_in import sign_in, sign_in_link
 from subscriptions.views.sign_up import challenge
 from subscriptions.views.upstream_create import create_upstream
@@ -17,6 +19,8 @@ app_name = "subscriptions"
 
 urlpatterns = [
     path("", newsletter_directory, name="newsletters"),
+    path("look.css", site_look, name="site_look"),
+    path("pictures/<str:name>", picture, name="picture"),
     path("challenge/", challenge, name="challenge"),
     path("confirm/<str:token>/", confirm_sign_up, name="confirm"),
     path("unsubscribe/<str:token>/", leave_newsletter, name="unsubscribe"),

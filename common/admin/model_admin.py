@@ -203,7 +203,7 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     def page_url(self, key: Any) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])
 
-    def response_post_save_change(self, request: HttpRequest, obj: Model) -> HttpResponseRedirect:
+    def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
         """Whoever saves a tab stays there."""
         if tab := self.tab(request, obj):
             return HttpResponseRedirect(f"{self.page_url(obj.pk)}?tab={tab}")

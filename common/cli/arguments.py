@@ -2,11 +2,14 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.management.base import CommandError, CommandParser
 from django.db import models
+
+from common.pictures import BadPicture, CleanPicture, clean_picture
 
 Model = TypeVar("Model", bound=models.Model)
 
@@ -27,6 +30,19 @@ def whole(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ArgumentTypeError("give a whole number, 0 or more.")
     return int(text)
+
+
+def picture(path: str) -> CleanPicture | None:
+    """The picture in a file; none for an empty path."""
+    if not path:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            return clean_picture(file)
+    except OSError as error:
+        raise ArgumentTypeError(f"{path} cannot be read: {error.strerror}.") from error
+    except BadPicture as error:
+        raise ArgumentTypeError(f"{path}: {error}") from error
 
 
 def page(rows: "models.QuerySet[Model]", options: Mapping[str, Any], *, key: str = "pk") -> Iterator[Model]:

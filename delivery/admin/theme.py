@@ -9,14 +9,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from common.admin.colour_input import ColourInput
 from common.admin.html import add_url, button, facts, link_to, object_url
 from common.admin.model_admin import ServiceAdmin
+from common.body_limits import MAX_FORM_BYTES, takes_body
+from common.pictures import MOST_BYTES
 from common.ports.panels import Action, Panel
 from delivery.admin.preview import letter_preview
-from delivery.customisation import THEME_FIELDS, back_to_usual, set_theme
+from delivery.customisation import PICTURES, THEME_FIELDS, back_to_usual, facts_of, set_theme
 from delivery.models import Theme
-from delivery.rendering.colours import DEFAULT_ACCENT, PAPER
+from delivery.rendering.facts import LETTER_WIDTH
+from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable
+from subscriptions.rules.colours import DEFAULT_ACCENT, PAPER
 
 LINKS = "Addresses become links, and so does [words](https://…)."
 SWATCH = (
@@ -24,36 +29,37 @@ SWATCH = (
     '<rect width="14" height="14" fill="{}"/></svg> {}'
 )
 
-
-class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
-    """A colour as text, which may be empty, and beside it the browser's own way to choose one."""
-
-    def __init__(self, usual: str) -> None:
-        super().__init__(attrs={"placeholder": usual, "pattern": "#[0-9a-fA-F]{6}", "maxlength": "7"})
-        self.usual = usual
-
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        return format_html(
-            '<span class="fl-colour">{}<input type="color" value="{}" aria-label="Choose a colour"'
-            ' oninput="this.previousElementSibling.value = this.value"></span>',
-            super().render(name, value, attrs, renderer),
-            value or self.usual,
-        )
+PICTURE = '<span class="fl-picture"><img src="{}" alt="" loading="lazy"></span>'
 
 
 class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
+    logo_picture = PictureField(
+        label="Logo", help_text="A PNG, JPEG, WebP or GIF, twice as wide as below so that it is sharp."
+    )
     logo_url = forms.URLField(
-        label="Address",
+        label="Or its address",
         required=False,
         max_length=500,
         assume_scheme="https",
         widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
-        help_text="A PNG or JPEG on the web, twice as wide as below so that it is sharp.",
+        help_text="Of one that is on the web. An uploaded one wins over it.",
+    )
+    header_picture = PictureField(
+        label="Picture",
+        least_width=LETTER_WIDTH,
+        help_text=f"As wide as the letter: {2 * LETTER_WIDTH:,} pixels are sharp, {LETTER_WIDTH} the least.",
+    )
+    header_picture_url = forms.URLField(
+        label="Or its address",
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
     )
 
     class Meta:
         model = Theme
-        fields = ("subscribable", *THEME_FIELDS)
+        fields = ("subscribable", *THEME_FIELDS, *PICTURES)
         widgets = {  # noqa: RUF012
             "subscribable": forms.HiddenInput(),
             "accent": ColourInput(DEFAULT_ACCENT),
@@ -63,12 +69,13 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
             "postal_address": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         }
         help_texts = {  # noqa: RUF012
-            "accent": "Links, buttons, the thin rule. Where it could not be read, by day or by night, a"
-            " shade of it is used that can.",
+            "accent": "All colours of letters, pages and forms are made of it. Where it could not be read, by"
+            " day or by night, a shade of it is used that can. Empty: the site's.",
             "background": "Behind the posts. A light one gives way to a dark one by night.",
             "logo_alt": "It then stands in place of the newsletter's name, and its words with images off."
             " Left empty, the logo is a mark above the name.",
             "logo_width": "In pixels, as it is shown; 552 fill the letter.",
+            "header_picture_alt": "What is to be seen on it, for readers who see no pictures.",
             "header": f"A line or two above the posts. {LINKS}",
             "footer": f"A line or two below the posts. {LINKS}",
             "subject": "Such as {newsletter}: {title}. Also {count} and {date}. Empty: the usual one.",
@@ -89,11 +96,16 @@ def look_of(subscribable: Subscribable) -> SafeString | str:
             button(add_url(Theme, subscribable=subscribable.pk), "Change the look"),
         )
     rows: list[tuple[str, Any]] = []
+    chosen = facts_of(theme)
     for name in THEME_FIELDS:
-        field, value = Theme._meta.get_field(name), getattr(theme, name)
+        field, value = Theme._meta.get_field(name), getattr(chosen, name)
         # A logo has a width even where there is none.
-        if value and (name != "logo_width" or theme.logo_url):
-            shown = format_html(SWATCH, value, value) if name in ("accent", "background") else value
+        if value and (name != "logo_width" or chosen.logo_url):
+            shown = value
+            if name in ("accent", "background"):
+                shown = format_html(SWATCH, value, value)
+            elif name in PICTURES.values():
+                shown = format_html(PICTURE, value)
             rows.append((str(getattr(field, "verbose_name", name)).capitalize(), shown))
     return format_html("{}{}", facts(rows), button(object_url(theme), "Change the look"))
 
@@ -130,10 +142,17 @@ class ThemeAdmin(ServiceAdmin):
     own_actions = (Action("usual_look", "Back to the usual look", usual_again),)
     fieldsets = (
         (None, {"fields": ("subscribable", "accent", "background")}),
-        ("Logo", {"fields": ("logo_url", "logo_width", "logo_alt")}),
+        ("Logo", {"fields": ("logo_picture", "logo_url", "logo_width", "logo_alt")}),
+        ("Header picture", {"fields": ("header_picture", "header_picture_url", "header_picture_alt")}),
         ("Words", {"fields": ("subject", "header", "footer", "postal_address")}),
     )
 
+    @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        answer: HttpResponse = super().change_view(request, *args, **kwargs)
+        return answer
+
+    @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A newsletter has one look: where it is there already, that is the page."""
         asked = request.GET.get("subscribable", "")

@@ -23,6 +23,7 @@ from delivery.rendering.issue import IssueFacts
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item
 from feeds.parsing.entry import Entry
+from subscriptions.branding.site import site_facts
 from subscriptions.collections.edits import BY_HAND
 from subscriptions.collections.post_rules import left_out_words, note_left_out
 from subscriptions.models import Assignable, Assignment, Subscribable
@@ -203,6 +204,7 @@ def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, no
         n=subscribable.n,
         template=subscribable.template,
         theme=theme_of(subscribable),
+        site=site_facts(),
         own=own_issue_sources(subscribable),
         most_posts=subscribable.max_posts,
         entries=tuple(entries),

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.conf import settings
 
-from delivery.customisation import own_source, theme_of
+from delivery.customisation import own_source, site_theme, theme_of
 from delivery.rendering.errors import LetterError, Rendered
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.mail import render_mail
+from subscriptions.branding.site import site_facts
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
@@ -32,9 +33,10 @@ def newsletter_mail(
     A confirmation that never comes is worse than one that looks like all others. A `draft` takes the place
     of both. Raises LetterError.
     """
-    facts: dict[str, Any] = {"language": language}
+    site = site_facts()
+    facts: dict[str, Any] = {"language": language, "site": site}
     if subscribable is None:
-        return render_mail(template, context, **facts)
+        return render_mail(template, context, theme=site_theme(site), **facts)
     facts |= {"params": subscribable.params, "theme": theme_of(subscribable)}
     if draft is not None:
         return render_mail(template, context, own=draft, **facts)

@@ -21,6 +21,7 @@ from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page import FORM, ISSUE_PAGE, Link, PageFacts, render_page
 from delivery.rendering.page_posts import PagePost, Shown
+from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.sign_up import is_open
 
@@ -149,6 +150,7 @@ def _facts(newsletter: Subscribable, *, title: str, published: datetime, pk: int
         reads=translation.get_language() or "",
         time_zone=newsletter.time_zone,
         params=dict(newsletter.params),
+        site=site_facts(),
         is_open=is_open(newsletter),
         is_listed=newsletter.visibility == Subscribable.Visibility.PUBLIC,
     )

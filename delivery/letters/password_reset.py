@@ -10,6 +10,7 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from delivery.rendering.errors import LetterError
+from subscriptions.branding.site import site_facts
 
 PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
 
@@ -22,7 +23,7 @@ def reset_context(context: Mapping[str, Any]) -> dict[str, Any]:
     uid = urlsafe_base64_encode(force_bytes(user.pk))
     token = default_token_generator.make_token(user)
     return {
-        "newsletter": settings.SITE_HOST,
+        "newsletter": site_facts().name,
         "user_name": user.get_username(),
         "reset_url": f"{settings.SITE_URL}/admin/password-reset/{uid}/{token}/",
         "minutes": str(settings.PASSWORD_RESET_TIMEOUT // 60),

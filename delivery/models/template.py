@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from subscriptions.models import Subscribable
+from subscriptions.models import Picture, Subscribable
 
 COLOUR = RegexValidator(r"\A#[0-9a-fA-F]{6}\Z", "A colour is written as #1a5fb4.")
 
@@ -55,6 +55,24 @@ class Theme(models.Model):
         "what the logo says", max_length=200, blank=True, default="", help_text="Shown with images off."
     )
     logo_width = models.PositiveIntegerField(default=120, help_text="In pixels.")
+    # Uploaded ones; they win over addresses.
+    logo_picture = models.ForeignKey(
+        Picture, verbose_name="logo", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    header_picture = models.ForeignKey(
+        Picture,
+        verbose_name="header picture",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+    )
+    header_picture_url = models.URLField(
+        "header picture", max_length=500, blank=True, default="", db_default=""
+    )
+    header_picture_alt = models.CharField(
+        "what the header picture shows", max_length=200, blank=True, default="", db_default=""
+    )
     header = models.TextField(blank=True, default="", help_text="A line or two above the posts.")
     footer = models.TextField(blank=True, default="", help_text="A line or two below the posts.")
     postal_address = models.TextField(

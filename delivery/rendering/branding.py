@@ -12,9 +12,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from common.text import one_line, without_controls
 from delivery.rendering.addresses import web_address
-from delivery.rendering.colours import Palette, palettes
 from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts
 from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, language_tag
+from subscriptions.rules.colours import Palette, palettes
+from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 _LINK = re.compile(
     r"\[(?P<words>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s()<>\"]{1,1000}|mailto:[^\s()<>\"]{1,300})\)"
@@ -63,6 +64,14 @@ class Logo:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderPicture:
+    """As wide as the letter; `says` are its words with images off."""
+
+    url: str
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Branding:
     """`name` as readers see it; `params` are the newsletter's extra parameters.
 
@@ -75,6 +84,7 @@ class Branding:
     day: Palette
     night: Palette
     logo: Logo | None
+    header_picture: HeaderPicture | None
     header: SafeString
     header_text: str
     footer: SafeString
@@ -100,12 +110,14 @@ def look(
     params: Mapping[str, str],
     accent: str = "",
     theme: ThemeFacts = USUAL_THEME,
+    site: SiteFacts = USUAL_SITE,
 ) -> Branding:
     """The look of one newsletter.
 
-    The theme wins where it says something; then `accent`, and the parameters `accent` and `postal_address`.
+    The theme wins where it says something; then `accent`, and the parameters `accent` and `postal_address`;
+    then the site.
     """
-    day, night = palettes(theme.accent or accent or params.get("accent", ""), theme.background)
+    day, night = palettes(theme.accent or accent or params.get("accent", "") or site.accent, theme.background)
     return Branding(
         name=one_line(name),
         language=language_tag(language) or DEFAULT_LANGUAGE,
@@ -113,6 +125,7 @@ def look(
         day=day,
         night=night,
         logo=logo_of(theme),
+        header_picture=header_picture_of(theme),
         header=as_html(theme.header),
         header_text=as_text(theme.header),
         footer=as_html(theme.footer),
@@ -126,3 +139,8 @@ def logo_of(theme: ThemeFacts) -> Logo | None:
     url = web_address(theme.logo_url)
     width = min(theme.logo_width or LOGO_WIDTH, LETTER_WIDTH)
     return Logo(url, width, one_line(theme.logo_alt)) if url else None
+
+
+def header_picture_of(theme: ThemeFacts) -> HeaderPicture | None:
+    url = web_address(theme.header_picture_url)
+    return HeaderPicture(url, one_line(theme.header_picture_alt)) if url else None

@@ -9,6 +9,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from feeds.parsing.entry import Entry
+from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 # In CSS pixels.
 LETTER_WIDTH = 552
@@ -27,6 +28,8 @@ class ThemeFacts:
     logo_url: str = ""
     logo_alt: str = ""
     logo_width: int = LOGO_WIDTH
+    header_picture_url: str = ""
+    header_picture_alt: str = ""
     header: str = ""
     footer: str = ""
     postal_address: str = ""
@@ -81,6 +84,7 @@ class IssueFacts:
     n: int | None = None
     template: str = ""
     theme: ThemeFacts = USUAL_THEME
+    site: SiteFacts = USUAL_SITE
     own: Mapping[str, TemplateSource] = field(default_factory=dict)
     # The subject that an editor or the newsletter's own code chose; and how many posts stand in it in full.
     subject: str = ""

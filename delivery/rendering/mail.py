@@ -16,6 +16,7 @@ from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.languages import spoken
 from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.subjects import LONGEST_SUBJECT
+from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 
@@ -41,7 +42,7 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         # Pairs: a newsletter's title, and the link to manage it.
         "already_several": Mail(gettext_noop("You already receive these newsletters"), ("newsletters",)),
         "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
-        "sign_in": Mail(gettext_noop("Your sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
+        "sign_in": Mail(gettext_noop("Sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
         "password_reset": Mail(
             gettext_noop("Choose a new password for %(newsletter)s"), ("user_name", "reset_url", "minutes")
         ),
@@ -50,7 +51,6 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "alert": Mail("%(subject)s", ("subject", "sentences")),
     }
 )
-SITE = "Feedletter"
 
 
 def render_mail(
@@ -60,27 +60,30 @@ def render_mail(
     language: str = "en",
     params: Mapping[str, str] | None = None,
     theme: ThemeFacts = USUAL_THEME,
+    site: SiteFacts = USUAL_SITE,
     own: TemplateSource | None = None,
 ) -> Rendered:
     """One of MAILS. Links that are not in the context come from the recipient's fields.
 
-    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`; in the test's,
-    `newsletter`. `own` is what the newsletter has instead of our file. Raises LetterError, also when the
-    context lacks something.
+    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`, and `newsletter`,
+    without which it is the site's own mail. `own` is what the newsletter has instead of our file. Raises
+    LetterError, also when the context lacks something.
     """
     engine.known(engine.MAIL_FOLDER, template)
     if template not in MAILS_BY_TEMPLATE:
         raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS_BY_TEMPLATE)}.")
     mail, params = MAILS_BY_TEMPLATE[template], params or {}
-    values = {"newsletter": SITE} | {name: _plain(name, value) for name, value in context.items()}
+    values = {"newsletter": site.name} | {name: _plain(name, value) for name, value in context.items()}
     lacking = [name for name in mail.needs if not values.get(name)]
     if lacking:
         raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
     with translation.override(spoken(language)):
         subject = shortened(one_line(gettext(mail.subject) % values), LONGEST_SUBJECT)
         holes = Placeholders(params)
-        branding = look(name=str(values["newsletter"]), language=language, params=params, theme=theme)
-        plain = {**values, "newsletter": branding, "subject": subject}
+        branding = look(
+            name=str(values["newsletter"]), language=language, params=params, theme=theme, site=site
+        )
+        plain = {**values, "newsletter": branding, "site": site, "subject": subject}
         drawn = engine.render_parts(f"{engine.MAIL_FOLDER}/{template}", plain, holes, own)
     return Rendered(
         title=subject,

@@ -14,6 +14,7 @@ from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, spoken
 from delivery.rendering.page_posts import PagePost
 from delivery.rendering.placeholders import Placeholders
+from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 ISSUE_PAGE = "pages/issue"
 # Stands where the form belongs that a page ends with. No post holds a comment: posts are cleaned.
@@ -63,6 +64,7 @@ class PageFacts:
     time_zone: str = "UTC"
     params: Mapping[str, str] = field(default_factory=dict)
     theme: ThemeFacts = USUAL_THEME
+    site: SiteFacts = USUAL_SITE
     earlier: Link | None = None
     later: Link | None = None
     is_open: bool = False
@@ -81,8 +83,13 @@ def render_page(facts: PageFacts) -> str:
     with translation.override(reads), timezone.override(ZoneInfo(facts.time_zone)):
         context = {
             "newsletter": look(
-                name=facts.newsletter, language=facts.language, params=facts.params, theme=facts.theme
+                name=facts.newsletter,
+                language=facts.language,
+                params=facts.params,
+                theme=facts.theme,
+                site=facts.site,
             ),
+            "site": facts.site,
             "words": Words(reads, direction(reads)),
             "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
             **{name: getattr(facts, name) for name in names},

@@ -11,28 +11,28 @@ from django.views.decorators.http import require_safe
 
 from delivery.customisation import facts_of, theme_of
 from delivery.models import Theme
-from delivery.rendering import colours
-from delivery.rendering.branding import logo_of
+from delivery.rendering.branding import header_picture_of, logo_of
 from delivery.rendering.facts import USUAL_THEME
 from delivery.views.issues import newsletter_or_404
 from delivery.views.posts import latest_of
-from subscriptions.branding import Brand, brand_sources, latest_sources
+from subscriptions.branding.brands import Brand, brand_sources, latest_sources
+from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
+from subscriptions.rules import colours
+from subscriptions.views.look import as_stylesheet
 
 
 @require_safe
 def look_css(request: HttpRequest, name: str) -> HttpResponse:
     """By day and by night; empty where nothing was chosen."""
-    styles = stylesheet_of(newsletter_or_404(name))
-    response = HttpResponse(styles, content_type="text/css; charset=utf-8")
-    response.headers["Cache-Control"] = "max-age=300"
-    return response
+    return as_stylesheet(request, stylesheet_of(newsletter_or_404(name)))
 
 
 def stylesheet_of(newsletter: Subscribable) -> str:
     """What the newsletter's pages wear."""
     theme = theme_of(newsletter)
-    return colours.stylesheet(theme.accent or newsletter.params.get("accent", ""), theme.background)
+    accent = theme.accent or newsletter.params.get("accent", "") or site_facts().accent
+    return colours.stylesheet(accent, theme.background)
 
 
 def install() -> None:
@@ -49,11 +49,13 @@ def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
     found = {}
     for newsletter in newsletters:
         theme = themes.get(newsletter.pk, USUAL_THEME)
-        logo = logo_of(theme)
+        logo, header = logo_of(theme), header_picture_of(theme)
         found[newsletter.pk] = Brand(
             accent=colours.accent_by_day(theme.accent or newsletter.params.get("accent", "")),
             logo_url=logo.url if logo else "",
             logo_width=logo.width if logo else 0,
             logo_says=logo.says if logo else "",
+            header_picture_url=header.url if header else "",
+            header_picture_says=header.says if header else "",
         )
     return {key: brand for key, brand in found.items() if brand != Brand()}

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
-from subscriptions.branding import brand_of
+from subscriptions.branding.brands import brand_of
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How

@@ -8,7 +8,7 @@ from delivery.models import Issue
 from delivery.rendering.page_posts import Shown, note_on_page, part_of, picture_of, shown_posts, summary_of
 from delivery.views.issues import published
 from feeds.parsing.entry import Entry
-from subscriptions.branding import Latest
+from subscriptions.branding.brands import Latest
 from subscriptions.models import Subscribable
 
 # Posts of the latest issue that stand on a newsletter's page.

@@ -24,7 +24,7 @@ from delivery.rendering.languages import language_tag
 from delivery.rendering.page_posts import PagePost, Shown
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import shown_of
-from subscriptions.branding import Brand, brand_of
+from subscriptions.branding.brands import Brand, brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from common.text import one_line, shortened
 from delivery.rendering.page_posts import LONGEST_DESCRIPTION
-from subscriptions.branding import Brand, Latest
+from subscriptions.branding.brands import Brand, Latest
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.views.rhythm import rhythm
@@ -24,7 +24,7 @@ class Share:
 
 
 def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> Share:
-    """Of a newsletter's page: the newest picture there is, else its logo."""
+    """Of a newsletter's page: the newest picture there is, else its own."""
     name = str(newsletter)
     picture = latest.picture if latest else ""
     return Share(
@@ -32,6 +32,6 @@ def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> S
         title=name,
         site=name,
         description=shortened(one_line(newsletter.description) or rhythm(newsletter), LONGEST_DESCRIPTION),
-        image=picture or brand.logo_url,
-        is_wide=bool(picture),
+        image=picture or brand.header_picture_url or brand.logo_url,
+        is_wide=bool(picture or brand.header_picture_url),
     )

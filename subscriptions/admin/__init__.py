@@ -4,12 +4,14 @@ from subscriptions.admin.collection import AssignableAdmin
 from subscriptions.admin.destination import DestinationAdmin, SuppressionAdmin
 from subscriptions.admin.list_import import ListImportAdmin
 from subscriptions.admin.newsletter import SubscribableAdmin
+from subscriptions.admin.site import SiteSettingsAdmin
 from subscriptions.admin.subscriber import SubscriptionAdmin
 
 __all__ = [
     "AssignableAdmin",
     "DestinationAdmin",
     "ListImportAdmin",
+    "SiteSettingsAdmin",
     "SubscribableAdmin",
     "SubscriptionAdmin",
     "SuppressionAdmin",

@@ -4,8 +4,10 @@ from subscriptions.models.consent import Consent
 from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.notice import Notice
+from subscriptions.models.picture import Picture
 from subscriptions.models.rule import LeftOut, PostRule, Stuck
 from subscriptions.models.sign_in import SignIn, SignInWish
+from subscriptions.models.site import SiteSettings
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscription import OldNumber, Subscription
 from subscriptions.models.switch import Switch
@@ -23,10 +25,12 @@ __all__ = [
     "ListPart",
     "Notice",
     "OldNumber",
+    "Picture",
     "PostRule",
     "RefusedLine",
     "SignIn",
     "SignInWish",
+    "SiteSettings",
     "Stuck",
     "Subscribable",
     "Subscription",

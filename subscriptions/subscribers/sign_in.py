@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from common.ports import channels
 from common.signing import TokenError
+from subscriptions.branding.site import site_facts
 from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
 from subscriptions.rules.limits import Limit, networks_of
 from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
@@ -98,7 +99,7 @@ def _mail_link(destination: Destination, wish: SignInWish, *, now: datetime) -> 
     )
     # Nothing in it is text that a stranger chose.
     context = {
-        "newsletter": settings.SITE_HOST,
+        "newsletter": site_facts().name,
         "sign_in_url": f"{settings.SITE_URL}/sign-in/{token}/",
         "minutes": str(MINUTES),
         "site_url": settings.SITE_URL,

@@ -8,7 +8,7 @@ from django.shortcuts import render
 
 from common.clock import utcnow
 from subscriptions import links
-from subscriptions.branding import latest_of
+from subscriptions.branding.brands import latest_of
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import sign_up

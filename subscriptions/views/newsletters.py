@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.ports import channels as kinds
 from common.text import one_line
-from subscriptions.branding import brands
+from subscriptions.branding.brands import brands
 from subscriptions.forms.sign_up import SeveralForm
 from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet

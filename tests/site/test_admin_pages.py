@@ -53,14 +53,14 @@ def address(model: Any, page: str, *args: Any) -> str:
 @pytest.mark.usefixtures("rows")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_the_list_and_every_objects_page_answer(admin_client: Client, model: Any) -> None:
-    assert admin_client.get(address(model, "changelist")).status_code == 200
+    assert admin_client.get(address(model, "changelist"), follow=True).status_code == 200
     for row in model._default_manager.all()[:5]:
         assert admin_client.get(address(model, "change", row.pk)).status_code == 200
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_an_empty_list_and_the_form_for_a_new_row_answer(admin_client: Client, model: Any) -> None:
-    assert admin_client.get(address(model, "changelist")).status_code == 200
+    assert admin_client.get(address(model, "changelist"), follow=True).status_code == 200
     allowed = admin.site._registry[model].has_add_permission(
         admin_client.get(reverse("admin:index")).wsgi_request
     )

@@ -14,7 +14,8 @@ from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
 
-FILE_PAGES = ("/admin/feeds/feed/opml/", "/admin/subscriptions/subscription/import/")
+LISTS = ("/admin/feeds/feed/opml/", "/admin/subscriptions/subscription/import/")
+FILE_PAGES = (*LISTS, "/admin/subscriptions/sitesettings/1/change/", "/admin/delivery/theme/add/")
 STRANGERS = (
     *("/", "/sign-in/", "/s/news/", "/s/news/subscribe/", "/s/news/embed/", "/v0/subscription/create"),
     *("/confirm/x/", "/unsubscribe/x/", "/manage/x/", "/setup/x/", "/challenge/", "/admin/login/"),
@@ -81,7 +82,7 @@ def test_staff_send_pages_more_than_a_form_but_no_files(written: list[str]) -> N
     assert not written
 
 
-@pytest.mark.parametrize("path", FILE_PAGES)
+@pytest.mark.parametrize("path", LISTS)
 def test_staff_upload_files_where_one_is_asked_for(path: str, written: list[str]) -> None:
     client = admin()
     answer = client.post(path, {"file": a_file(4_000_000)})
@@ -91,7 +92,7 @@ def test_staff_upload_files_where_one_is_asked_for(path: str, written: list[str]
     assert Client().get(path).status_code == 302
 
 
-def test_files_are_taken_by_two_pages_only() -> None:
+def test_files_are_taken_by_few_pages_only() -> None:
     from django.urls import get_resolver
 
     found = []
@@ -104,5 +105,7 @@ def test_files_are_taken_by_two_pages_only() -> None:
                 found.append("/" + before + str(each.pattern))
 
     walk(get_resolver().url_patterns, "")
-    assert sorted(found) == sorted(FILE_PAGES)
+    pages = ("delivery/theme/add", "delivery/theme/{}/change", "subscriptions/sitesettings/{}/change")
+    pictures = [f"/admin/{page.format('<path:object_id>')}/" for page in pages]
+    assert sorted(found) == sorted([*LISTS, *pictures])
     assert django_settings.FILE_UPLOAD_HANDLERS == []

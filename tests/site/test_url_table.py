@@ -19,6 +19,8 @@ PUBLIC = {
     "api-schema": "describes the API, shows no data",
     "api-subscribe": "the sign-up, neutral and throttled",
     "subscriptions:newsletters": "the public list",
+    "subscriptions:site_look": "the colours of the site's pages",
+    "subscriptions:picture": "a picture that was uploaded for readers",
     "subscriptions:challenge": "a sum for browsers, nothing is kept of it",
     "subscriptions:confirm": "its authority is a signed token",
     "subscriptions:unsubscribe": "its authority is a token",

@@ -5,16 +5,18 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import whole
+from common.cli.arguments import picture, whole
 from common.cli.commands import FeedletterCommand, Result
-from delivery.customisation import THEME_FIELDS, back_to_usual, set_theme, theme_of
+from delivery.customisation import PICTURES, THEME_FIELDS, back_to_usual, set_theme, theme_of
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 HELP = {
     "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
     "background": "Behind the posts, such as #faf6ef.",
-    "logo_url": "A picture above the posts, twice as large as it is shown so that it is sharp.",
+    "logo_url": "The logo's address, where it is on the web already.",
     "logo_alt": "What the logo says; it then stands in place of the name. Empty for a mark beside it.",
+    "header_picture_url": "The address of a picture as wide as the letter.",
+    "header_picture_alt": "What is to be seen on it.",
     "header": "A line or two above the posts; [words](https://…) is a link.",
     "footer": "A line or two below the posts.",
     "postal_address": "At the foot of every letter and mail.",
@@ -32,11 +34,14 @@ class Command(FeedletterCommand):
         parser.add_argument(
             "--logo-width", type=whole, default=SUPPRESS, metavar="N", help="In pixels, as it is shown."
         )
+        for name, dest in (("--logo", "logo_picture"), ("--header-picture", "header_picture")):
+            said = "A PNG, JPEG, WebP or GIF, which is kept here. Empty: none any more."
+            parser.add_argument(name, dest=dest, type=picture, default=SUPPRESS, metavar="FILE", help=said)
         parser.add_argument("--usual", action="store_true", help="Forget all of it.")
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
-        changes = {name: options[name] for name in THEME_FIELDS if name in options}
+        changes = {name: options[name] for name in (*THEME_FIELDS, *PICTURES) if name in options}
         if options["usual"] and changes:
             raise CommandError("--usual forgets the look: give no other option with it.")
         if options["usual"]:

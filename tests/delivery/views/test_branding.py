@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from delivery.customisation import set_theme
-from delivery.rendering.colours import TINT, TINT_DARK, contrast
+from subscriptions.rules.colours import contrast
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -18,10 +18,12 @@ def test_pages_wear_the_accent_made_readable(client: Client) -> None:
     assert 'href="/s/valley/look.css"' in client.get("/s/valley/").content.decode()
     answer = client.get("/s/valley/look.css")
     assert answer.headers["Content-Type"].startswith("text/css")
-    day, night = re.findall(r"--accent: (#\w+)", answer.content.decode())
-    assert contrast(day, TINT) >= 4.5
-    assert contrast(night, TINT_DARK) >= 4.5
-    assert night == "#ffd400"
+    day, night = (
+        dict(re.findall(r"--([\w-]+): (#\w+)", part)) for part in answer.content.decode().split("@media")
+    )
+    assert contrast(day["accent"], day["tint"]) >= 4.5
+    assert contrast(night["accent"], night["tint"]) >= 4.5
+    assert night["accent"] == "#ffd400"
 
 
 def test_the_parameter_counts_where_no_theme_does_and_nonsense_never(client: Client) -> None:

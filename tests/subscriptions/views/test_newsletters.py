@@ -35,8 +35,8 @@ def test_the_list_asks_the_database_the_same_however_long_it_is(
     client: Client, django_assert_num_queries: Any
 ) -> None:
     SubscribableFactory.create_batch(5)
-    # How many, which, and their looks.
-    with django_assert_num_queries(3):
+    # How many, which, their looks, and whose site it is.
+    with django_assert_num_queries(4):
         client.get("/")
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rendering.colours import DEFAULT_ACCENT, NIGHT, PAPER, contrast, is_dark, palettes
+from subscriptions.rules.colours import DEFAULT_ACCENT, PAPER, contrast, is_dark, palettes
 
 
 def test_contrast_is_that_of_wcag() -> None:
@@ -14,7 +14,7 @@ def test_contrast_is_that_of_wcag() -> None:
 def test_any_accent_is_readable_on_light_and_on_dark(colour: str) -> None:
     light, dark = palettes(colour)
     assert contrast(light.accent, PAPER) >= 4.5
-    assert contrast(dark.accent, NIGHT) >= 7
+    assert contrast(dark.accent, dark.paper) >= 7
 
 
 def test_a_readable_accent_stays_as_it_is() -> None:
@@ -39,12 +39,20 @@ def test_all_text_is_readable_whatever_was_chosen(accent: str, background: str) 
 def test_the_background_is_kept_by_day_and_a_dark_one_by_night(background: str) -> None:
     by_day, by_night = palettes("", background)
     assert by_day.paper == background
-    assert by_night.paper == (background if is_dark(background) else NIGHT)
+    assert by_night.paper == (background if is_dark(background) else palettes("")[1].paper)
 
 
-def test_the_usual_colours_are_the_usual() -> None:
-    by_day, by_night = palettes("")
-    assert (by_day.paper, by_day.ink, by_day.muted, by_day.rule) == (PAPER, "#24211e", "#6a645d", "#e4e0d9")
-    assert (by_night.paper, by_night.ink, by_night.muted, by_night.rule) == (
-        NIGHT, "#e6e2db", "#a8a29a", "#33373c",
-    )  # fmt: skip
+def spread(colour: str) -> int:
+    """How far a grey is from being plain."""
+    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return max(parts) - min(parts)
+
+
+def test_greys_lean_to_the_accent_and_those_of_a_grey_accent_are_plain() -> None:
+    by_day, by_night = palettes("#808080")
+    for name in ("ink", "muted", "rule", "block"):
+        assert spread(getattr(by_day, name)) == spread(getattr(by_night, name)) == 0
+    blue, red = palettes("#1f5f8b")[0].rule, palettes("#b3261e")[0].rule
+    assert blue[1:3] < blue[5:7]
+    assert red[1:3] > red[5:7]
+    assert max(spread(blue), spread(red)) < 24

@@ -1,22 +1,13 @@
 """The colours of pages: whatever an admin chose, all text can be read."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rendering.colours import (
-    DANGER,
-    DANGER_DARK,
-    GROUND,
-    GROUND_DARK,
-    TINT,
-    TINT_DARK,
-    accent_by_day,
-    contrast,
-    stylesheet,
-)
+from subscriptions.rules.colours import accent_by_day, contrast, page_colours, stylesheet
 
 colours = st.from_regex(r"#[0-9a-f]{6}", fullmatch=True)
 SITE = Path("subscriptions/static/feedletter/site.css")
@@ -28,12 +19,15 @@ def sheets(css: str) -> list[dict[str, str]]:
 
 
 @given(colours)
-def test_any_accent_is_readable_on_each_ground_and_the_button_on_it(accent: str) -> None:
-    day, night = sheets(stylesheet(accent))
-    for chosen, grounds in ((day, (GROUND, TINT, "#ffffff")), (night, (GROUND_DARK, TINT_DARK, "#1f1e1b"))):
-        assert all(contrast(chosen["--accent"], ground) >= 4.5 for ground in grounds)
-        assert contrast(chosen["--accent"], chosen["--on-accent"]) >= 4.5
-    assert contrast(accent_by_day(accent), TINT) >= 4.5
+def test_with_any_accent_everything_is_readable_on_every_ground(accent: str) -> None:
+    for chosen in page_colours(accent):
+        for ground in (chosen.ground, chosen.tint, chosen.field):
+            for text in (chosen.text, chosen.quiet, chosen.accent, chosen.danger):
+                assert contrast(text, ground) >= 4.5
+            # The edge of a field is no text (WCAG 2.2 §1.4.11).
+            assert contrast(chosen.field_line, ground) >= 3
+        assert contrast(chosen.accent, chosen.on_accent) >= 4.5
+    assert accent_by_day(accent) == page_colours(accent)[0].accent
 
 
 @given(colours, colours)
@@ -49,17 +43,11 @@ def test_nothing_chosen_is_no_stylesheet() -> None:
     assert accent_by_day("") == ""
 
 
-def test_the_grounds_are_those_of_the_stylesheet() -> None:
+def test_the_site_wears_what_the_rule_makes_of_the_usual_accent() -> None:
     css = SITE.read_text(encoding="utf-8").split("@media (prefers-color-scheme: dark)")
-    for part, values in zip(
-        css, ((GROUND, TINT, DANGER), (GROUND_DARK, TINT_DARK, DANGER_DARK)), strict=True
-    ):
+    for part, usual in zip(css, page_colours(""), strict=True):
         found = dict(re.findall(r"(--[\w-]+): (#\w{6})", part[:1200]))
-        assert (found["--ground"], found["--tint"], found["--danger"]) == values
-        for name in ("--text", "--quiet", "--accent", "--danger"):
-            assert all(
-                contrast(found[name], found[ground]) >= 4.5 for ground in ("--ground", "--tint", "--field")
-            )
+        assert found == {f"--{name.replace('_', '-')}": value for name, value in asdict(usual).items()}
 
 
 def test_the_stylesheet_knows_no_left_or_right() -> None:

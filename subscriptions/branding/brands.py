@@ -19,6 +19,8 @@ class Brand:
     logo_url: str = ""
     logo_width: int = 0
     logo_says: str = ""
+    header_picture_url: str = ""
+    header_picture_says: str = ""
 
 
 @dataclass(frozen=True, slots=True)

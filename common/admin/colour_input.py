@@ -1,0 +1,24 @@
+"""A colour in an admin's form."""
+
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+
+class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
+    """A colour as text, which may be empty, and beside it the browser's own way to choose one."""
+
+    def __init__(self, usual: str) -> None:
+        super().__init__(attrs={"placeholder": usual, "pattern": "#[0-9a-fA-F]{6}", "maxlength": "7"})
+        self.usual = usual
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        return format_html(
+            # (By Alpine, because the admin's policy runs no script that stands in the page.)
+            '<span class="fl-colour" x-data>{}<input type="color" value="{}" aria-label="Choose a colour"'
+            " x-on:input=\"$root.querySelector('[type=text]').value = $el.value\"></span>",
+            super().render(name, value, attrs, renderer),
+            value or self.usual,
+        )

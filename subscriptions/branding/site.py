@@ -1,0 +1,82 @@
+"""The site's own settings: read whenever they are shown, changed whole or not at all.
+
+Nothing keeps them in memory. They are one small row, read by its key, and so every process of every server
+says the new name from the moment it was saved.
+"""
+
+import re
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, transaction
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from common.text import one_line
+from subscriptions.branding.pictures import kept_picture, picture_url
+from subscriptions.models import SiteSettings
+from subscriptions.models.site import ONLY
+from subscriptions.rules.site import SiteFacts, logo_size, usual_name
+
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+SITE_FIELDS = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url", "privacy_url")
+
+
+def site_settings() -> SiteSettings:
+    """The row, or what it would be had anybody saved it. Without the logo's octets."""
+    every = SiteSettings.objects.select_related("logo").defer("logo__data")
+    return every.filter(pk=ONLY).first() or SiteSettings()
+
+
+def site_facts() -> SiteFacts:
+    """The settings as pages and letters take them."""
+    row = site_settings()
+    width, height = logo_size(row.logo.width, row.logo.height) if row.logo else (0, 0)
+    return SiteFacts(
+        name=one_line(row.name) or usual_name(settings.SITE_HOST),
+        is_named=bool(one_line(row.name)),
+        url=f"{settings.SITE_URL}/",
+        about=one_line(row.about),
+        imprint_url=row.imprint_url,
+        privacy_url=row.privacy_url,
+        accent=row.accent,
+        logo_url=picture_url(row.logo_id),
+        logo_width=width,
+        logo_height=height,
+        says_name=row.logo_says_name,
+    )
+
+
+def for_pages(request: HttpRequest) -> dict[str, Any]:
+    """The context processor: `site`, which is asked for only where a page shows it."""
+    return {"site": SimpleLazyObject(_facts_or_usual)}
+
+
+def _facts_or_usual() -> SiteFacts:
+    try:
+        return site_facts()
+    except (DatabaseError, transaction.TransactionManagementError):
+        # The page that says that the database is away.
+        return SiteFacts(name=usual_name(settings.SITE_HOST), url=f"{settings.SITE_URL}/")
+
+
+@transaction.atomic
+def alter_site(**changes: Any) -> SiteSettings:
+    """Changes what is given. Raises ValidationError, by field, and then changes nothing."""
+    row, _ = SiteSettings.objects.select_for_update().get_or_create(pk=ONLY)
+    for name, value in changes.items():
+        if name not in SITE_FIELDS:
+            raise TypeError(f"The site has no {name}.")
+        if name == "logo":
+            row.logo_id = kept_picture(value)
+        else:
+            setattr(row, name, one_line(value) if isinstance(value, str) else value)
+    row.full_clean()
+    if row.accent and not COLOUR.fullmatch(row.accent):
+        raise ValidationError({"accent": "A colour is written as #1a5fb4."})
+    for name in ("imprint_url", "privacy_url"):
+        if (url := getattr(row, name)) and not url.startswith(("https://", "http://")):
+            raise ValidationError({name: "An address begins with https:// or http://."})
+    row.save()
+    return row
