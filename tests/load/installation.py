@@ -86,7 +86,9 @@ class Installation:
         return self.start(*WORKER.split(), queues)
 
     def kill(self, worker: "subprocess.Popen[bytes]") -> None:
-        os.killpg(worker.pid, signal.SIGKILL)
+        # A worker that has ended well has left nobody.
+        with suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
         worker.wait(10)
         self.workers.remove(worker)
 
