@@ -14,7 +14,6 @@ from playwright.sync_api import expect
 
 from common.pictures import clean_picture
 from delivery.customisation import set_theme
-from delivery.letters.mails import newsletter_mail
 from delivery.models import Theme
 from subscriptions.branding.site import alter_site, site_facts
 from tests.e2e.browser.screens import PICTURES, look_at
@@ -22,7 +21,6 @@ from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFac
 from tests.pictures import octets_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-SIGN_IN = {"newsletter": "Harbour News", "sign_in_url": "https://x.example/sign-in/y/", "minutes": "30"}
 
 
 def a_mark() -> bytes:
@@ -126,9 +124,3 @@ def test_a_site_gets_a_name_a_logo_and_a_colour(page: Any, site: str, harbour: A
     look_at(page, "identity-sign-in")
     page.goto(f"{site}/s/weekly/embed/")
     shot(page, "identity-embed")
-    if page.is_plain:
-        return  # Its browser complains of a page that is written by a script.
-    mail = newsletter_mail(None, "sign_in", SIGN_IN, language="en")
-    page.goto("about:blank")
-    page.set_content(mail.html)
-    shot(page, "identity-mail")
