@@ -1,8 +1,9 @@
 """What every test may count on: a database of its own, loopback only, services where there are any."""
 
+import gc
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
 from pathlib import Path
@@ -15,6 +16,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.db import connections, transaction
 from django.test import TestCase, TransactionTestCase
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
@@ -58,6 +60,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     path = collection_path.as_posix()
     is_left = config.getoption("--slow") or collection_path.is_dir() or POSTGRESQL_AT_ONCE.search(path)
     return True if ONE_DATABASE_SERVES.search(path) or not is_left else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is found here, Django and all tests, stays to the end: searched for garbage, it takes a tenth."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -184,6 +197,23 @@ SCHEDULE: dict[str, dict[str, list[tuple[Any, ...]]]] = {}
 def rows_of(cursor: Any, table: str) -> list[tuple[Any, ...]]:
     cursor.execute(f"SELECT * FROM {table} ORDER BY 1")
     return list(cursor.fetchall())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_looked_up_once() -> Iterator[None]:
+    """Each of Django's clients makes all middleware anew, and that one looks through every static file."""
+    look_up, found = WhiteNoiseMiddleware.add_files_from_finders, {}
+
+    def remembered(middleware: Any) -> None:
+        key = (middleware.static_prefix, middleware.max_age)
+        if key not in found:
+            look_up(middleware)
+            found[key] = middleware.files
+        middleware.files = dict(found[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", remembered)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

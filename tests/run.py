@@ -102,6 +102,8 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
         place = folder / name.split()[0]
         place.mkdir()
         everything = {**os.environ, **environment, "DATABASE_URL": url}
+        # What pytest makes of each module's asserts is kept: making it anew takes each worker seconds.
+        everything.pop("PYTHONDONTWRITEBYTECODE", None)
         return Run(name, everything, [*slow, *extra, *arguments], place)
 
     browser = " + Chromium" if "CHROMIUM" in environment else ""
@@ -114,10 +116,10 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
 
 
 def side_by_side(todo: list[Run], started: float) -> list[str]:
-    """A line for each run. Tests wait more than they compute, so that the runs hardly slow one another."""
-    # Slow tests wait for processes: the run that has most of them gets one worker more.
+    """A line for each run. Tests wait as much as they compute: two cores keep four workers or five busy."""
+    workers = [3, 2] if REQUIRED else [3, 1]
     children = [
-        run.start(aloud=place == 0, more=["-n", str(2 + (REQUIRED and place == 0)), "--dist", "worksteal"])
+        run.start(aloud=place == 0, more=["-n", str(workers[place]), "--dist", "worksteal"])
         for place, run in enumerate(todo)
     ]
     ended = []

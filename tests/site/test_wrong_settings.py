@@ -131,7 +131,11 @@ PROCESSES = {
 
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
-    "wrong", [("DATABASE_URL", "postgres://u:hunter2/2@host/name"), ("EMAIL_URL", "mail")]
+    "wrong",
+    [
+        ("DATABASE_URL", "postgres://u:hunter2/2@host/name"),
+        pytest.param(("EMAIL_URL", "mail"), marks=pytest.mark.slow),
+    ],
 )
 def test_every_process_ends_with_one_sentence(process: str, wrong: tuple[str, str], tmp_path: Path) -> None:
     settings = {"DATA_DIR": str(tmp_path), "SECRET_KEY": GOOD["SECRET_KEY"]}

@@ -16,6 +16,7 @@ from tests.console import json_of, printed
 from tests.delivery.background import sending
 from tests.delivery.lanes.test_shares import ADA, BOB
 from tests.delivery.ledger import SECOND, a_lane, queued, states
+from tests.examples import some_now
 from tests.factories import NOW, IssueFactory
 from tests.servers.smtp_server import DROP, SmtpServer
 
@@ -35,7 +36,10 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> bool:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
-@pytest.mark.parametrize(("takes", "full"), [(1, "421"), (2, "450"), (3, "421"), (3, "closed"), (3, "554")])
+@pytest.mark.parametrize(
+    ("takes", "full"),
+    some_now([(1, "421"), (2, "450"), (3, "closed"), (3, "421"), (3, "554")], every=2),
+)
 def test_a_server_that_takes_few_connections_gets_all_in_one_pass(
     takes: int, full: str, settings: Any
 ) -> None:

@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 
+from tests.examples import some_now
 from tests.feeds.histories.history import (
     ADDED,
     DAY,
@@ -255,7 +256,7 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize("history", SENT, ids=str)
+@pytest.mark.parametrize("history", some_now(SENT, every=2), ids=str)
 def test_it_is_sent(history: History, play: Callable[[History], Stage]) -> None:
     play(history)
 
