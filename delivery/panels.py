@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import html_table, link_to, list_link, listed, paragraph, when
+from common.admin.html import facts, html_table, link_to, list_link, listed, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
@@ -16,6 +16,7 @@ from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.admin.preview import letter_preview
 from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
+from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
@@ -34,6 +35,7 @@ def install() -> None:
     """Called once, before the first admin page."""
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
+    add_panel("subscriptions.Subscribable", Panel("Waits for its first reader", first_issue, order=6))
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15))
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20))
     add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25))
@@ -81,7 +83,9 @@ def how_delivered(issue_ids: list[int]) -> dict[int, str]:
 
 
 def _not_out(issue: Issue) -> str:
-    return "discarded" if issue.cancelled_at else "waits for approval"
+    if issue.cancelled_at:
+        return "discarded"
+    return "waits for its first reader" if issue.awaits_reader else "waits for approval"
 
 
 def recent_issues(subscribable: Subscribable) -> SafeString:
@@ -91,6 +95,17 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
         ((link_to(row), when(row.published_at, _not_out(row))) for row in rows),
         "No issue has gone out so far.",
     )
+
+
+def first_issue(subscribable: Subscribable) -> SafeString | str:
+    """What a new newsletter's first reader will get; nothing once there was one."""
+    if not subscribable.awaits_first_reader:
+        return ""
+    said = "Its first issue goes out when the first reader has confirmed, so that it does not go to nobody."
+    waiting = waiting_for_a_reader().filter(subscribable=subscribable).first()
+    if waiting is None:
+        return paragraph(said)
+    return format_html("{}{}", paragraph(said), facts([("The first reader gets", link_to(waiting))]))
 
 
 def sent_to_subscriber(subscription: Subscription) -> SafeString:

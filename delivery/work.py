@@ -20,6 +20,7 @@ from django.db.models.functions import Cast
 
 from delivery.engine.claim import with_due
 from delivery.issues.approve import drafts
+from delivery.issues.first_reader import over
 from delivery.issues.frequency_switches import is_ripe
 from delivery.models import Delivery
 from delivery.webhooks.calls import callable_webhooks
@@ -42,6 +43,7 @@ def to_complete(now: datetime) -> Questions:
     return (
         behind(now).later(now),
         drafts().filter(release_at__lte=now),
+        over(now),
         collections_over(now),
         Feed.objects.filter(dropping=True),
         Switch.objects.filter(is_ripe(now), settled_at=None),

@@ -23,6 +23,7 @@ from delivery.rules.progress import STATES, arrived, total
 
 ISSUE_COLOURS = {
     "draft": "info",
+    "waiting": "info",
     "sending": "info",
     "sent": "success",
     "paused": "warning",
@@ -115,7 +116,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     @display(description="got it")
     def reached(self, issue: Any) -> SafeString | str:
-        if issue.published_at is None:
+        if issue.published_at is None or issue.awaits_reader:
             return "–"
         shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"
         return list_link(Delivery, shown, issue__id__exact=issue.pk)
