@@ -11,7 +11,7 @@ from delivery.admin.doctor import mail_check
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.setup import setup
+from feedletter_site.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
 
@@ -21,6 +21,7 @@ panels.install()
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
+    path("admin/login/", sign_in, name="admin_sign_in"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),
