@@ -9,6 +9,7 @@ from django.views.generic import RedirectView
 from common.ports import panels
 from delivery.admin.doctor import mail_check
 from delivery.views.esp_webhook import esp_tracking
+from feedletter_site.first_steps import first_steps
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
 from feedletter_site.setup import setup, sign_in
@@ -21,6 +22,7 @@ panels.install()
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
+    path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
     path("admin/login/", sign_in, name="admin_sign_in"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),

@@ -11,10 +11,11 @@ from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import CollectionFacts, FeedFacts
 
 
-def collection_facts(assignable: Assignable) -> CollectionFacts:
+def collection_facts(assignable: Assignable, *, count: int | None = None) -> CollectionFacts:
+    """`count`: how many posts it has, where that is known already."""
     subscribable = assignable.subscribable
     return CollectionFacts(
-        count=assignable.assignments.count(),
+        count=assignable.assignments.count() if count is None else count,
         capacity=assignable.capacity,
         opened_at=assignable.opened_at,
         period_end=assignable.period_end,
