@@ -1,4 +1,4 @@
-"""The page of the first steps: what is left to set up, how mail and back-ups are set up, and putting aside."""
+"""The page of the first steps: what is left to set up, how mail and back-ups are set up."""
 
 from django.conf import settings
 from django.contrib import admin

@@ -79,7 +79,7 @@ def create_first_admin(form: FirstAdminForm) -> User:
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """The admin's sign-in. While nobody could sign in, it says where the link is that makes the first admin."""
+    """The admin's sign-in. While nobody can, it says where the link is that makes the first admin."""
     if request.method != "POST" and not get_user_model().objects.filter(is_staff=True).exists():
         context = {**admin.site.each_context(request), "title": "Feedletter is set up once"}
         return render(request, "site/no_admin.html", context)

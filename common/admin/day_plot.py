@@ -12,8 +12,9 @@ ROUND = (1, 2, 4, 5, 10)
 FIGURE = (
     '<figure class="fl-scaled"><figcaption class="fl-quiet">{said}</figcaption>'
     '<div class="fl-scale" aria-hidden="true">{ticks}</div>'
-    '<svg class="fl-spark fl-days" role="img" aria-labelledby="{name}-title {name}-text" viewBox="0 0 {wide} {high}"'
-    ' preserveAspectRatio="none"><title id="{name}-title">{title}</title><desc id="{name}-text">{said}</desc>'
+    '<svg class="fl-spark fl-days" role="img" aria-labelledby="{name}-title {name}-text"'
+    ' viewBox="0 0 {wide} {high}" preserveAspectRatio="none">'
+    '<title id="{name}-title">{title}</title><desc id="{name}-text">{said}</desc>'
     "{lines}{drawn}</svg>"
     '<p class="fl-axis"><span>{first}</span><span>{last}</span></p></figure>'
 )

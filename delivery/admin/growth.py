@@ -48,7 +48,7 @@ def drawn(subscribable: Subscribable) -> SafeString | str:
 
 
 def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> SafeString | str:
-    """The plots of figures that were counted; nothing where there is nothing to plot. `now`: how many there are."""
+    """The plots of figures that were counted, if there is anything to plot. `now`: how many there are."""
     plots = plots_of(found, today)
     if not plots:
         return ""

@@ -1,7 +1,7 @@
-"""A newsletter's first issue waits for its first reader: until somebody has confirmed, it would go to nobody.
+"""A newsletter's first issue waits for its first reader: it would go to nobody.
 
-One issue waits, the newest. When a newer one is made, or after a month, it goes into the archive alone: whoever
-comes first gets one letter, and no old ones. After the first issue with a reader none waits any more.
+One issue waits, the newest. When a newer one is made, or after a month, it goes into the archive alone:
+whoever comes first gets one letter, and no old ones. After the first issue with a reader none waits any more.
 """
 
 import logging
@@ -37,7 +37,7 @@ def over(now: datetime) -> "QuerySet[Issue]":
 
 @transaction.atomic
 def publish_to_readers(*, issue_id: int, now: datetime) -> int:
-    """Publishes a draft, or has it wait for its newsletter's first reader. Returns how many letters were queued.
+    """Publishes a draft, or has it wait for its newsletter's first reader. Returns how many were queued.
 
     Everybody takes the newsletter's lock before an issue's.
     """
@@ -68,7 +68,7 @@ def release_waiting(*, clock: Callable[[], datetime] = utcnow, budget: timedelta
 
 @transaction.atomic
 def release_issue(*, issue_id: int, now: datetime) -> bool:
-    """Publishes it if somebody has come, or puts it into the archive if it waited too long: under the locks."""
+    """Publishes it if somebody has come; puts it into the archive if it waited too long. Under the locks."""
     newsletter = lock_newsletter(issue_id)
     if newsletter is None or not over(now).filter(pk=issue_id).exists():
         return False

@@ -26,7 +26,7 @@ class CollectionChanged(RuntimeError):
 def store_issue(
     *, assignable_id: int, token: UUID, contents: Collected, rendered: Rendered, now: datetime
 ) -> Issue:
-    """Stores the issue, and publishes it unless that waits for approval or a reader, in the caller's transaction.
+    """Stores the issue, and publishes it unless it waits for somebody, in the caller's transaction.
 
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.

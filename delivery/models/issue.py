@@ -24,7 +24,7 @@ class Issue(models.Model):
     published_at = models.DateTimeField(null=True, blank=True)
     # Not published yet: when it goes by itself. Empty: it waits for an admin's click.
     release_at = models.DateTimeField(null=True, blank=True)
-    # Not published yet: it waits for its newsletter's first reader. Published: it waited in vain, and went to nobody.
+    # Not published yet: it waits for its newsletter's first reader. Published: it waited in vain.
     awaits_reader = models.BooleanField(default=False, db_default=False, editable=False)
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_reason = models.TextField(blank=True, default="", db_default="")

@@ -77,7 +77,9 @@ def paused_newsletters() -> list[Alert]:
 
 def paused_issues() -> list[Alert]:
     """Issues paused by themselves that have letters left; those of a paused newsletter are in its line."""
-    rows = Issue.objects.filter(paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None)
+    rows = Issue.objects.filter(
+        paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
+    )
     left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
     rows = rows.filter(Exists(left)).defer("html", "text", "holes").order_by("-paused_at", "-pk")
     shown = list(rows[: ALERTS_SHOWN + 1])
@@ -110,7 +112,9 @@ def held_floods() -> list[Alert]:
     if not feeds:
         return []
     posts = Item.objects.held().order_by().values("pk")[: COUNTED_TO + 1].count()
-    words = f"{counted(posts, 'post')} of {counted(feeds, 'feed')} {'is' if posts == 1 else 'are'} held for you."
+    words = (
+        f"{counted(posts, 'post')} of {counted(feeds, 'feed')} {'is' if posts == 1 else 'are'} held for you."
+    )
     return [Alert(words, "Look", list_url(Feed, health="held"))]
 
 

@@ -1,4 +1,4 @@
-"""The admin's first page: what needs a person comes first, then what goes out and went out, then how it goes."""
+"""The admin's first page: what needs a person comes first, then what goes out and went out, then plots."""
 
 from typing import Any
 

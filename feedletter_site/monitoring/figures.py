@@ -99,9 +99,7 @@ def _is_moving(counts: Mapping[str, int]) -> bool:
 def _letters(today: date, known: Mapping[date, int]) -> dict[date, int]:
     """A day that is over is counted once; today and yesterday, which may get late ones, each time."""
     days = last_days(today)
-    return {
-        day: known[day] if day in known and day < days[-2] else _letters_of(day) for day in days
-    }
+    return {day: known[day] if day in known and day < days[-2] else _letters_of(day) for day in days}
 
 
 def _letters_of(day: date) -> int:

@@ -21,7 +21,7 @@ NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", BACK_UP)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`words` say why; `label` is what the link to `url` says; `aside` is what the button says that skips it."""
+    """`words` say why, `label` is the link to `url`, and `aside` the button that puts it aside."""
 
     name: str
     title: str
@@ -76,7 +76,7 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
             add_url(Feed), feed is not None,
         ),
         Step(
-            "newsletter", "Make a newsletter", "Say how readers get the posts: each, or a letter a day or week.",
+            "newsletter", "Make a newsletter", "Say how readers get it: each post, or a letter a week.",
             "Make a newsletter", add_url(Subscribable, **known), newsletter is not None,
         ),
         Step(
@@ -99,6 +99,7 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
         ),
         Step(
             BACK_UP, "Make a back-up", "One command copies the whole database while the service runs.",
-            "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False), "Done elsewhere",
+            "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False),
+            "Done elsewhere",
         ),
     ]  # fmt: skip

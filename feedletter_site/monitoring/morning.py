@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 from common.admin.day_plot import DayValue, day_plot
 from common.admin.html import list_url, object_url, when
 from common.text import counted
+from delivery.admin.issue_panels import state_words
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state
 from delivery.models import Delivery, Issue
-from delivery.admin.issue_panels import state_words
 from delivery.rules.progress import arrived, waiting
 from feedletter_site.monitoring.figures import Figures, issue_counts, last_days, newest_issues
 from feeds.models import Feed
@@ -25,7 +25,7 @@ from subscriptions.rules.completion import why_open
 
 NEXT_SHOWN = 8
 CURVE_DAYS = 84
-# A letter goes out within a minute of its time; what takes longer waits for something, which is then asked for.
+# A letter goes out within a minute of its time. What takes longer waits for something: that is asked for.
 SOON = timedelta(minutes=2)
 
 
@@ -56,7 +56,9 @@ def going_out_next(now: datetime) -> list[NextOut]:
     rows = Assignable.objects.select_related("subscribable").annotate(held=Count("assignments"))
     rows = rows.order_by(F("period_end").asc(nulls_last=True), "opened_at")[:NEXT_SHOWN]
     return [
-        NextOut(str(row.subscribable), object_url(row), counted(row.held, "post"), _when_out(row, row.held, now))
+        NextOut(
+            str(row.subscribable), object_url(row), counted(row.held, "post"), _when_out(row, row.held, now)
+        )
         for row in rows
     ]
 

@@ -180,6 +180,8 @@ def test_replaying_a_document_changes_nothing_but_the_check() -> None:
 def test_what_came_out_long_before_the_adding_is_settled_then(hours: float, is_settled: bool) -> None:
     dates = {"a": NOW - timedelta(hours=hours), "b": NOW - timedelta(days=9)}
     result = plan(document("a", "b", "undated", published=dates), adding=Adding("last", 1))
-    assert [(insert.id, insert.final) for insert in result.insert if insert.final] == [("a", True)][:is_settled]
+    assert [(insert.id, insert.final) for insert in result.insert if insert.final] == [("a", True)][
+        :is_settled
+    ]
     later = plan(document("a", published=dates), previous=("b",))
     assert not any(insert.final for insert in later.insert)

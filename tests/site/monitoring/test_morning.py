@@ -1,6 +1,5 @@
-"""The overview in the morning: what goes out, what went out, what changed; counted quickly, however much there is."""
+"""The overview in the morning: what goes out, what went out, what changed; quick, however much there is."""
 
-from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
@@ -37,10 +36,9 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every count takes long."""
     monkeypatch.setattr(figures, "SLOW_SECONDS", -1)
-    yield
 
 
 def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_too() -> None:
@@ -166,5 +164,10 @@ def test_a_line_far_above_zero_has_a_scale_of_its_own() -> None:
 def test_a_plot_says_its_values_for_those_who_cannot_see_it() -> None:
     days = [DayValue(date(2026, 3, 1), 1), DayValue(date(2026, 3, 2), 1_200)]
     drawn = day_plot(days, name="it", title="Letters", said="1,201 letters.", word="letter")
-    for words in ("Sun 1 Mar: 1 letter<", "Mon 2 Mar: 1,200 letters<", "<span>2,000</span>", "1,201 letters."):
+    for words in (
+        "Sun 1 Mar: 1 letter<",
+        "Mon 2 Mar: 1,200 letters<",
+        "<span>2,000</span>",
+        "1,201 letters.",
+    ):
         assert words in drawn
