@@ -82,7 +82,7 @@ def day_words(day: date) -> str:
 
 def _rounded_up(number: int) -> int:
     """1, 2, 4, 5, 10, 20, 40, 50, 100 …"""
-    size = 10 ** (len(str(number)) - 1)
+    size: int = 10 ** (len(str(number)) - 1)
     return next(size * digit for digit in ROUND if size * digit >= number)
 
 

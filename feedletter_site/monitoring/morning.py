@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, F
 from django.utils.safestring import SafeString
@@ -54,12 +55,12 @@ class LastOut:
 def going_out_next(now: datetime) -> list[NextOut]:
     """Those with a date first, soonest first; then those that fill up."""
     rows = Assignable.objects.select_related("subscribable").annotate(held=Count("assignments"))
-    rows = rows.order_by(F("period_end").asc(nulls_last=True), "opened_at")[:NEXT_SHOWN]
+    shown: Any = rows.order_by(F("period_end").asc(nulls_last=True), "opened_at")[:NEXT_SHOWN]
     return [
         NextOut(
             str(row.subscribable), object_url(row), counted(row.held, "post"), _when_out(row, row.held, now)
         )
-        for row in rows
+        for row in shown
     ]
 
 

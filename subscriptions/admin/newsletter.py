@@ -100,9 +100,8 @@ class SubscribableAdmin(ServiceAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         options = tuple(shown_for("option_fields", {}))
-        access = ("visibility", "sign_up", "embed_hosts")
         # A new one has nothing that could be stopped.
-        access = (*access, "stopped") if obj is not None else access
+        access = ("visibility", "sign_up", "embed_hosts", *(("stopped",) if obj is not None else ()))
         return (
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),

@@ -25,6 +25,7 @@ OWN = (
     *(
         "/admin/",
         "/admin/mail-check/",
+        "/admin/first-steps/",
         "/admin/feeds/feed/opml/",
         "/admin/subscriptions/subscription/import/",
     ),
