@@ -109,7 +109,7 @@ def fill(size: Size) -> None:
             state="CASE WHEN n % 100 = 0 THEN 'failed' WHEN n % 101 = 0 THEN 'cancelled' ELSE 'sent' END",
             sent_at="CASE WHEN n % 100 > 0 AND n % 101 > 0 THEN "
             f"'{published.isoformat()}'::timestamptz + n * interval '0.2 seconds' END",
-            remote_id="'250 2.0.0 Ok: queued as ' || upper(to_hex(n * 7919))",
+            remote_id="'250 2.0.0 Ok: queued as ' || upper(to_hex(n::bigint * 7919))",
         )
     for model in (Feed, Item, Destination, Subscription, Delivery):
         audience.vacuum(model)

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import html_table, link_to, list_link, listed, paragraph, when
+from common.admin.html import facts, html_table, link_to, list_link, listed, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
 from delivery.admin.doctor import offer as offer_mail_check
@@ -19,6 +19,7 @@ from delivery.admin.template_panels import letters
 from delivery.admin.theme import USUAL_LOOK, look_of
 from delivery.admin.written.panels import letters_written
 from delivery.issues import progress
+from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
@@ -38,6 +39,7 @@ def install() -> None:
     """Called once, before the first admin page."""
     template_sources.append(letter_templates)
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
+    add_panel("subscriptions.Subscribable", Panel("Waits for its first reader", first_issue, order=6))
     add_panel("subscriptions.Assignable", Panel("What is in it", next_issue, order=15, asks=True))
     add_panel("subscriptions.Assignable", Panel("Words of your own", words_of_next, order=20, asks=True))
     add_panel("subscriptions.Assignable", Panel("The letter", next_letter, order=90, is_beside=True))
@@ -98,7 +100,9 @@ def how_delivered(issue_ids: list[int]) -> dict[int, str]:
 
 
 def _not_out(issue: Issue) -> str:
-    return "discarded" if issue.cancelled_at else "waits for approval"
+    if issue.cancelled_at:
+        return "discarded"
+    return "waits for its first reader" if issue.awaits_reader else "waits for approval"
 
 
 def recent_issues(subscribable: Subscribable) -> SafeString:
@@ -110,6 +114,17 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
         said = told(progress.issue_state(row, counts[row.pk]), counts[row.pk]) if row.published_at else ""
         shown.append((link_to(row), when(row.published_at, _not_out(row)), said))
     return html_table(("issue", "published", "letters"), shown, "No issue has gone out so far.")
+
+
+def first_issue(subscribable: Subscribable) -> SafeString | str:
+    """What a new newsletter's first reader will get; nothing once there was one."""
+    if not subscribable.awaits_first_reader:
+        return ""
+    said = "Its first issue goes out when the first reader has confirmed, so that it does not go to nobody."
+    waiting = waiting_for_a_reader().filter(subscribable=subscribable).first()
+    if waiting is None:
+        return paragraph(said)
+    return format_html("{}{}", paragraph(said), facts([("The first reader gets", link_to(waiting))]))
 
 
 def sent_to_subscriber(subscription: Subscription) -> SafeString:

@@ -21,6 +21,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from delivery.engine.claim import with_due
 from delivery.issues.approve import drafts
+from delivery.issues.first_reader import over
 from delivery.issues.frequency_switches import is_ripe
 from delivery.issues.written_letters import scheduled_letters
 from delivery.models import Delivery
@@ -45,6 +46,7 @@ def to_complete(now: datetime) -> Questions:
         behind(now).later(now),
         drafts().filter(release_at__lte=now),
         scheduled_letters(now),
+        over(now),
         collections_over(now),
         Feed.objects.filter(dropping=True),
         Switch.objects.filter(is_ripe(now), settled_at=None),

@@ -265,6 +265,7 @@ CELERY_TASK_ROUTES = {
     "subscriptions.lists": {"queue": "assign"},
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
+    "feedletter_site.figures": {"queue": "reap"},
 }
 if CELERY_BROKER_URL.startswith("redis"):
     # Without them a Redis whose host vanishes would stop beat for ever.

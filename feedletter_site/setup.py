@@ -78,6 +78,14 @@ def create_first_admin(form: FirstAdminForm) -> User:
     return user
 
 
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The admin's sign-in. While nobody can, it says where the link is that makes the first admin."""
+    if request.method != "POST" and not get_user_model().objects.filter(is_staff=True).exists():
+        context = {**admin.site.each_context(request), "title": "Feedletter is set up once"}
+        return render(request, "site/no_admin.html", context)
+    return admin.site.login(request)
+
+
 @sensitive_post_parameters("password1", "password2")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])

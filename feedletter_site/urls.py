@@ -11,9 +11,10 @@ from delivery.admin.doctor import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import password_reset
+from feedletter_site.first_steps import first_steps
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.setup import setup
+from feedletter_site.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
 
@@ -33,6 +34,8 @@ urlpatterns = [
         password_reset.Chosen.as_view(),
         name="admin_password_reset_link",
     ),
+    path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
+    path("admin/login/", sign_in, name="admin_sign_in"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),

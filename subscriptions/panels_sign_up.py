@@ -1,16 +1,14 @@
-"""The traces of sign-ups, on the admin pages of newsletters and subscribers."""
+"""The traces of sign-ups, on the admin pages of newsletters."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import html_table, when
 from common.clock import utcnow
 from common.ports.panels import Panel, add_panel
 from common.text import counted
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import Subscribable
 from subscriptions.subscribers.rate_limits import count_refusals
 
-CONSENTS_SHOWN = 50
 WHY = {
     "ip": "too many from one internet address",
     "address": "one address too often",
@@ -23,19 +21,8 @@ WHY = {
 
 def install() -> None:
     """Called once, before the first admin page."""
-    add_panel("subscriptions.Subscription", Panel("Consent", proofs_of_consent, order=30))
     add_panel(
         "subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15, tab="subscribers")
-    )
-
-
-def proofs_of_consent(subscription: Subscription) -> SafeString:
-    """The proofs of consent: when, how, which words, and from where if that is kept."""
-    rows = subscription.consents.order_by("-at", "-pk")[:CONSENTS_SHOWN]
-    return html_table(
-        ("when", "what", "how", "the words they saw", "from"),
-        ((when(row.at), row.get_act_display(), row.how, row.words or "–", row.ip or "–") for row in rows),
-        "There is no proof: they were there before proofs were kept.",
     )
 
 

@@ -1,6 +1,6 @@
 """How the lists grow: gains and losses by day and by week, with what came back among them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -40,22 +40,33 @@ def of_newsletter(subscribable: Subscribable) -> SafeString | str:
     return drawn(subscribable) if subscribable.channel == "email" else ""
 
 
-def drawn(subscribable: Subscribable | None) -> SafeString | str:
-    """Of one newsletter, or of all."""
-    plots = plots_of(subscribable)
+def drawn(subscribable: Subscribable) -> SafeString | str:
+    """Of one newsletter."""
+    today = timezone.localdate()
+    now = Subscription.objects.confirmed().filter(subscribable=subscribable).count()
+    return drawn_of(figures(subscribable, today), today, now)
+
+
+def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> SafeString | str:
+    """The plots of figures that were counted, if there is anything to plot. `now`: how many there are."""
+    plots = plots_of(found, today)
     if not plots:
         return ""
-    rows = Subscription.objects.confirmed()
-    now = rows.filter(subscribable=subscribable).count() if subscribable else rows.count()
     return render_to_string(
         "admin/delivery/growth.html", {"plots": plots, "now": counted(now, "subscriber"), "days": DAYS}
     )
 
 
-def plots_of(subscribable: Subscribable | None) -> list[Plot]:
+def counted_growth(today: date) -> dict[str, dict[date, int]]:
+    """Of all newsletters, counted now; and `gone`: how many of those who had confirmed left on each day."""
+    found = _counted(None, today)
+    left = Subscription.objects.filter(confirmed_at__isnull=False)
+    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
+    return {**found, "gone": per_day(left, "left_at", since=since, zone=zone)}
+
+
+def plots_of(found: Mapping[str, Mapping[date, int]], today: date) -> list[Plot]:
     """By day and by week; none where there is nothing to plot."""
-    today = timezone.localdate()
-    found = figures(subscribable, today)
     if not any(found.values()):
         return []
     by_days, by_weeks = by_day(found, today=today, count=DAYS), by_week(found, today=today, count=WEEKS)
@@ -66,12 +77,20 @@ def plots_of(subscribable: Subscribable | None) -> list[Plot]:
 
 
 def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
-    """Counted from the rows, four questions; remembered for a while where that took long."""
+    """Counted from the rows; remembered for a while where that took long."""
     key = f"growth:{subscribable.pk if subscribable else 'all'}:{today}"
     known: dict[str, dict[date, int]] | None = cache.get(key)
     if known is not None:
         return known
     began = utcnow()
+    found = _counted(subscribable, today)
+    if utcnow() - began > TOOK_LONG:
+        cache.set(key, found, 600)
+    return found
+
+
+def _counted(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
+    """Four questions."""
     since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
     found = growth(subscribable=subscribable, since=since, zone=zone)
     bounces = Bounce.objects.filter(
@@ -83,8 +102,6 @@ def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[da
             | Q(delivery__subscription=None, delivery__issue__subscribable=subscribable)
         )
     found["bounced"] = per_day(bounces, "at", since=since, zone=zone)
-    if utcnow() - began > TOOK_LONG:
-        cache.set(key, found, 600)
     return found
 
 

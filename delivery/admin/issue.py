@@ -25,6 +25,7 @@ from delivery.rules.progress import STATES, arrived, told, total
 
 ISSUE_COLOURS = {
     "draft": "info",
+    "waiting": "info",
     "sending": "info",
     "sent": "success",
     "paused": "warning",
@@ -139,7 +140,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     @display(description="got it")
     def reached(self, issue: Any) -> SafeString | str:
-        if issue.published_at is None:
+        if issue.published_at is None or issue.awaits_reader:
             return "–"
         state = progress.issue_state(issue, issue.counts)
         shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"

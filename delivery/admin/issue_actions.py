@@ -69,7 +69,10 @@ class ApproveForm(forms.Form):
 
 @for_each_issue
 def approve(pk: int) -> str:
-    return f"It is on its way to {counted(approve_issue(issue_id=pk, now=utcnow()), 'subscriber')}."
+    queued = approve_issue(issue_id=pk, now=utcnow())
+    if Issue.objects.filter(pk=pk, published_at=None).exists():
+        return "Approved. It waits for its first reader, and goes out when somebody has confirmed."
+    return f"It is on its way to {counted(queued, 'subscriber')}."
 
 
 class MomentWidget(forms.DateTimeInput):
@@ -219,12 +222,16 @@ def send_to_late(pk: int) -> str:
 # --- which fit
 
 
-def is_draft(issue: Issue) -> bool:
+def is_to_come(issue: Issue) -> bool:
     return issue.published_at is None and issue.cancelled_at is None
 
 
+def is_draft(issue: Issue) -> bool:
+    return is_to_come(issue) and not issue.awaits_reader
+
+
 def can_be_tested(issue: Issue) -> bool:
-    return is_draft(issue) and issue.subscribable.channel == "email"
+    return is_to_come(issue) and issue.subscribable.channel == "email"
 
 
 def is_out(issue: Issue) -> bool:
@@ -250,7 +257,7 @@ ACTIONS = (
         fits=lambda row: is_draft(row) and row.release_at is not None,
     ),
     Action("send_test", "Send me a test", send_test_issues, fits=can_be_tested),
-    Action("discard", "Discard", discard, asked_to_discard, fits=is_draft),
+    Action("discard", "Discard", discard, asked_to_discard, fits=is_to_come),
     Action(
         "restore",
         "Take the discarding back",

@@ -36,6 +36,8 @@ def how_far(issue: Issue) -> SafeString | str:
     if issue.published_at is None:
         return ""
     counts = progress.counts(issue)
+    if issue.awaits_reader:
+        return "It stands in the archive. Nobody had subscribed yet, so it went to nobody."
     if not total(counts):
         return "Nobody was subscribed when it was published."
     state = progress.issue_state(issue, counts)

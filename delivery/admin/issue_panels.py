@@ -11,15 +11,18 @@ from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
+from delivery.issues.first_reader import WAITS_AT_MOST
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import sent_late
 from delivery.issues.publish import late_subscribers
 from delivery.links import archive_url, issue_url
 from delivery.models import Issue, WrittenLetter
+from subscriptions.links import page_url
 
 POSTS_SHOWN = 50
 STATE_WORDS = {
     "draft": "waits for approval",
+    "waiting": "waits for its first reader",
     "sending": "being sent",
     "sent": "sent",
     "paused": "paused",
@@ -31,6 +34,8 @@ TEXT_FORGOTTEN = "Its text is no longer kept. The archive is made from its posts
 def state_words(issue: Issue, state: str) -> str:
     if state == "cancelled":
         return "discarded" if issue.published_at is None else "cancelled"
+    if state == "sent" and issue.awaits_reader:
+        return "in the archive"
     return STATE_WORDS[state]
 
 
@@ -41,6 +46,15 @@ def draft(issue: Issue) -> SafeString | str:
     if issue.cancelled_at is not None:
         said = f"You discarded it on {when(issue.cancelled_at)}: it goes to nobody. Its posts stay issued."
         return format_html("{}{}", paragraph(said), paragraph("If that was a mistake, take it back above."))
+    if issue.awaits_reader:
+        latest = issue.created_at + WAITS_AT_MOST
+        return facts(
+            [
+                ("When", "As soon as the first reader has confirmed."),
+                ("Otherwise", f"On {when(latest)}, or when a newer issue is made, it goes into the archive."),
+                ("Readers find you here", web_link(page_url(issue.subscribable)) or "Only you add them."),
+            ]
+        )
     return facts(
         [
             ("When", goes_out(issue)),

@@ -10,8 +10,8 @@ from django.db.models import F, QuerySet
 from common.clock import utcnow
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
+from delivery.issues.first_reader import lock_newsletter, publish_to_readers
 from delivery.issues.pause import locked_issue
-from delivery.issues.publish import publish
 from delivery.models import Issue
 
 log = logging.getLogger(__name__)
@@ -21,15 +21,20 @@ LATEST_RELEASE = timedelta(days=366)
 
 def drafts() -> "QuerySet[Issue]":
     """The issues that wait, without their letters. First come those with a time at which they go."""
-    rows = Issue.objects.filter(published_at=None, cancelled_at=None).defer("html", "text", "holes")
+    rows = Issue.objects.filter(published_at=None, cancelled_at=None, awaits_reader=False)
+    rows = rows.defer("html", "text", "holes")
     return rows.order_by(F("release_at").asc(nulls_last=True), "created_at", "pk")
 
 
 @transaction.atomic
 def approve_issue(*, issue_id: int, now: datetime) -> int:
-    """Publishes a draft now. Returns how many letters were queued. Raises CannotAct for what is no draft."""
+    """Publishes a draft now. Returns how many letters were queued. Raises CannotAct for what is no draft.
+
+    None are where the newsletter has no reader yet: it waits for the first one then.
+    """
+    lock_newsletter(issue_id)
     locked_draft(issue_id)
-    return publish(issue_id=issue_id, now=now)
+    return publish_to_readers(issue_id=issue_id, now=now)
 
 
 @transaction.atomic
@@ -53,7 +58,7 @@ def stop_release(*, issue_id: int) -> None:
 @transaction.atomic
 def discard_issue(*, issue_id: int, now: datetime) -> None:
     """Drops a draft for good; its posts stay issued. Raises CannotAct for what is no draft."""
-    issue = locked_draft(issue_id)
+    issue = _unpublished(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=now, release_at=None)
 
 
@@ -65,7 +70,9 @@ def restore_issue(*, issue_id: int) -> None:
         raise CannotAct(f"“{issue}” was not discarded.")
     if issue.pruned_at is not None:
         raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent any more.")
-    Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=None, release_at=None)
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(
+        cancelled_at=None, release_at=None, awaits_reader=False
+    )
 
 
 def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -85,15 +92,25 @@ def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | N
 @transaction.atomic
 def _release(issue_id: int, now: datetime) -> bool:
     """Publishes one, unless an admin stopped, discarded or approved it meanwhile: seen under its lock."""
+    lock_newsletter(issue_id)
     Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
     if not drafts().filter(pk=issue_id, release_at__lte=now).exists():
         return False
-    publish(issue_id=issue_id, now=now)
+    publish_to_readers(issue_id=issue_id, now=now)
     return True
 
 
 def locked_draft(issue_id: int) -> Issue:
     """The draft, locked until the transaction ends. Raises CannotAct for what is no draft."""
+    issue = _unpublished(issue_id)
+    if issue.awaits_reader:
+        raise CannotAct(
+            f"“{issue}” is approved and waits for its first reader: it goes out when somebody has confirmed."
+        )
+    return issue
+
+
+def _unpublished(issue_id: int) -> Issue:
     issue = locked_issue(issue_id)
     if issue.published_at is not None:
         raise CannotAct(f"“{issue}” has gone out already.")

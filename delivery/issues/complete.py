@@ -16,6 +16,7 @@ from common.passes import TimeBudget
 from common.text import without_controls
 from delivery.issues.approve import release_due
 from delivery.issues.contents import collected, issue_facts, note_dropped
+from delivery.issues.first_reader import release_waiting
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.store import CollectionChanged, store_issue, store_nothing
 from delivery.issues.written_issue import release_letters
@@ -42,6 +43,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     make_feeds_due(now=clock())
     release_due(clock=clock, budget=budget)
     release_letters(clock=clock, budget=budget)
+    release_waiting(clock=clock, budget=budget)
     now = clock()
     ended = Q(period_end__lte=now) | Q(period_end=None) | Q(sent_now_at__isnull=False)
     rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")

@@ -69,11 +69,12 @@ def counts(issue: Issue) -> Counter[str]:
 
 
 def issue_state(issue: Issue, counted: Counter[str]) -> str:
-    """draft, sending, sent, paused or cancelled. Needs the newsletter selected."""
+    """draft, waiting, sending, sent, paused or cancelled. Needs the newsletter selected."""
     flags = Flags(
         published=issue.published_at is not None,
         cancelled=issue.cancelled_at is not None,
         paused=is_paused(issue),
+        awaits_reader=issue.awaits_reader,
     )
     return state_of(flags, counted)
 
@@ -83,8 +84,8 @@ def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
     if wanted == "cancelled":
         return issues.filter(cancelled_at__isnull=False)
     issues = issues.filter(cancelled_at=None)
-    if wanted == "draft":
-        return issues.filter(published_at=None)
+    if wanted in ("draft", "waiting"):
+        return issues.filter(published_at=None, awaits_reader=wanted == "waiting")
     issues = issues.filter(published_at__isnull=False)
     flagged = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
     paused = flagged & _has(NOT_FINISHED)

@@ -36,6 +36,20 @@ def publish(*, issue_id: int, now: datetime) -> int:
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
     recipients = not_switching(issue, recipients_of(issue))
     queued = queue(issue=issue, recipients=recipients, now=now)
+    _tell(issue, queued, now)
+    return queued
+
+
+@transaction.atomic
+def archive_only(*, issue_id: int, now: datetime) -> None:
+    """Publishes an issue that waited for a reader in vain: it stands in the archive, and goes to nobody."""
+    waiting = Issue.objects.filter(pk=issue_id, awaits_reader=True, published_at=None, cancelled_at=None)
+    if waiting.update(published_at=now):
+        _tell(Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id), 0, now)
+
+
+def _tell(issue: Issue, queued: int, now: datetime) -> None:
+    """Tells webhooks, and the log once it is committed."""
     emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
 
     def note_published() -> None:
@@ -46,7 +60,6 @@ def publish(*, issue_id: int, now: datetime) -> int:
         tend(Delivery, rows=queued)
 
     transaction.on_commit(note_published)
-    return queued
 
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:

@@ -8,7 +8,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
 from delivery.issues.contents import Collected
-from delivery.issues.publish import publish
+from delivery.issues.first_reader import publish_to_readers
 from delivery.models import Issue, IssueItem, SetAside
 from delivery.rendering.issue import Rendered
 from delivery.rules.approval import release_of
@@ -26,7 +26,7 @@ class CollectionChanged(RuntimeError):
 def store_issue(
     *, assignable_id: int, token: UUID, contents: Collected, rendered: Rendered, now: datetime
 ) -> Issue:
-    """Stores the issue, and publishes it unless that waits for approval, in the caller's transaction.
+    """Stores the issue, and publishes it unless it waits for somebody, in the caller's transaction.
 
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.
@@ -65,7 +65,7 @@ def store_issue(
     )
     _end(assignable, subscribable, contents)
     if not release.waits:
-        publish(issue_id=issue.pk, now=now)
+        publish_to_readers(issue_id=issue.pk, now=now)
         return issue
     # Until the draft goes, they can be put back.
     SetAside.objects.bulk_create(

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from delivery.channels import CHANNELS
 from delivery.issues.audience import recipients_of
+from delivery.issues.first_reader import release_issue, waiting_for_a_reader
 from delivery.issues.pause import locked_issue
 from delivery.issues.publish import LATE, queue
 from delivery.lanes.lanes import mail_to
@@ -29,6 +30,9 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     reader = notice.subscription
     if reader is None:
         return False
+    # To a newsletter's first reader the issue that waits for them comes first.
+    for pk in waiting_for_a_reader().filter(subscribable=reader.subscribable_id).values_list("pk", flat=True):
+        release_issue(issue_id=pk, now=now)
     out = reader.subscribable.issues.filter(published_at__isnull=False, cancelled_at=None, pruned_at=None)
     issue = out.defer("html", "text").order_by("-published_at", "-pk").first()
     if issue is None:

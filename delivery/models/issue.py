@@ -34,6 +34,8 @@ class Issue(models.Model):
     published_at = models.DateTimeField(null=True, blank=True)
     # Not published yet: when it goes by itself. Empty: it waits for an admin's click.
     release_at = models.DateTimeField(null=True, blank=True)
+    # Not published yet: it waits for its newsletter's first reader. Published: it waited in vain.
+    awaits_reader = models.BooleanField(default=False, db_default=False, editable=False)
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_reason = models.TextField(blank=True, default="", db_default="")
     # Dropped by an admin: as a draft it never goes, later the rest of it does not.
@@ -49,6 +51,11 @@ class Issue(models.Model):
                 name="issue_release",
                 fields=["release_at"],
                 condition=models.Q(published_at=None, release_at__isnull=False),
+            ),
+            models.Index(
+                name="issue_for_first_reader",
+                fields=["subscribable"],
+                condition=models.Q(awaits_reader=True, published_at=None),
             ),
         )
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 ARRIVED = ("sent", "stored")
 ON_THEIR_WAY = ("queued", "deferred", "sending")
 ENDED = (*ARRIVED, "failed", "cancelled")
-STATES = ("draft", "sending", "sent", "paused", "cancelled")
+STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled")
 
 Counts = Mapping[str, int]
 MOST_BARS = 180
@@ -17,11 +17,12 @@ WIDTHS = (1, 2, 5, 10, 30, 60, 180, 360, 1440)
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What an issue's row says: `paused` by itself or with its newsletter."""
+    """What an issue's row says: `paused` by itself or with its newsletter; `awaits_reader` as it says."""
 
     published: bool
     cancelled: bool
     paused: bool
+    awaits_reader: bool = False
 
 
 def total(counts: Counts) -> int:
@@ -42,11 +43,14 @@ def ended(counts: Counts) -> int:
 
 
 def state_of(flags: Flags, counts: Counts) -> str:
-    """draft, sending, sent, paused or cancelled. Nothing is left to pause of what has all gone out."""
+    """draft, waiting (for a first reader), sending, sent, paused or cancelled.
+
+    Nothing is left to pause of what has all gone out.
+    """
     if flags.cancelled:
         return "cancelled"
     if not flags.published:
-        return "draft"
+        return "waiting" if flags.awaits_reader else "draft"
     if flags.paused and (waiting(counts) or counts.get("held", 0)):
         return "paused"
     return "sending" if waiting(counts) else "sent"

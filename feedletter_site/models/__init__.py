@@ -1,4 +1,5 @@
 from feedletter_site.models.api_token import ApiToken
+from feedletter_site.models.overview import Figure, FirstStep
 from feedletter_site.models.vitals import Counted, Stage
 
-__all__ = ["ApiToken", "Counted", "Stage"]
+__all__ = ["ApiToken", "Counted", "Figure", "FirstStep", "Stage"]

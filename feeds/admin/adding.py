@@ -203,6 +203,8 @@ class Journey:
                 f"A post is settled {ago(shortest)} after it was first seen, if it stays unchanged; then its"
                 " newsletters take it."
             )
+            if timing.max_delay:
+                wait += f" What came out more than {ago(timing.max_delay * MINUTE)} ago is settled already."
         return self.page(
             "add_preview.html",
             "Add this feed?",
@@ -252,7 +254,7 @@ def _sent_words(document: Preview) -> str:
     if not document.total:
         return "There are no posts in the feed at the moment. What comes from now on is sent."
     if document.total == 1:
-        return f"Its one post {'would be sent' if document.sent else 'stays as it is'}."
+        return f"Its one post {'would be sent' if document.sent else 'is not sent'}."
     if not document.sent:
         return f"None of its {document.total:,} posts would be sent."
     return f"{document.sent:,} of its {document.total:,} posts would be sent."

@@ -23,7 +23,7 @@ MAX_SECRET = 2000
 LAST = 3
 MOST = 500
 STARTS = (
-    (Feed.Start.FROM_NOW.value, "From now on: what is there already stays as it is"),
+    (Feed.Start.FROM_NOW.value, "From now on: what is there already is not sent"),
     (Feed.Start.LAST.value, "The last few, and what is new from now on"),
     (Feed.Start.ALL.value, "Everything that is there, and what is new from now on"),
 )

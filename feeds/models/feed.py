@@ -74,6 +74,8 @@ class Feed(models.Model):
     url = models.TextField("address", max_length=4000, help_text="For example https://example.org/feed.xml")
     title = models.TextField(blank=True, default="")
     site_url = models.TextField("web site", blank=True, default="")
+    # In its own words; new newsletters begin with it.
+    description = models.TextField(blank=True, default="", db_default="", editable=False)
     language = models.CharField(max_length=35, blank=True, default="")
     tags = models.ManyToManyField(Tag, blank=True, related_name="feeds")
     # {"user", "password"} for basic authentication, or {"header", "value"}.

@@ -118,6 +118,7 @@ class ParsedFeed:
 
     title: str = ""
     link: str = ""
+    description: str = ""
     language: str = ""
     guids: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()

@@ -20,6 +20,7 @@ from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader
 
 MAX_ENTRY_TITLE = 1_000
+MAX_DESCRIPTION = 500
 MAX_CONTENT = 500_000
 MAX_GUID = 4_000
 MAX_LISTED_NAME = 200

@@ -14,7 +14,7 @@ from common.text import one_line, shortened, without_controls
 from feeds.parsing import channels
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity, language, listed
+from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, language, listed
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, absolute, distinct, length_of, type_of
 from feeds.parsing.plain_html import paragraphs
@@ -77,6 +77,9 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
     return ParsedFeed(
         title=shortened(one_line(_text(document, "title")[: 10 * MAX_ENTRY_TITLE]), MAX_ENTRY_TITLE),
         link=site,
+        description=shortened(
+            one_line(_text(document, "description")[: 10 * MAX_DESCRIPTION]), MAX_DESCRIPTION
+        ),
         language=tongue,
         guids=posts.guids,
         names=posts.names,

@@ -11,7 +11,16 @@ from common.html.clean import plain
 from common.text import shortened
 from feeds.parsing import channels, elements
 from feeds.parsing.entry import Channel, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_ENTRY_TITLE, Raw, XmlReader, hint_of, language, listed, names_of
+from feeds.parsing.fields import (
+    MAX_DESCRIPTION,
+    MAX_ENTRY_TITLE,
+    Raw,
+    XmlReader,
+    hint_of,
+    language,
+    listed,
+    names_of,
+)
 from feeds.parsing.format import NOT_A_FEED, charset_header, escaped, tidied
 from feeds.parsing.hints import unknown_policy
 from feeds.parsing.media import absolute
@@ -52,6 +61,7 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     return ParsedFeed(
         title=shortened(plain(str(feed.get("title") or "")), MAX_ENTRY_TITLE),
         link=site,
+        description=shortened(plain(str(feed.get("subtitle") or "")), MAX_DESCRIPTION),
         language=language(feed.get("language")),
         guids=posts.guids,
         names=posts.names,

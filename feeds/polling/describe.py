@@ -90,6 +90,7 @@ def describe(
     assert reading.parsed is not None  # noqa: S101 - only for parsed documents
     feed.title = feed.title or reading.parsed.title
     feed.site_url = reading.parsed.link or feed.site_url
+    feed.description = reading.parsed.description or feed.description
     feed.language = reading.parsed.language[:35] or feed.language
     feed.restless_polls = restless_after(feed.restless_polls, plan.restless)
     # When the newest posts were published; for those that do not say, when they were first seen.

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from feeds.rules.age import at_the_new_end, is_newer, is_older
 from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest_ids
-from feeds.rules.finality import HELD_AT_MOST, RESTORED, Timing, follows_on, is_final, is_flood
+from feeds.rules.finality import HELD_AT_MOST, MINUTE, RESTORED, Timing, follows_on, is_final, is_flood
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
 __all__ = ["Adding", "Document", "Insert", "KnownItem", "PollPlan", "Seen", "plan_document", "plan_unchanged"]
@@ -68,13 +68,15 @@ def plan_document(
         partial=partial,
     )
     unwanted = _unwanted(document, adding, told.union(twins), added_at=added_at, behind=behind, moment=moment)
+    long_out = _long_out(document, timing, moment) if adding else set()
     for id_ in reversed(document.newest_first()):
         row = rows.get(id_)
         if row is not None:
             _see(plan, row, document.entries.get(id_), timing, moment, partial=partial)
         elif id_ not in done and id_ not in plan.deferred:
             why_not = REPOST if id_ in twins else unwanted.get(id_, "")
-            plan.insert.append(Insert(id_, excluded=why_not, final=timing.at_first_sight and not why_not))
+            settled = timing.at_first_sight or id_ in long_out
+            plan.insert.append(Insert(id_, excluded=why_not, final=settled and not why_not))
     plan.all_unknown = moved and min(len(document.order), len(previous)) >= ENOUGH_TO_TELL
     plan.stranger = (
         moved
@@ -192,6 +194,16 @@ def _unwanted(
         in_full = [id_ for id_ in document.order if id_ in document.entries]
         wanted |= newest_ids(in_full, dates, adding.count)
     return {id_: THERE_BEFORE for id_ in document.order if id_ not in wanted}
+
+
+def _long_out(document: Document, timing: Timing, moment: datetime) -> set[str]:
+    """Posts that came out so long ago that they would have settled, had their feed been read then."""
+    settled = moment - timing.max_delay * MINUTE
+    return {
+        id_
+        for id_, date in document.published.items()
+        if date is not None and date < settled - document.entries[id_].slack
+    }
 
 
 def _see(

@@ -76,7 +76,10 @@ class SubscribableAdmin(ServiceAdmin):
     )
 
     class Media:
-        js = (Script("feedletter/pasting.js", defer=True),)
+        js = (
+            Script("feedletter/pasting.js", defer=True),
+            Script("feedletter/newsletter.js", defer=True),
+        )
 
     @property
     def conditional_fields(self) -> dict[str, str]:
@@ -116,12 +119,14 @@ class SubscribableAdmin(ServiceAdmin):
         if tab not in ("", "settings"):
             return ()
         options = tuple(shown_for("option_fields", {}))
+        # A new one has nothing that could be stopped.
+        access = ("visibility", "sign_up", "embed_hosts", *(("stopped",) if obj is not None else ()))
         sets: list[Any] = [
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
             ("How it travels", {"fields": ("channel", "from_email", "reply_to", *options)}),
             ("Which posts, and when it goes", {"fields": ("post_order", "max_posts", *APPROVAL, "hooks")}),
-            ("Who may see it and sign up", {"fields": ("visibility", "sign_up", "embed_hosts", "stopped")}),
+            ("Who may see it and sign up", {"fields": access}),
             ("When someone comes or goes", {"fields": COMING_AND_GOING}),
         ]
         return sets if tab else [*sets, ("How it looks", {"fields": look, "classes": ("collapse",)})]
@@ -131,15 +136,20 @@ class SubscribableAdmin(ServiceAdmin):
         return ("name",) if obj is not None else ()
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A newsletter of a feed begins with the feed's title."""
+        """A newsletter of a feed begins with the feed's words: title, description and language."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         given = [int(value) for value in initial.get("feeds", []) if str(value).isdecimal()]
         feeds = list(Feed.objects.filter(pk__in=given).order_by("pk"))
+        if not given and len(only := list(Feed.objects.order_by("pk")[:2])) == 1 and not only[0].credentials:
+            # Where there is one feed that everybody may read, it is that one.
+            feeds, initial["feeds"] = only, [only[0].pk]
         initial = {**usual_access(feeds), **initial}
         feed = feeds[0] if feeds else None
         if feed is not None and feed.title:
             initial.setdefault("title", feed.title[:200])
             initial.setdefault("name", free_name(feed.title))
+        if feed is not None and feed.description:
+            initial.setdefault("description", feed.description)
         if feed is not None and feed.language:
             initial.setdefault("language", feed.language)
         return initial
@@ -173,9 +183,12 @@ class SubscribableAdmin(ServiceAdmin):
         if not was_access_seen and (closed := usual_access(data["feeds"])):
             fields.update(closed)
             messages.warning(request, CLOSED)
-        obj.pk = define_subscribable(feeds=list(data["feeds"]), **fields).pk
+        made = define_subscribable(feeds=list(data["feeds"]), **fields)
+        obj.pk, obj.awaits_first_reader = made.pk, made.awaits_first_reader
+        first = " The first issue waits for its first reader." if obj.awaits_first_reader else ""
         messages.success(
-            request, f"“{obj}” is there. Posts that settle from now on go out: {rhythm_for_admins(obj)}."
+            request,
+            f"“{obj}” is there. Posts that settle from now on go out: {rhythm_for_admins(obj)}.{first}",
         )
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:

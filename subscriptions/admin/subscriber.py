@@ -74,7 +74,7 @@ def others(subscription: Subscription) -> SafeString | str:
 
 
 def how_they_agreed(subscription: Subscription) -> SafeString:
-    """The proof that they agreed, oldest first."""
+    """The proofs of consent, oldest first: when, how, which words, and from where if that is kept."""
     return html_table(
         ("what", "when", "how", "the words they saw", "from"),
         (
@@ -87,7 +87,7 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
             )
             for row in subscription.consents.order_by("at", "pk")[:SUBSCRIPTIONS_SHOWN]
         ),
-        "None is kept.",
+        "There is no proof: they were there before proofs were kept.",
     )
 
 

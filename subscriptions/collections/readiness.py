@@ -11,12 +11,13 @@ from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import CollectionFacts, FeedFacts
 
 
-def collection_facts(assignable: Assignable) -> CollectionFacts:
+def collection_facts(assignable: Assignable, *, counts: tuple[int, int] | None = None) -> CollectionFacts:
+    """`counts`: how many posts are kept in it, and how many left out, where that is known already."""
     subscribable = assignable.subscribable
-    rows = assignable.assignments.aggregate(all=Count("pk"), kept=Count("pk", filter=Q(left_out_at=None)))
+    kept, left_out = counts or counts_of(assignable)
     return CollectionFacts(
-        count=rows["kept"],
-        left_out=rows["all"] - rows["kept"],
+        count=kept,
+        left_out=left_out,
         is_sent_now=assignable.sent_now_at is not None,
         capacity=assignable.capacity,
         opened_at=assignable.opened_at,
@@ -25,6 +26,12 @@ def collection_facts(assignable: Assignable) -> CollectionFacts:
         takes_more=subscribable.arrangement == subscribable.Arrangement.EVERY_N and not subscribable.stopped,
         grace=timedelta(minutes=subscribable.grace_minutes),
     )
+
+
+def counts_of(assignable: Assignable) -> tuple[int, int]:
+    """How many posts are kept in it, and how many left out."""
+    rows = assignable.assignments.aggregate(all=Count("pk"), kept=Count("pk", filter=Q(left_out_at=None)))
+    return rows["kept"], rows["all"] - rows["kept"]
 
 
 def feed_facts(assignable: Assignable) -> list[FeedFacts]:

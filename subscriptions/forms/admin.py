@@ -4,6 +4,7 @@ Each field that a channel asks for is one field, named channel_field.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import time
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -27,6 +28,8 @@ from subscriptions.newsletters.define import SCHEDULING, USES, check_subscribabl
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
 LONGEST_OPTION = 700
+# When people read their mail.
+EARLY = time(7)
 
 
 def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
@@ -210,6 +213,10 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             closed = "Over a feed that needs credentials it is private and closed at first."
             _explain(self, "visibility", closed)
             self.fields["time_zone"].initial = settings.TIME_ZONE
+            self.fields["at"].initial = EARLY
+            if not self.is_bound and "time_zone" not in self.initial:
+                # newsletter.js chooses the browser's, where it has scripts.
+                self.fields["time_zone"].widget.attrs["data-of-browser"] = ""
         for kind in channels.all_kinds():
             for field in kind.option_fields if kind.key == self.instance.channel else ():
                 if name_of(kind, field) in self.fields:

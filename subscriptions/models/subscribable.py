@@ -126,6 +126,9 @@ class Subscribable(models.Model):
     issued_through = models.DateTimeField(null=True, blank=True, editable=False)
     last_completed_wti = models.CharField(max_length=64, blank=True, default="", editable=False)
 
+    # Its first issue waits until somebody has confirmed, instead of going to nobody.
+    awaits_first_reader = models.BooleanField(default=False, db_default=False, editable=False)
+
     approval = models.CharField("before it goes out", max_length=5, choices=Approval, default=Approval.NONE)
     approval_minutes = models.PositiveIntegerField(
         "after so many minutes", null=True, blank=True, help_text="How long you have to look at it."

@@ -29,6 +29,7 @@ SCHEDULING = frozenset().union(*USES.values())
 SET_BY_PROGRAM = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
     "sending_paused_at",
     "sending_paused_reason",
+    "awaits_first_reader",
 }
 EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - SET_BY_PROGRAM
 MAX_PARAMS = 50
@@ -49,6 +50,8 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
     refuse_unused(str(fields.get("arrangement", "each")), fields)
     subscribable = Subscribable(name=name, **fields)
     check_subscribable(subscribable)
+    # A bridge has no sign-up to wait for.
+    subscribable.awaits_first_reader = channels.get(subscribable.channel).public_sign_up
     with transaction.atomic():
         _save(subscribable)
         _set_feeds(subscribable, feeds)

@@ -83,6 +83,19 @@ def test_a_newsletter_is_defined_with_what_its_arrangement_uses(admin_client: Cl
     assert (made.arrangement, made.at.hour, made.time_zone, made.n) == ("weekly", 7, "Europe/Paris", None)
 
 
+def test_a_new_one_begins_with_the_words_of_its_feed_at_seven_and_cannot_be_stopped(
+    admin_client: Client,
+) -> None:
+    FeedFactory(title="Rain", description="Words about rain.", language="fr")
+    answer = admin_client.get(reverse("admin:subscriptions_subscribable_add"))
+    form = answer.context["adminform"].form
+    begun = {name: form[name].value() for name in ("title", "name", "description", "language")}
+    assert begun == {"title": "Rain", "name": "rain", "description": "Words about rain.", "language": "fr"}
+    assert str(form["at"].value()) == "07:00:00"
+    assert "data-of-browser" in text(answer)
+    assert 'name="stopped"' not in text(answer)
+
+
 def test_what_happens_when_someone_comes_or_goes_is_chosen_with_it(admin_client: Client) -> None:
     chosen = {"welcome": "latest", "challenge": "on", "keep_ip": "on", "farewell_mail": "on"}
     submit(admin_client, "subscriptions_subscribable_add", newsletter(FeedFactory(), **chosen))

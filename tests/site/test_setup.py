@@ -43,6 +43,18 @@ def test_the_page_is_not_stored_and_does_not_tell_its_address(client: Client, li
     assert answer["Referrer-Policy"] == "same-origin"
 
 
+def test_before_that_the_sign_in_says_where_the_link_is_and_after_it_signs_in(
+    client: Client, link: str
+) -> None:
+    page = client.get("/admin/", follow=True).content.decode()
+    assert "printed a link" in page
+    assert link not in page
+    assert "password" not in page
+    client.post(link, GOOD)
+    client.logout()
+    assert 'name="password"' in client.get("/admin/", follow=True).content.decode()
+
+
 def test_a_post_makes_the_admin_and_logs_in(client: Client, link: str) -> None:
     answer = client.post(link, GOOD)
     assert answer["Location"] == "/admin/"

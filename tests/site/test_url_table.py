@@ -15,6 +15,7 @@ PUBLIC = {
     "healthz": "says that the process answers",
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",
+    "admin_sign_in": "where admins sign in",
     "setup": "its authority is a one-time token",
     "feeds:websub": "its authority is a token that only the hub knows",
     "api-schema": "describes the API, shows no data",

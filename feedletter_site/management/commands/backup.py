@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
+from feedletter_site.monitoring.first_steps import note_back_up
 from feedletter_site.services.backups import back_up
 
 
@@ -18,4 +19,5 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         path: Path = options["file"]
         size = back_up(path)
+        note_back_up()
         return Printed(f"{path} has the whole database ({size:,} bytes).", {"file": str(path), "bytes": size})

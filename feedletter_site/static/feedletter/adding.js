@@ -34,7 +34,7 @@
     const all = Number(form.dataset.all);
     const number = start === "all" ? all : start === "last" ? Math.min(count, all) : 0;
     const shown = (value) => value.toLocaleString("en");
-    if (total === 1) sentence.textContent = `Its one post ${number ? "would be sent" : "stays as it is"}.`;
+    if (total === 1) sentence.textContent = `Its one post ${number ? "would be sent" : "is not sent"}.`;
     else if (total) {
       sentence.textContent = `${number ? `${shown(number)} of its ${shown(total)}` : `None of its ${shown(total)}`} posts would be sent.`;
     }

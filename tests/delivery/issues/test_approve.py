@@ -139,7 +139,7 @@ def test_one_that_cannot_be_released_holds_no_other_up(monkeypatch: pytest.Monke
             raise ValueError("no lane for this")
         return publish(issue_id=issue_id, now=now)
 
-    monkeypatch.setattr(approve, "publish", publish_or_fail)
+    monkeypatch.setattr(approve, "publish_to_readers", publish_or_fail)
     assert release_due(clock=lambda: NOW) == 1
     assert set(Delivery.objects.values_list("issue", flat=True)) == {well.pk}
     assert [row.pk for row in drafts()] == [broken.pk]

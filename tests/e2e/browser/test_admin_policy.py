@@ -26,6 +26,7 @@ OWN = (
         "/admin/",
         "/admin/mail/",
         "/admin/mail-check/",
+        "/admin/first-steps/",
         "/admin/feeds/feed/opml/",
         "/admin/subscriptions/subscription/import/",
     ),

@@ -174,3 +174,14 @@ def test_in_a_feed_that_appends_the_old_end_is_the_top() -> None:
 
 def test_replaying_a_document_changes_nothing_but_the_check() -> None:
     assert plan(document("a"), known("a", seen=0)) == PollPlan(confirm=[1])
+
+
+@pytest.mark.parametrize(("hours", "is_settled"), [(2.9, False), (3.1, True)])
+def test_what_came_out_long_before_the_adding_is_settled_then(hours: float, is_settled: bool) -> None:
+    dates = {"a": NOW - timedelta(hours=hours), "b": NOW - timedelta(days=9)}
+    result = plan(document("a", "b", "undated", published=dates), adding=Adding("last", 1))
+    assert [(insert.id, insert.final) for insert in result.insert if insert.final] == [("a", True)][
+        :is_settled
+    ]
+    later = plan(document("a", published=dates), previous=("b",))
+    assert not any(insert.final for insert in later.insert)

@@ -151,4 +151,10 @@ def test_the_intervals_are_the_admins() -> None:
 def test_a_worker_looks_after_the_stages_of_its_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     app.loader.import_default_modules()
     monkeypatch.setattr(type(app.amqp.queues), "consume_from", {"send": None, "reap": None})
-    assert set(tasks_of(app)) == {"delivery.send", "delivery.reap", "delivery.alert", "delivery.prune"}
+    assert set(tasks_of(app)) == {
+        "delivery.send",
+        "delivery.reap",
+        "delivery.alert",
+        "delivery.prune",
+        "feedletter_site.figures",
+    }

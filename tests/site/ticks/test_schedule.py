@@ -60,6 +60,7 @@ BESIDE = {
     "feeds.prune": "poll",
     "delivery.alert": "reap",
     "delivery.prune": "reap",
+    "feedletter_site.figures": "reap",
 }
 
 

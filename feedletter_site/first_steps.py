@@ -1,0 +1,32 @@
+"""The page of the first steps: what is left to set up, how mail and back-ups are set up."""
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from feedletter_site.monitoring.first_steps import ALL, open_steps, put_aside, take_back
+
+MAY_SET_UP = "subscriptions.add_subscribable"
+
+
+def first_steps(request: HttpRequest) -> HttpResponse:
+    """A POST puts a step aside, or all; or takes that back."""
+    if not request.user.has_perm(MAY_SET_UP):
+        raise PermissionDenied
+    if request.method == "POST":
+        name = request.POST.get("aside", "")
+        if not put_aside(name):
+            take_back()
+        return HttpResponseRedirect(reverse("admin:index" if name else "first_steps"))
+    context = {
+        **admin.site.each_context(request),
+        "title": "First steps",
+        "content_title": "First steps",
+        "steps": open_steps(email=getattr(request.user, "email", "")),
+        "all": ALL,
+        "embedded": settings.EMBEDDED,
+    }
+    return TemplateResponse(request, "admin/feedletter_site/first_steps.html", context)

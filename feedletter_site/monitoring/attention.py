@@ -1,0 +1,191 @@
+"""What needs a person: a sentence for each trouble that will not mend itself, and where to mend it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import get_permission_codename
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from common.admin.html import list_url, object_url
+from common.clock import utcnow
+from common.text import counted, shortened
+from delivery.accounts.default_account import keeps_letters, sends_nothing
+from delivery.bounces.domain_refusals import pause_cause
+from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
+from delivery.models.delivery import NOT_FINISHED
+from delivery.webhooks.calls import TEST
+from feeds.models import Feed, Item
+from subscriptions.models import Assignable, Subscribable
+
+ALERTS_SHOWN = 6
+LONGEST_REASON = 200
+FAILED_LATELY = timedelta(days=7)
+# A webhook that fails for less may mend itself.
+WEBHOOK_FAILS_AFTER = timedelta(hours=1)
+# Workers look every few seconds: when work is still due after this long, no worker looks.
+OVERDUE = timedelta(minutes=10)
+# More letters than these are not counted one by one.
+COUNTED_TO = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A trouble that will not mend itself: a sentence, and where to mend it."""
+
+    sentence: str
+    label: str = ""
+    url: str = ""
+
+
+def may_see(user: Any, model: type[Model]) -> bool:
+    """As on the admin's own pages of it: whoever may change something may see it."""
+    meta = model._meta
+    return any(
+        user.has_perm(f"{meta.app_label}.{get_permission_codename(word, meta)}")
+        for word in ("view", "change")
+    )
+
+
+def alerts(user: Any) -> list[Alert]:
+    """What needs a person, the most pressing first."""
+    domains = paused_domains() if may_see(user, Lane) else []
+    paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
+    held = held_floods() if may_see(user, Feed) else []
+    return [*stalled(), *paused, *held, *objects_in_trouble(user), *domains, *mail()]
+
+
+def paused_newsletters() -> list[Alert]:
+    """Each by name, with how many letters wait for it."""
+    rows = Subscribable.objects.filter(sending_paused_at__isnull=False).order_by("sending_paused_at", "pk")
+    shown = list(rows[: ALERTS_SHOWN + 1])
+    said = [
+        Alert(
+            f"“{row}” is paused: {held_letters(Q(issue__subscribable=row))}. "
+            f"{shortened(row.sending_paused_reason, LONGEST_REASON)}".strip(),
+            "Look",
+            object_url(row),
+        )
+        for row in shown[:ALERTS_SHOWN]
+    ]
+    if len(shown) > ALERTS_SHOWN:
+        url = list_url(Subscribable, sending_paused_at__isnull="False")
+        said.append(Alert("More newsletters are paused.", "See all", url))
+    return said
+
+
+def paused_issues() -> list[Alert]:
+    """Issues paused by themselves that have letters left; those of a paused newsletter are in its line."""
+    rows = Issue.objects.filter(
+        paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
+    )
+    left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
+    rows = rows.filter(Exists(left)).defer("html", "text", "holes").order_by("-paused_at", "-pk")
+    shown = list(rows[: ALERTS_SHOWN + 1])
+    said = [
+        Alert(
+            f"“{shortened(str(row), LONGEST_REASON)}” is paused: {held_letters(Q(issue=row))}. "
+            f"{shortened(pause_cause(row.paused_reason), LONGEST_REASON)}".strip(),
+            "Look",
+            object_url(row),
+        )
+        for row in shown[:ALERTS_SHOWN]
+    ]
+    if len(shown) > ALERTS_SHOWN:
+        said.append(Alert("More issues are paused.", "See all", list_url(Issue, state="paused")))
+    return said
+
+
+def held_letters(which: Q) -> str:
+    """ "4,890 letters wait", of the issues or the newsletter that `which` finds."""
+    waiting = Delivery.objects.filter(which, state__in=NOT_FINISHED).order_by().values("pk")
+    count = waiting[: COUNTED_TO + 1].count()
+    if count > COUNTED_TO:
+        return f"more than {COUNTED_TO:,} letters wait"
+    return f"{counted(count, 'letter')} {'waits' if count == 1 else 'wait'}"
+
+
+def held_floods() -> list[Alert]:
+    """How many posts the feeds hold for somebody's word."""
+    feeds = Feed.objects.filter(held_since__isnull=False).count()
+    if not feeds:
+        return []
+    posts = Item.objects.held().order_by().values("pk")[: COUNTED_TO + 1].count()
+    words = (
+        f"{counted(posts, 'post')} of {counted(feeds, 'feed')} {'is' if posts == 1 else 'are'} held for you."
+    )
+    return [Alert(words, "Look", list_url(Feed, health="held"))]
+
+
+def stalled() -> list[Alert]:
+    """Work that is due and that no worker does."""
+    before = utcnow() - OVERDUE
+    lanes = Lane.objects.filter(paused=False).filter(Q(free_at=None) | Q(free_at__lt=before))
+    late = Delivery.objects.due(before).filter(lane__in=lanes).exists()
+    if not late and not Feed.objects.due(before).exists():
+        return []
+    words = f"Work has been due for more than {OVERDUE.seconds // 60} minutes. Is a worker running?"
+    return [
+        Alert(words, "See when each stage ran", reverse("admin:django_celery_beat_periodictask_changelist"))
+    ]
+
+
+def objects_in_trouble(user: Any) -> list[Alert]:
+    """A sentence for each kind of object that a person has to look at."""
+    failed = Delivery.objects.filter(state="failed", created_at__gte=utcnow() - FAILED_LATELY)
+    stuck = Q(paused=True) | Q(failures__gt=0)
+    # A delivery that only waits for a pause to end is no trouble by itself.
+    held = Delivery.objects.filter(state="held").exclude(held_for__in=("pause", "restore"))
+    deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - WEBHOOK_FAILS_AFTER)
+    lately = WebhookCall.objects.filter(created_at__gte=utcnow() - FAILED_LATELY)
+    untold = lately.filter(state="failed").exclude(kind=TEST)
+    found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
+        (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
+        (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
+        (held, "delivery is held for you", {"state__exact": "held"}),
+        (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
+        (failed, "delivery failed this week", {"state__exact": "failed"}),
+        (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
+        (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),
+        (Webhook.objects.filter(deaf), "webhook is not reached", {}),
+        (untold, "call of a webhook failed this week", {"state__exact": "failed"}),
+    )
+    seen = []
+    for rows, words, filters in found:
+        if not may_see(user, rows.model) or not (count := rows.count()):
+            continue
+        noun, _, verb = words.partition(" ")
+        if count > 1 and verb.startswith("is "):
+            verb = f"are{verb[2:]}"
+        said = f"{counted(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
+        seen.append(Alert(said, "Look", list_url(rows.model, **filters)))
+    return seen
+
+
+def paused_domains() -> list[Alert]:
+    """The domains to which nothing goes, for now or until somebody says so, each with the reason."""
+    rests = Q(refused_since__isnull=False, free_at__gt=utcnow())
+    stopped = LaneDomain.objects.filter(Q(paused=True) | rests)
+    rows = stopped.select_related("lane").order_by("domain", "lane")
+    shown = [
+        Alert(
+            f"Letters to {row.domain} {'are paused' if row.paused else 'wait'}: "
+            f"{shortened(pause_cause(row.paused_reason or row.last_error), LONGEST_REASON)}",
+            "Look",
+            object_url(row.lane),
+        )
+        for row in rows[:ALERTS_SHOWN]
+    ]
+    if (more := rows.count() - ALERTS_SHOWN) > 0:
+        shown.append(Alert(f"So are those to {counted(more, 'more domain')}.", "Look", list_url(Lane)))
+    return shown
+
+
+def mail() -> list[Alert]:
+    where = reverse("mail_set_up")
+    if keeps_letters():
+        return [Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", where)]
+    if sends_nothing():
+        return [Alert("No letter can go out.", "Set up mail", where)]
+    return []

@@ -1,0 +1,142 @@
+"""The figures of the overview that take long in large tables.
+
+Where they are quick they are counted for each look. Where they took long they are kept in the database, and
+workers count them again every few minutes: no look waits for a million rows.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from datetime import time as clock_time
+from typing import Any
+
+from django.utils import timezone
+
+from common.clock import utcnow
+from delivery.admin.growth import counted_growth
+from delivery.issues.progress import LARGE, counts_of
+from delivery.models import Delivery, Issue
+from delivery.rules.progress import total, waiting
+from feedletter_site.models import Figure
+from subscriptions.models import Subscription
+
+DAYS = 28
+ISSUES = 6
+NAME = "overview"
+# What took longer is kept, and counted by workers; if none do, it is counted anew when it is this old.
+SLOW_SECONDS = 0.05
+TOO_OLD = timedelta(minutes=20)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Counts by day of the zone of admins: of letters that arrived, and of `growth` as rules.growth names it.
+
+    `issues` are the counts of large issues that are over, by their keys.
+    """
+
+    today: date
+    subscribers: int
+    letters: Mapping[date, int]
+    growth: Mapping[str, Mapping[date, int]]
+    issues: Mapping[int, Mapping[str, int]]
+
+
+def overview_figures(now: datetime) -> Figures:
+    """Kept, or counted at once where that is quick."""
+    row = Figure.objects.filter(pk=NAME).first()
+    if row is not None and row.counted_at > now - TOO_OLD and row.value["zone"] == _zone():
+        return _read(row.value)
+    return _count(row)
+
+
+def count_again() -> None:
+    """For the workers."""
+    _count(Figure.objects.filter(pk=NAME).first())
+
+
+def newest_issues() -> list[Issue]:
+    """The last that went out, without their letters."""
+    out = Issue.objects.filter(published_at__isnull=False).select_related("subscribable")
+    return list(out.defer("html", "text", "holes").order_by("-published_at", "-pk")[:ISSUES])
+
+
+def issue_counts(issues: list[Issue], known: Mapping[int, Mapping[str, int]]) -> dict[int, Counter[str]]:
+    """How many letters of each issue are in each state; what is over and large is not counted again."""
+    found = {issue.pk: Counter(dict(known[issue.pk])) for issue in issues if issue.pk in known}
+    return found | counts_of(issue.pk for issue in issues if issue.pk not in found)
+
+
+def last_days(today: date, count: int = DAYS) -> list[date]:
+    """The last days, today included, oldest first."""
+    return [today - timedelta(days=back) for back in reversed(range(count))]
+
+
+def _count(kept: Figure | None) -> Figures:
+    began, today = time.monotonic(), timezone.localdate()
+    usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
+    counts = issue_counts(newest_issues(), {})
+    found = Figures(
+        today=today,
+        subscribers=Subscription.objects.confirmed().count(),
+        letters=_letters(today, _days(usable.get("letters", {}))),
+        growth=counted_growth(today),
+        issues={pk: each for pk, each in counts.items() if total(each) >= LARGE and not _is_moving(each)},
+    )
+    if time.monotonic() - began > SLOW_SECONDS:
+        Figure.objects.update_or_create(pk=NAME, defaults={"value": _written(found), "counted_at": utcnow()})
+    elif kept is not None:
+        Figure.objects.filter(pk=NAME).delete()
+    return found
+
+
+def _is_moving(counts: Mapping[str, int]) -> bool:
+    return bool(waiting(counts) or counts.get("held"))
+
+
+def _letters(today: date, known: Mapping[date, int]) -> dict[date, int]:
+    """A day that is over is counted once; today and yesterday, which may get late ones, each time."""
+    days = last_days(today)
+    return {day: known[day] if day in known and day < days[-2] else _letters_of(day) for day in days}
+
+
+def _letters_of(day: date) -> int:
+    start, end = (
+        timezone.make_aware(datetime.combine(each, clock_time())) for each in (day, day + timedelta(days=1))
+    )
+    return Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
+
+
+def _zone() -> str:
+    return timezone.get_current_timezone_name()
+
+
+def _written(found: Figures) -> dict[str, Any]:
+    return {
+        "zone": _zone(),
+        "today": found.today.isoformat(),
+        "subscribers": found.subscribers,
+        "letters": _texts(found.letters),
+        "growth": {name: _texts(days) for name, days in found.growth.items()},
+        "issues": {str(pk): dict(counts) for pk, counts in found.issues.items()},
+    }
+
+
+def _read(value: Mapping[str, Any]) -> Figures:
+    return Figures(
+        today=date.fromisoformat(value["today"]),
+        subscribers=value["subscribers"],
+        letters=_days(value["letters"]),
+        growth={name: _days(days) for name, days in value["growth"].items()},
+        issues={int(pk): counts for pk, counts in value["issues"].items()},
+    )
+
+
+def _texts(days: Mapping[date, int]) -> dict[str, int]:
+    return {day.isoformat(): count for day, count in days.items()}
+
+
+def _days(days: Mapping[str, int]) -> dict[date, int]:
+    return {date.fromisoformat(day): count for day, count in days.items()}

@@ -1,0 +1,105 @@
+"""The checklist of a new site: each step ticks by itself, and may be put aside."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from common.admin.html import add_url, object_url
+from common.clock import utcnow
+from delivery.accounts.default_account import keeps_letters, sends_nothing
+from delivery.models import LetterTemplate, Theme
+from feedletter_site.models import FirstStep
+from feeds.models import Feed
+from subscriptions.models import Consent, Subscribable, Subscription
+from subscriptions.rules.origin import How
+
+# The whole list, put aside.
+ALL = "all"
+MAIL, BACK_UP = "mail", "back_up"
+NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", BACK_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`words` say why, `label` is the link to `url`, and `aside` the button that puts it aside."""
+
+    name: str
+    title: str
+    words: str
+    label: str
+    url: str
+    is_done: bool
+    aside: str = ""
+
+
+def open_steps(*, email: str) -> list[Step]:
+    """The checklist; empty once all is done or it was put aside. `email` is that of whoever looks at it."""
+    noted = dict(FirstStep.objects.values_list("name", "is_done"))
+    if ALL in noted:
+        return []
+    steps = [step for step in _steps(email, noted) if step.name not in noted or step.is_done]
+    return steps if any(not step.is_done for step in steps) else []
+
+
+def put_aside(name: str) -> bool:
+    """Puts a step, or all of them, aside. False for a name that is none."""
+    if name not in (*NAMES, ALL):
+        return False
+    FirstStep.objects.get_or_create(name=name)
+    return True
+
+
+def take_back() -> None:
+    """Shows again what was put aside."""
+    FirstStep.objects.filter(is_done=False).delete()
+
+
+def note_back_up() -> None:
+    """A copy of the database was made: nothing else shows that."""
+    FirstStep.objects.update_or_create(name=BACK_UP, defaults={"is_done": True, "at": utcnow()})
+
+
+def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
+    """Of several newsletters, the links lead to the first."""
+    feed = Feed.objects.order_by("pk").values_list("pk", flat=True).first()
+    newsletter = Subscribable.objects.filter(channel="email").order_by("pk").first()
+    page = object_url(newsletter) if newsletter else add_url(Subscribable)
+    known = {"feeds": feed} if feed else {}
+    reader = {"subscribable": newsletter.pk, "email_email": email} if newsletter else {}
+    is_mailed = not (keeps_letters() or sends_nothing())
+    has_form = Subscribable.objects.exclude(embed_hosts="").exists() or (
+        Consent.objects.filter(how__in=(How.EMBED, How.WIDGET)).exists()
+    )
+    return [
+        Step(
+            "feed", "Add a feed", "Paste the address of a blog: its feed is found.", "Add a feed",
+            add_url(Feed), feed is not None,
+        ),
+        Step(
+            "newsletter", "Make a newsletter", "Say how readers get it: each post, or a letter a week.",
+            "Make a newsletter", add_url(Subscribable, **known), newsletter is not None,
+        ),
+        Step(
+            "look", "Give it a look", "A colour, a logo, a line at the foot. The usual look is good, too.",
+            "Choose a look", f"{page}?tab=look" if newsletter else page, Theme.objects.exists() or LetterTemplate.objects.exists(),
+            "Keep the usual look",
+        ),
+        Step(
+            "reader", "Be its first reader", "Its first issue waits for somebody who reads it.",
+            "Subscribe yourself", add_url(Subscription, **reader),
+            Subscription.objects.confirmed().exists(),
+        ),
+        Step(
+            MAIL, "Send real mail", "Letters are kept in a mailbox here until mail is set up.",
+            "Set up mail", reverse("mail_set_up"), is_mailed, "Keep the mailbox",
+        ),
+        Step(
+            "form", "Put the form on your site", "A few lines of HTML, ready to copy.", "Copy the form",
+            f"{page}?tab=site" if newsletter else page, has_form, "Not needed",
+        ),
+        Step(
+            BACK_UP, "Make a back-up", "One command copies the whole database while the service runs.",
+            "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False),
+            "Done elsewhere",
+        ),
+    ]  # fmt: skip

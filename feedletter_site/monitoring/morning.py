@@ -1,0 +1,160 @@
+"""What an admin wants to see in the morning: what goes out next, what went out, and what has changed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, Q
+from django.utils.safestring import SafeString
+
+from common.admin.day_plot import DayValue, day_plot
+from common.admin.html import list_url, object_url, when
+from common.text import counted
+from delivery.admin.issue_panels import state_words
+from delivery.issues.pause import is_paused
+from delivery.issues.progress import issue_state
+from delivery.models import Delivery, Issue
+from delivery.rules.progress import arrived, waiting
+from feedletter_site.monitoring.figures import Figures, issue_counts, last_days, newest_issues
+from feeds.models import Feed
+from subscriptions.admin_words import waits_for
+from subscriptions.collections.readiness import collection_facts
+from subscriptions.models import Assignable
+from subscriptions.rules.completion import why_open
+
+NEXT_SHOWN = 8
+CURVE_DAYS = 84
+# A letter goes out within a minute of its time. What takes longer waits for something: that is asked for.
+SOON = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class NextOut:
+    """A collection that goes out, with how many posts it has and when."""
+
+    name: str
+    url: str
+    posts: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastOut:
+    """An issue that went out; `parts` are figures, each with a tone and the letters behind it."""
+
+    title: str
+    url: str
+    newsletter: str
+    at: str
+    state: str
+    parts: tuple[tuple[str, str, str], ...]
+
+
+def going_out_next(now: datetime) -> list[NextOut]:
+    """Those with a date first, soonest first; then those that fill up."""
+    rows = Assignable.objects.select_related("subscribable").annotate(
+        held=Count("assignments", filter=Q(assignments__left_out_at=None)),
+        left_out=Count("assignments", filter=Q(assignments__left_out_at__isnull=False)),
+    )
+    shown: Any = rows.order_by(F("period_end").asc(nulls_last=True), "opened_at")[:NEXT_SHOWN]
+    return [
+        NextOut(
+            str(row.subscribable),
+            object_url(row),
+            counted(row.held, "post"),
+            _when_out(row, (row.held, row.left_out), now),
+        )
+        for row in shown
+    ]
+
+
+def _when_out(row: Assignable, counts: tuple[int, int], now: datetime) -> str:
+    is_late = row.period_end is not None and row.period_end < now - SOON
+    if row.last_error or is_late:
+        return waits_for(row)
+    return why_open(collection_facts(row, counts=counts), (), now, row.subscribable.zone)
+
+
+def last_issues(figures: Figures) -> list[LastOut]:
+    issues = newest_issues()
+    counts = issue_counts(issues, figures.issues)
+    return [_last_out(issue, counts[issue.pk]) for issue in issues]
+
+
+def _last_out(issue: Issue, counts: Counter[str]) -> LastOut:
+    left = waiting(counts) + counts["held"]
+    shown = (
+        ("sent", arrived(counts), "good", {"state__in": "sent,stored"}),
+        ("failed", counts["failed"], "bad", {"state__exact": "failed"}),
+        ("held" if is_paused(issue) else "left", left, "wait", {"state__in": "queued,deferred,sending,held"}),
+        ("cancelled", counts["cancelled"], "still", {"state__exact": "cancelled"}),
+    )
+    parts = tuple(
+        (f"{count:,} {word}", tone, list_url(Delivery, issue__id__exact=issue.pk, **filters))
+        for word, count, tone, filters in shown
+        if count or word == "sent"
+    )
+    state = issue_state(issue, counts)
+    return LastOut(
+        issue.title,
+        object_url(issue),
+        str(issue.subscribable),
+        when(issue.published_at),
+        "" if state == "sent" and not issue.awaits_reader else state_words(issue, state),
+        () if issue.awaits_reader else parts,
+    )
+
+
+def changes(figures: Figures, now: datetime) -> list[str]:
+    """What has changed since yesterday began, in the admin's zone; empty where nothing has."""
+    two_days = last_days(figures.today, 2)
+
+    def sum_of(name: str) -> int:
+        return sum(figures.growth.get(name, {}).get(day, 0) for day in two_days)
+
+    letters = sum(figures.letters.get(day, 0) for day in two_days)
+    issues = Issue.objects.filter(published_at__gte=now - timedelta(days=1), published_at__lte=now).count()
+    ill = Feed.objects.filter(status="active", failing_since__gte=now - timedelta(days=1)).count()
+    said = (
+        (sum_of("confirmed"), f"{counted(sum_of('confirmed'), 'subscriber')} more"),
+        (sum_of("left"), f"{sum_of('left'):,} left"),
+        (sum_of("bounced"), f"{sum_of('bounced'):,} bounced or complained"),
+        (letters, f"{counted(letters, 'letter')} arrived"),
+        (issues, f"{counted(issues, 'issue')} went out"),
+        (ill, f"{counted(ill, 'feed')} began to fail"),
+    )
+    return [words for count, words in said if count]
+
+
+def letters_plot(figures: Figures) -> SafeString | str:
+    values = [DayValue(day, figures.letters.get(day, 0)) for day in last_days(figures.today)]
+    whole = sum(each.value for each in values)
+    if not whole:
+        return ""
+    most = max(values, key=lambda each: each.value)
+    said = f"{counted(whole, 'letter')} in {len(values)} days, at most {most.value:,} in one."
+    return day_plot(values, name="fl-letters-a-day", title="Letters a day", said=said, word="letter")
+
+
+def subscribers_plot(figures: Figures) -> SafeString | str:
+    """How many there were at the end of each day, counted back from now by who came and who left."""
+    days = last_days(figures.today, CURVE_DAYS)
+    numbers = at_the_end_of(days, figures)
+    if not any(numbers):
+        return ""
+    gained = numbers[-1] - numbers[0]
+    said = f"{counted(figures.subscribers, 'subscriber')} now, {gained:+,} in {len(days) // 7} weeks."
+    values = [DayValue(day, number) for day, number in zip(days, numbers, strict=True)]
+    return day_plot(values, name="fl-curve", title="Subscribers", said=said, word="subscriber", is_line=True)
+
+
+def at_the_end_of(days: Sequence[date], figures: Figures) -> list[int]:
+    """The numbers of subscribers, from the latest day backwards; never below zero."""
+    number, found = figures.subscribers, []
+    came, gone = figures.growth.get("confirmed", {}), figures.growth.get("gone", {})
+    for day in reversed(days):
+        found.append(max(number, 0))
+        number += gone.get(day, 0) - came.get(day, 0)
+    return found[::-1]

@@ -1,0 +1,73 @@
+"""The overview with something in each of its parts, and the first steps: on each screen, without faults."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from common.clock import utcnow
+from feedletter_site.models import FirstStep
+from tests.delivery.ledger import queued
+from tests.e2e.browser.screens import NARROW, WIDE, Screen, look_at
+from tests.factories import (
+    AssignableFactory,
+    AssignmentFactory,
+    DailyFactory,
+    DeliveryFactory,
+    EveryNFactory,
+    FeedFactory,
+    IssueFactory,
+    LeftFactory,
+    SubscriptionFactory,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+DAY = timedelta(days=1)
+
+
+LOOKS = [
+    Screen(*size, scripts=True, scheme=scheme) for size in (WIDE, NARROW) for scheme in ("light", "dark")
+]
+
+
+@pytest.fixture(params=LOOKS, ids=str)
+def screen(request: pytest.FixtureRequest) -> Screen:
+    """The admin needs scripts."""
+    chosen: Screen = request.param
+    return chosen
+
+
+@pytest.fixture
+def rows() -> None:
+    now = utcnow()
+    boats = DailyFactory(title="A daily letter about boats, harbours and the people who live there")
+    for back in range(12):
+        issue = IssueFactory(
+            subscribable=boats, title=f"Ice on the ropes, and {back} more", published_at=now - back * DAY
+        )
+        for _ in range(1 + back * back % 7):
+            reader = SubscriptionFactory(subscribable=boats, confirmed_at=now - 2 * back * DAY)
+            sent = now - back * DAY
+            DeliveryFactory(issue=issue, subscription=reader, state="sent", sent_at=sent, created_at=sent)
+    DeliveryFactory(issue=issue, state="failed", created_at=now)
+    LeftFactory(subscribable=boats, confirmed_at=now - 30 * DAY, left_at=now)
+    queued(4, issue=IssueFactory(subscribable=boats, title="On boats", published_at=now, paused_at=now))
+    IssueFactory(subscribable=boats, title="A draft of tomorrow", published_at=None)
+    begun = {"period_start": now - DAY, "period_end": now + DAY}
+    AssignmentFactory(assignable=AssignableFactory(subscribable=boats, **begun))
+    AssignmentFactory(assignable=AssignableFactory(subscribable=EveryNFactory(title="Three"), capacity=3))
+    FeedFactory(failures=3, failing_since=now - DAY, last_error="The server answered HTTP 500.")
+    FirstStep.objects.create(name="look")
+
+
+def test_the_overview_and_the_first_steps(page: Any, site: str, rows: None) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("ada", "ada@example.org", "x"))
+    page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
+    page.goto(f"{site}/admin/")
+    assert page.get_by_text("Since yesterday").is_visible()
+    look_at(page, "overview")
+    page.goto(f"{site}/admin/first-steps/")
+    look_at(page, "first-steps")

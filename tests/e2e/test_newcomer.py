@@ -1,0 +1,121 @@
+"""A newcomer, from `make run` to the first letter: how many clicks, and how long."""
+
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.clock import utcnow
+from tests.e2e.browser.screens import Seen, look_at
+from tests.e2e.processes import until
+from tests.e2e.test_up import Site, up
+from tests.servers.documents import rss
+from tests.servers.feed_server import FeedServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+
+MOST_CLICKS, MOST_SECONDS = 12, 180
+
+
+class NoServer:
+    """Mail stays in the mailbox."""
+
+    url = "mailbox:"
+
+
+@pytest.fixture
+def blog() -> Iterator[str]:
+    day = timedelta(days=1)
+    posts = [
+        {
+            "guid": f"{number}",
+            "title": f"The harbour in winter {number}",
+            "link": f"https://blog.example.org/{number}",
+            "description": "Ice on the ropes.",
+            "published": utcnow() - number * day,
+        }
+        for number in (1, 2, 3, 4)
+    ]
+    with FeedServer() as server:
+        about = "<description>Words about boats.</description>"
+        yield server.serve("/feed.xml", rss(posts, title="Harbour News", extra=about))
+
+
+class Newcomer:
+    """Clicks are counted; so are seconds, from the start of the program on."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.clicks = page, 0
+
+    def click(self, role: str, name: str, *, exact: bool = True) -> None:
+        self.clicks += 1
+        self.page.get_by_role(role, name=name, exact=exact).first.click()
+        self.page.wait_for_load_state()
+
+    def see(self, words: str) -> None:
+        self.page.get_by_text(words).first.wait_for()
+
+
+def test_a_newcomer_has_a_letter_after_a_few_clicks(browser: Any, blog: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Europe/Paris")
+    context.set_default_timeout(20_000)
+    with up(tmp_path, NoServer()) as site:  # type: ignore[arg-type]
+        seen = Seen()
+        newcomer = Newcomer(seen.watched(context.new_page()))
+        first_letter(newcomer, site, blog)
+        seconds = time.monotonic() - began
+        said = f"newcomer to first letter: {newcomer.clicks} clicks, {seconds:.0f} seconds"
+        print(f"\n{said}")  # noqa: T201
+        assert newcomer.clicks <= MOST_CLICKS
+        assert seconds <= MOST_SECONDS
+        assert not seen.complaints
+    context.close()
+
+
+def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
+    page = newcomer.page
+    page.goto(f"{site.url}/admin/")
+    newcomer.see("printed a link")
+    found = until(lambda: re.search(r"http://\S+/setup/\S+/", site.said()), "the link")
+    page.goto(found[0])
+    for name, value in (("username", "ada"), ("email", "ada@example.org")):
+        page.fill(f"input[name={name}]", value)
+    for name in ("password1", "password2"):
+        page.fill(f"input[name={name}]", "a-long-pass-17")
+    newcomer.click("button", "Create the admin")
+    look_at(page, "overview-empty")
+    newcomer.click("link", "Add a feed")
+    page.fill("input[name=url]", blog)
+    newcomer.click("button", "Find its feeds")
+    newcomer.click("radio", "The last few", exact=False)
+    newcomer.click("button", "Add this feed")
+    newcomer.click("link", "Make a newsletter of this feed")
+    page.wait_for_load_state("load")
+    begun = {name: page.input_value(f"[name={name}]") for name in ("title", "description", "at", "time_zone")}
+    assert begun == {
+        "title": "Harbour News",
+        "description": "Words about boats.",
+        "at": "07:00",
+        "time_zone": "Europe/Paris",
+    }
+    newcomer.click("button", "Save")
+    newcomer.see("Waits for its first reader")
+    newcomer.click("link", "Overview", exact=False)
+    look_at(page, "overview-begun")
+    newcomer.click("link", "Subscribe yourself")
+    assert page.input_value("input[name=email_email]") == "ada@example.org"
+    newcomer.click("button", "Save")
+    newcomer.click("link", "Overview", exact=False)
+    newcomer.click("link", "Open the mailbox")
+    until(lambda: _has_letter(page), "the letter", 60)
+    assert page.get_by_text("The harbour in winter").count() == 1
+
+
+def _has_letter(page: Any) -> bool:
+    page.reload()
+    return bool(page.get_by_text("The harbour in winter 1").count())

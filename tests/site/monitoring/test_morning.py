@@ -1,0 +1,173 @@
+"""The overview in the morning: what goes out, what went out, what changed; quick, however much there is."""
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from common.admin.day_plot import DayValue, day_plot, scale_of
+from common.clock import utcnow
+from feedletter_site.models import Figure
+from feedletter_site.monitoring import figures
+from feedletter_site.monitoring.attention import alerts
+from feedletter_site.monitoring.figures import count_again, last_days, overview_figures
+from feedletter_site.monitoring.morning import at_the_end_of, changes, going_out_next, last_issues
+from tests.delivery.ledger import queued
+from tests.factories import (
+    AssignableFactory,
+    AssignmentFactory,
+    DailyFactory,
+    DeliveryFactory,
+    EveryNFactory,
+    FeedFactory,
+    IssueFactory,
+    ItemFactory,
+    LeftFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+)
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every count takes long."""
+    monkeypatch.setattr(figures, "SLOW_SECONDS", -1)
+
+
+def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_too() -> None:
+    now = utcnow()
+    fills = AssignableFactory(subscribable=EveryNFactory(title="Three"), capacity=3)
+    AssignmentFactory(assignable=fills)
+    begun = {"period_start": now - DAY, "period_end": now + DAY}
+    AssignmentFactory(assignable=AssignableFactory(subscribable=DailyFactory(title="Daily"), **begun))
+    daily, three = going_out_next(now)
+    assert (daily.name, daily.posts) == ("Daily", "1 post")
+    assert daily.words.startswith("Closes on")
+    assert (three.name, three.words) == ("Three", "Waits for 2 more posts.")
+
+
+def test_the_last_issues_say_how_many_were_sent_failed_and_are_left() -> None:
+    issue = IssueFactory(title="On boats", published_at=utcnow())
+    for state in ("sent", "stored", "failed", "queued", "deferred", "held", "cancelled"):
+        DeliveryFactory(issue=issue, state=state)
+    (shown,) = last_issues(overview_figures(utcnow()))
+    assert [words for words, _, _ in shown.parts] == ["2 sent", "1 failed", "3 left", "1 cancelled"]
+
+
+def test_what_needs_a_person_comes_by_name_with_the_letters_that_wait(admin_user: Any) -> None:
+    issue = IssueFactory(title="On boats", paused_at=utcnow(), paused_reason="Paused by hand.")
+    queued(3, issue=issue)
+    whole = SubscribableFactory(title="Rain", sending_paused_at=utcnow(), sending_paused_reason="New DNS.")
+    queued(2, issue=IssueFactory(subscribable=whole, paused_at=utcnow()))
+    FeedFactory(held_since=utcnow())
+    ItemFactory(held_at=utcnow())
+    said = [alert.sentence for alert in alerts(admin_user)]
+    assert "“Rain” is paused: 2 letters wait. New DNS." in said
+    assert any(words.startswith("“On boats” is paused: 3 letters wait.") for words in said)
+    assert "1 post of 1 feed is held for you." in said
+    assert sum("is paused" in words for words in said) == 2
+
+
+def test_since_yesterday_says_only_what_has_changed() -> None:
+    now = utcnow()
+    assert changes(overview_figures(now), now) == []
+    SubscriptionFactory(confirmed_at=now)
+    LeftFactory(confirmed_at=now - 9 * DAY, left_at=now)
+    DeliveryFactory(state="sent", sent_at=now, issue=IssueFactory(published_at=now))
+    FeedFactory(failures=1, failing_since=now)
+    assert changes(overview_figures(now), now) == [
+        "1 subscriber more",
+        "1 left",
+        "1 letter arrived",
+        "1 issue went out",
+        "1 feed began to fail",
+    ]
+
+
+def test_the_curve_ends_at_the_present_number_and_knows_who_left_after_confirming() -> None:
+    now = utcnow()
+    SubscriptionFactory.create_batch(3, confirmed_at=now - 9 * DAY)
+    SubscriptionFactory(confirmed_at=now)
+    LeftFactory(confirmed_at=now - 9 * DAY, left_at=now - DAY)
+    LeftFactory(confirmed_at=None, left_at=now)
+    found = overview_figures(now)
+    assert at_the_end_of(last_days(timezone.localdate(), 4), found) == [4, 4, 3, 4]
+
+
+def test_what_took_long_is_kept_for_the_workers_to_count_and_then_costs_nothing(slow: None) -> None:
+    now = utcnow()
+    SubscriptionFactory(confirmed_at=now)
+    counted = overview_figures(now)
+    SubscriptionFactory(confirmed_at=now)
+    with CaptureQueriesContext(connection) as asked:
+        kept = overview_figures(now)
+    assert (len(asked), kept) == (1, counted)
+    count_again()
+    assert overview_figures(now).subscribers == 2
+    Figure.objects.update(counted_at=now - figures.TOO_OLD)
+    SubscriptionFactory(confirmed_at=now)
+    assert overview_figures(now).subscribers == 3
+
+
+def test_what_is_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "SLOW_SECONDS", 60)
+    Figure.objects.create(
+        name=figures.NAME, value={"zone": "UTC", "letters": {}}, counted_at=utcnow() - figures.TOO_OLD
+    )
+    overview_figures(utcnow())
+    assert not Figure.objects.exists()
+
+
+def test_the_overview_asks_as_many_questions_for_much_as_for_little(admin_client: Client) -> None:
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as questions:
+            assert admin_client.get("/admin/").status_code == 200
+        return len(questions)
+
+    def more(count: int) -> None:
+        for _ in range(count):
+            issue = IssueFactory(subscribable=DailyFactory(), published_at=utcnow())
+            DeliveryFactory.create_batch(2, issue=issue, state="sent", sent_at=utcnow())
+            begun = {"period_start": utcnow() - DAY, "period_end": utcnow() + DAY}
+            AssignmentFactory(assignable=AssignableFactory(subscribable=issue.subscribable, **begun))
+            IssueFactory(published_at=None)
+
+    more(7)
+    asked()
+    few = asked()
+    more(8)
+    assert asked() <= few
+    assert few <= 80
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [([0, 0], (0, 2)), ([1], (0, 2)), ([3, 7], (0, 8)), ([0, 5_021], (0, 8_000)), ([90, 9], (0, 100))],
+)
+def test_a_scale_has_round_numbers_and_one_in_the_middle(values: list[int], scale: tuple[int, int]) -> None:
+    assert scale_of(values) == scale
+
+
+def test_a_line_far_above_zero_has_a_scale_of_its_own() -> None:
+    low, high = scale_of([999_100, 1_000_000], from_zero=False)
+    assert low <= 999_100 < 1_000_000 <= high
+    assert high - low <= 2_000
+
+
+def test_a_plot_says_its_values_for_those_who_cannot_see_it() -> None:
+    days = [DayValue(date(2026, 3, 1), 1), DayValue(date(2026, 3, 2), 1_200)]
+    drawn = day_plot(days, name="it", title="Letters", said="1,201 letters.", word="letter")
+    for words in (
+        "Sun 1 Mar: 1 letter<",
+        "Mon 2 Mar: 1,200 letters<",
+        "<span>2,000</span>",
+        "1,201 letters.",
+    ):
+        assert words in drawn
