@@ -7,6 +7,7 @@ from subscriptions.models.notice import Notice
 from subscriptions.models.rule import LeftOut, PostRule, Stuck
 from subscriptions.models.sign_in import SignIn, SignInWish
 from subscriptions.models.subscribable import Subscribable
+from subscriptions.models.subscriber_tag import SubscriberTag, Tagging
 from subscriptions.models.subscription import OldNumber, Subscription
 from subscriptions.models.switch import Switch
 from subscriptions.models.tally import Tally
@@ -28,8 +29,10 @@ __all__ = [
     "SignInWish",
     "Stuck",
     "Subscribable",
+    "SubscriberTag",
     "Subscription",
     "Suppression",
     "Switch",
+    "Tagging",
     "Tally",
 ]

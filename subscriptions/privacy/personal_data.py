@@ -12,7 +12,16 @@ from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
 from common.ports.personal_data import PersonalDataSource, add_holding, holdings
-from subscriptions.models import Consent, Destination, Notice, SignIn, SignInWish, Subscription, Suppression
+from subscriptions.models import (
+    Consent,
+    Destination,
+    Notice,
+    SignIn,
+    SignInWish,
+    Subscription,
+    Suppression,
+    Tagging,
+)
 from subscriptions.privacy.erase import erase_subscriptions, erase_suppressions
 
 # A QuerySet of mappings.
@@ -22,7 +31,7 @@ MOST_ROWS = 100_000
 
 def install() -> None:
     """Called once, when the app is ready."""
-    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, SUPPRESSIONS, SIGN_INS, NOTICES):
+    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, TAGS, SUPPRESSIONS, SIGN_INS, NOTICES):
         add_holding(holding)
 
 
@@ -41,6 +50,10 @@ def subscription_rows(destination: Destination) -> Query:
 def consent_rows(destination: Destination) -> Query:
     rows = Consent.objects.filter(subscription__destination=destination).order_by("-at", "-pk")
     return rows.values("at", "act", "how", "words", "ip", newsletter=_title("subscription__subscribable"))
+
+
+def tag_rows(destination: Destination) -> Query:
+    return destination.taggings.order_by("tag__key").values(tag_name=F("tag__name"))
 
 
 def suppression_rows(destination: Destination) -> Query:
@@ -75,6 +88,10 @@ def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
     cores = [destination.core for destination in destinations]
     SignInWish.objects.filter(core__in=cores).delete()
     return SignIn.objects.filter(destination__in=destinations).delete()[0]
+
+
+def _delete_tags(destinations: Sequence[Destination], now: datetime) -> int:
+    return Tagging.objects.filter(destination__in=destinations).delete()[0]
 
 
 def _delete_consents(destinations: Sequence[Destination], now: datetime) -> int:
@@ -133,6 +150,13 @@ CONSENTS = PersonalDataSource(
         Consent.Act.ADDED: _("added by somebody who runs this site"),
         Consent.Act.SWITCHED: _("switched from another newsletter"),
     },
+)
+TAGS = PersonalDataSource(
+    key="tags",
+    title=_("Groups you are in"),
+    columns={"tag_name": _("Name")},
+    query=tag_rows,
+    erase=_delete_tags,
 )
 SUPPRESSIONS = PersonalDataSource(
     key="suppressions",
