@@ -5,12 +5,14 @@ from subscriptions.admin.destination import DestinationAdmin, SuppressionAdmin
 from subscriptions.admin.list_import import ListImportAdmin
 from subscriptions.admin.newsletter import SubscribableAdmin
 from subscriptions.admin.subscriber import SubscriptionAdmin
+from subscriptions.admin.subscriber_tags import SubscriberTagAdmin
 
 __all__ = [
     "AssignableAdmin",
     "DestinationAdmin",
     "ListImportAdmin",
     "SubscribableAdmin",
+    "SubscriberTagAdmin",
     "SubscriptionAdmin",
     "SuppressionAdmin",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from django.db import transaction
+from django.db.models import Prefetch
 
 from common.batches import batched
 from common.db.bulk import insert_rows
@@ -25,6 +26,20 @@ def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
         SubscriberTag.objects.bulk_create(new, ignore_conflicts=True)
         there |= {tag.key: tag for tag in SubscriberTag.objects.filter(key__in=missing)}
     return [there[key] for key in reversed(wanted)]
+
+
+def fetch_tags(path: str) -> Prefetch:
+    """Fetches the tags of all rows at once; `path` is where the rows have their address."""
+    return Prefetch(f"{path}__taggings".removeprefix("__"), Tagging.objects.select_related("tag"))
+
+
+def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
+    """The names of the tags that people have, in their order; without people who have none."""
+    found: dict[int, list[str]] = {}
+    rows = Tagging.objects.filter(destination__pk__any_of=frozenset(destinations))
+    for pk, name in rows.order_by("tag__key").values_list("destination_id", "tag__name"):
+        found.setdefault(pk, []).append(name)
+    return found
 
 
 @transaction.atomic
