@@ -3,6 +3,7 @@
 from django.urls import path
 
 from subscriptions.views import upstream_links
+from subscriptions.views.address import change_address, confirm_address, undo_address
 from subscriptions.views.confirm import confirm_sign_up
 from subscriptions.views.embedding import embed, subscribe_from_site
 from subscriptions.views.leave import leave_newsletter
@@ -33,5 +34,8 @@ urlpatterns = [
     path("mine/data.json", data_file, name="mine_data_file"),
     path("mine/leave/", leave_everything, name="mine_leave"),
     path("mine/erase/", erase_me, name="mine_erase"),
+    path("mine/address/", change_address, name="mine_address"),
+    path("new-address/<str:token>/", confirm_address, name="new_address"),
+    path("old-address/<str:token>/", undo_address, name="old_address"),
     path("mine/sign-out/", sign_out, name="sign_out"),
 ]

@@ -42,6 +42,12 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "already_several": Mail(gettext_noop("You already receive these newsletters"), ("newsletters",)),
         "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
         "sign_in": Mail(gettext_noop("Your sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
+        "new_address": Mail(
+            gettext_noop("Confirm your new address for %(newsletter)s"), ("change_url", "hours")
+        ),
+        "address_changed": Mail(
+            gettext_noop("Your address at %(newsletter)s was changed"), ("undo_url", "days")
+        ),
         "farewell": Mail(gettext_noop("You have left %(newsletter)s"), ("newsletter",)),
         "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
         "alert": Mail("%(subject)s", ("subject", "sentences")),
@@ -93,7 +99,7 @@ def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
     match value:
         case bool() | int():
             return value
-        case str() if name in ("hours", "minutes") and value.isdecimal():
+        case str() if name in ("days", "hours", "minutes") and value.isdecimal():
             return int(value)
         case str() if name == "sentences":
             return tuple(filter(None, map(one_line, value.splitlines())))

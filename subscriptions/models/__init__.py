@@ -1,3 +1,4 @@
+from subscriptions.models.address_change import AddressChange
 from subscriptions.models.assignable import Assignable, Assignment
 from subscriptions.models.carried import Carried
 from subscriptions.models.consent import Consent
@@ -13,6 +14,7 @@ from subscriptions.models.switch import Switch
 from subscriptions.models.tally import Tally
 
 __all__ = [
+    "AddressChange",
     "Assignable",
     "Assignment",
     "Carried",

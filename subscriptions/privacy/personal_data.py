@@ -7,12 +7,13 @@ from itertools import islice
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, Value
+from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
 from common.ports.personal_data import PersonalDataSource, add_holding, holdings
 from subscriptions.models import (
+    AddressChange,
     Consent,
     Destination,
     Notice,
@@ -31,7 +32,7 @@ MOST_ROWS = 100_000
 
 def install() -> None:
     """Called once, when the app is ready."""
-    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, TAGS, SUPPRESSIONS, SIGN_INS, NOTICES):
+    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, TAGS, SUPPRESSIONS, SIGN_INS, ADDRESS_CHANGES, NOTICES):
         add_holding(holding)
 
 
@@ -65,6 +66,11 @@ def sign_in_rows(destination: Destination) -> Query:
     return destination.sign_ins.order_by("-pk").values("asked_at", "used_at")
 
 
+def address_change_rows(destination: Destination) -> Query:
+    rows = AddressChange.objects.filter(Q(old=destination) | Q(new=destination)).order_by("-pk")
+    return rows.values("asked_at", "confirmed_at", "undone_at", was=F("old__label"), became=F("new__label"))
+
+
 def notice_rows(destination: Destination) -> Query:
     return Notice.objects.filter(destination=destination).order_by("-pk").values("kind", "created_at")
 
@@ -92,6 +98,10 @@ def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
 
 def _delete_tags(destinations: Sequence[Destination], now: datetime) -> int:
     return Tagging.objects.filter(destination__in=destinations).delete()[0]
+
+
+def _delete_address_changes(destinations: Sequence[Destination], now: datetime) -> int:
+    return AddressChange.objects.filter(Q(old__in=destinations) | Q(new__in=destinations)).delete()[0]
 
 
 def _delete_consents(destinations: Sequence[Destination], now: datetime) -> int:
@@ -171,6 +181,19 @@ SIGN_INS = PersonalDataSource(
     columns={"asked_at": _("Asked for"), "used_at": _("Used")},
     query=sign_in_rows,
     erase=_delete_sign_ins,
+)
+ADDRESS_CHANGES = PersonalDataSource(
+    key="address_changes",
+    title=_("Changes of your address"),
+    columns={
+        "asked_at": _("Asked for"),
+        "was": _("Old address"),
+        "became": _("New address"),
+        "confirmed_at": _("Confirmed"),
+        "undone_at": _("Taken back"),
+    },
+    query=address_change_rows,
+    erase=_delete_address_changes,
 )
 NOTICES = PersonalDataSource(
     key="mails_to_come",

@@ -23,6 +23,8 @@ PUBLIC = {
     "subscriptions:confirm": "its authority is a signed token",
     "subscriptions:unsubscribe": "its authority is a token",
     "subscriptions:manage": "its authority is a token",
+    "subscriptions:new_address": "its authority is a token",
+    "subscriptions:old_address": "its authority is a token",
     "subscriptions:sign_in": "where a sign-in link is asked for",
     "subscriptions:sign_in_link": "its authority is a token",
     "subscriptions:embed": "the form, for frames on other sites",

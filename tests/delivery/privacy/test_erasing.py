@@ -16,6 +16,7 @@ from delivery.models import Attempt, Bounce, Delivery, MailboxMessage, Webhook, 
 from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression, Tagging
 from subscriptions.privacy.erase import ERASED, KEPT_AFTER_ERASURE, count_held, erase, sweep_erased
 from subscriptions.rules.origin import Origin
+from subscriptions.subscribers.address_change import ask_for_change
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from subscriptions.subscribers.sign_up import sign_up
 from subscriptions.subscribers.tags import tag_people
@@ -65,6 +66,7 @@ def ada() -> Destination:
     BounceFactory(delivery=None, destination=None, recipient=ADDRESS.title(), diagnostic=f"No {ADDRESS}")
     ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
     mail_links(now=NOW)
+    ask_for_change(reader=reader, email="ada@new.example", ip="192.0.2.7", now=NOW)
     # Nobody has looked at the second wish yet.
     ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
     hook = Webhook.objects.create(name="CRM", url="https://crm.example/", events=["subscription.confirmed"])
@@ -217,7 +219,7 @@ def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
 def test_all_that_is_about_a_destination_has_a_holding() -> None:
     """A model that comes to point at people has to be thought of here."""
     covered = {
-        "Subscription", "Tagging", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
+        "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
         # With the subscription, and with the delivery.
         "Consent", "OldNumber", "Switch", "Attempt", "MailboxMessage",
     }  # fmt: skip
