@@ -11,13 +11,14 @@ from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
 from subscriptions.views.newsletters import newsletter_directory
 from subscriptions.views.sign_in import sign_in, sign_in_link
-from subscriptions.views.sign_up import challenge
+from subscriptions.views.sign_up import asked, challenge
 from subscriptions.views.upstream_create import create_upstream
 
 app_name = "subscriptions"
 
 urlpatterns = [
     path("", newsletter_directory, name="newsletters"),
+    path("check-your-mail/", asked, name="asked"),
     path("challenge/", challenge, name="challenge"),
     path("confirm/<str:token>/", confirm_sign_up, name="confirm"),
     path("unsubscribe/<str:token>/", leave_newsletter, name="unsubscribe"),

@@ -54,7 +54,8 @@ def standing(subscription: Subscription) -> SafeString:
     if names := tag_names(subscription.destination):
         rows.append(("Tags", names))
     if subscription.left_at:
-        rows.append(("Left", when(subscription.left_at)))
+        why = subscription.get_left_why_display() if subscription.left_why else ""
+        rows.append(("Left", f"{when(subscription.left_at)}{': ' if why else ''}{why}"))
     if subscription.paused_until and subscription.paused_until > utcnow():
         rows.append(("Paused until", when(subscription.paused_until)))
     rows += changes_of(subscription)

@@ -53,7 +53,9 @@ class Subscription(models.Model):
     added_at = models.DateTimeField("added", default=timezone.now)
     confirmed_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField(null=True, blank=True)
-    left_why = models.CharField(max_length=10, blank=True, default="", db_default="", editable=False)
+    left_why = models.CharField(
+        max_length=10, choices=LeftWhy, blank=True, default="", db_default="", editable=False
+    )
     paused_until = models.DateTimeField(null=True, blank=True)
     # The reader left, and may take that back until then.
     undo_until = models.DateTimeField(null=True, blank=True, editable=False)

@@ -43,7 +43,16 @@ def address_rows(destination: Destination) -> Query:
 
 
 def subscription_rows(destination: Destination) -> Query:
-    own = ("status", "language", "asked_name", "added_at", "confirmed_at", "left_at", "paused_until")
+    own = (
+        "status",
+        "language",
+        "asked_name",
+        "added_at",
+        "confirmed_at",
+        "left_at",
+        "paused_until",
+        "left_why",
+    )
     rows = destination.subscriptions.order_by("-added_at", "-pk")
     return rows.values(*own, name=F("display_name"), newsletter=_title("subscribable"))
 
@@ -132,6 +141,7 @@ SUBSCRIPTIONS = PersonalDataSource(
         "confirmed_at": _("Confirmed"),
         "paused_until": _("Paused until"),
         "left_at": _("Left"),
+        "left_why": _("Why you left"),
     },
     query=subscription_rows,
     erase=erase_subscriptions,
@@ -139,6 +149,7 @@ SUBSCRIPTIONS = PersonalDataSource(
         Subscription.Status.UNCONFIRMED: _("not confirmed yet"),
         Subscription.Status.CONFIRMED: _("confirmed"),
         Subscription.Status.UNSUBSCRIBED: _("left"),
+        **dict(Subscription.LeftWhy.choices),
     },
 )
 CONSENTS = PersonalDataSource(

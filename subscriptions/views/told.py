@@ -15,9 +15,10 @@ PARAMETER, PURPOSE = "told", "told"
 LONGEST = 4000
 
 
-def told_url(path: str, values: Mapping[str, str], **query: str) -> str:
-    """The address that says these values; `query` are further parameters."""
-    return f"{path}?{urlencode({**query, PARAMETER: encrypt({**values, '': PURPOSE})})}"
+def told_url(path: str, values: Mapping[str, str]) -> str:
+    """The address that says these values; the path may have parameters of its own."""
+    said = urlencode({PARAMETER: encrypt({**values, "": PURPOSE})})
+    return f"{path}{'&' if '?' in path else '?'}{said}"
 
 
 def read_told(request: HttpRequest) -> dict[str, str] | None:

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from common.clock import utcnow
 from subscriptions.models import Consent, SubscriberTag, Subscription
+from subscriptions.subscribers.tags import tag_people
 from tests.factories import (
     NOW,
     BounceFactory,
@@ -199,3 +200,36 @@ def test_a_subscriber_is_added_by_hand(admin_client: Client, admin_user: User) -
     made = newsletter.subscriptions.get()
     assert (made.destination.core, made.display_name, made.status) == ("ada@example.org", "Ada", "confirmed")
     assert made.consents.get().how == "admin"
+
+
+PEOPLE = "/admin/subscriptions/destination/"
+
+
+def test_people_stand_once_with_all_that_is_theirs(
+    admin_client: Client, django_assert_max_num_queries: Any
+) -> None:
+    ada = DestinationFactory(core="ada@x.example")
+    for title in ("Weekly", "Monthly"):
+        SubscriptionFactory(destination=ada, subscribable__title=title)
+    LeftFactory(destination=ada, subscribable__title="Daily")
+    tag_people(destinations=[ada.pk], names=["press"])
+    DestinationFactory(core="bob@y.example", disabled_at=NOW, disabled_reason="No such user here")
+    SuppressionFactory(core=DestinationFactory(core="eve@y.example").core, reason="complained")
+    for number in range(20):
+        SubscriptionFactory(destination=DestinationFactory(core=f"ada{number}@x.example"))
+    admin_client.get(PEOPLE)
+    with django_assert_max_num_queries(13):
+        page = admin_client.get(PEOPLE).content.decode()
+    for words in ("Weekly", "Monthly", "press", "No such user here", "complained"):
+        assert words in page, words
+    assert ">Daily<" not in page
+    found = {
+        "ADA@": {"ada@x.example"},
+        "@y.example": {"bob@y.example", "eve@y.example"},
+        "da@": set(),
+    }
+    for text, cores in found.items():
+        rows = admin_client.get(PEOPLE, {"q": text}).context["cl"].result_list
+        assert {row.core for row in rows} == cores, text
+    rows = admin_client.get(PEOPLE, {"disabled": "yes"}).context["cl"].result_list
+    assert {row.core for row in rows} == {"bob@y.example", "eve@y.example"}

@@ -19,6 +19,7 @@ PUBLIC = {
     "api-schema": "describes the API, shows no data",
     "api-subscribe": "the sign-up, neutral and throttled",
     "subscriptions:newsletters": "the public list",
+    "subscriptions:asked": "says that a mail is on its way, to who asked for it",
     "subscriptions:challenge": "a sum for browsers, nothing is kept of it",
     "subscriptions:confirm": "its authority is a signed token",
     "subscriptions:unsubscribe": "its authority is a token",

@@ -19,6 +19,7 @@ from tests.factories import (
     DeliveryFactory,
     DestinationFactory,
     LeftFactory,
+    SubscribableFactory,
     SubscriptionFactory,
     SuppressionFactory,
     UnconfirmedFactory,
@@ -264,7 +265,7 @@ def test_the_address_is_changed_by_two_links_and_taken_back(ada: Client, reader:
     assert row.destination.label == "Ada@new.example"
     # Neither link signs anybody in, and who is signed in with the old address sees nothing of the new one.
     assert stranger.get("/mine/").status_code == 302
-    assert "Weekly" not in text(ada, "/mine/")
+    assert "/manage/" not in text(ada, "/mine/")
 
     old = Notice.objects.latest("pk").context["undo_url"].split("/", 3)[3]
     text(stranger, f"/{old}")
@@ -282,3 +283,30 @@ def test_a_wrong_new_address_is_said_at_its_field(ada: Client) -> None:
         answer = ada.post("/mine/address/", {"email": email, "csrfmiddlewaretoken": token})
         assert answer.status_code == 400
         assert 'id="id_email_error"' in answer.content.decode()
+
+
+def test_a_newsletter_is_added_without_another_mail(ada: Client, reader: Destination) -> None:
+    SubscriptionFactory(destination=reader, subscribable__title="Weekly")
+    more = SubscribableFactory(title="Monthly")
+    hidden, closed = SubscribableFactory(visibility="private"), SubscribableFactory(sign_up="closed")
+    page = text(ada, "/mine/")
+    assert "Get Monthly, too" in page
+    assert page.count("Get ") == 1
+    token = ada.get("/mine/").cookies["csrftoken"].value
+    for name in (more.name, more.name, hidden.name, closed.name, "nope"):
+        data = {"newsletter": name, "csrfmiddlewaretoken": token}
+        assert ada.post("/mine/", data).status_code == 303
+    made = more.subscriptions.get()
+    assert (made.destination, made.status) == (reader, "confirmed")
+    assert made.consents.get().words.startswith("Get Monthly, too.")
+    assert not hidden.subscriptions.exists()
+    assert not closed.subscriptions.exists()
+    assert "Done: from now on you get Monthly." in text(ada, f"/mine/?added={more.name}")
+
+
+def test_nothing_is_added_where_nothing_may_be_sent(ada: Client, reader: Destination) -> None:
+    more = SubscribableFactory()
+    SuppressionFactory(core=ADA)
+    token = ada.get("/mine/").cookies["csrftoken"].value
+    ada.post("/mine/", {"newsletter": more.name, "csrfmiddlewaretoken": token})
+    assert not more.subscriptions.exists()
