@@ -22,7 +22,7 @@ class PersonNewsletterFilter(SimpleListFilter):
         value = str(self.value() or "")
         if not value.isdecimal() or len(value) > 18:
             return queryset
-        gets = Subscription.objects.confirmed().filter(destination=OuterRef("pk"), subscribable=value)
+        gets = Subscription.objects.confirmed().filter(destination=OuterRef("pk"), subscribable=int(value))
         return queryset.filter(Exists(gets))
 
 

@@ -128,7 +128,7 @@ class SubscriberTagFilter(SimpleListFilter):
         if not value.isdecimal() or len(value) > 18:
             return queryset.none()
         # By the tag's own index: of a rare tag the newest rows would have to be looked for very long.
-        tagged = Tagging.objects.filter(tag=value)
+        tagged = Tagging.objects.filter(tag=int(value))
         return queryset.filter(**{f"{self.path}__in": tagged.values("destination")})
 
 

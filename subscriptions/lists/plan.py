@@ -171,7 +171,7 @@ def existing_subscribers(
     existing: dict[str, ExistingSubscriber] = {}
     for core in suppressed | destinations.keys():
         destination, is_suppressed = destinations.get(core), core in suppressed
-        own_tags = frozenset(map(tag_key, tags.get(destination, ())))
+        own_tags = frozenset(map(tag_key, tags.get(destination or 0, ())))
         if destination is None or destination not in subscriptions:
             known = KnownSubscriber(suppressed=is_suppressed, tags=own_tags)
             existing[core] = ExistingSubscriber(known, destination)

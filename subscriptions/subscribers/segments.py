@@ -1,7 +1,6 @@
 """Who of a newsletter's subscribers is in a segment."""
 
 from collections.abc import Collection
-from typing import cast
 
 from django.db.models import Exists, OuterRef
 
@@ -22,7 +21,7 @@ def subscribers_in(segment: Segment, *, subscribable: Subscribable) -> Subscript
         rows = rows.filter(_have({key}))
     if segment.none_of:
         rows = rows.filter(~_have(segment.none_of))
-    return cast(SubscriptionQuerySet, rows)
+    return rows
 
 
 def _have(keys: Collection[str]) -> Exists:

@@ -1,6 +1,7 @@
 """Tags of people: given, taken, renamed and deleted by admins."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Prefetch
@@ -28,7 +29,7 @@ def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
     return [there[key] for key in reversed(wanted)]
 
 
-def fetch_tags(path: str) -> Prefetch:
+def fetch_tags(path: str) -> "Prefetch[Any]":
     """Fetches the tags of all rows at once; `path` is where the rows have their address."""
     return Prefetch(f"{path}__taggings".removeprefix("__"), Tagging.objects.select_related("tag"))
 

@@ -101,7 +101,7 @@ def test_templates_see_no_objects() -> None:
 
 
 def test_an_unknown_mail_is_refused() -> None:
-    with pytest.raises(UnknownTemplate, match="There are: alert, already, already_several, confirm_several"):
+    with pytest.raises(UnknownTemplate, match="There are: address_changed, alert, already, already_several"):
         render_mail("nonsense", CONTEXT)
 
 
