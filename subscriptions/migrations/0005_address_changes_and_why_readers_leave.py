@@ -34,10 +34,6 @@ class Migration(migrations.Migration):
             name='left_why',
             field=models.CharField(blank=True, choices=[('too_often', 'It came too often'), ('not_for_me', 'It is not what I expected'), ('no_time', 'I do not get round to reading it'), ('elsewhere', 'I read it elsewhere: on the web, by RSS'), ('not_asked', 'I never asked for it'), ('other', 'Something else')], db_default='', default='', editable=False, max_length=10),
         ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('left_why', ''), _negated=True), fields=['subscribable', 'left_why'], name='subscription_left_why'),
-        ),
         migrations.AddField(
             model_name='addresschange',
             name='new',
