@@ -60,10 +60,11 @@ ADMIN_LOOK = {
                 "items": [
                     _page("Newsletters and bridges", "mail", "subscriptions_subscribable_changelist"),
                     _page("Letters of your own", "edit_note", "delivery_writtenletter_changelist"),
-                    _page("Subscribers", "group", "subscriptions_subscription_changelist"),
+                    _page("Subscribers", "group", "subscriptions_destination_changelist"),
+                    _page("Subscriptions", "how_to_reg", "subscriptions_subscription_changelist"),
+                    _page("Tags of subscribers", "sell", "subscriptions_subscribertag_changelist"),
                     _page("Imports", "upload_file", "subscriptions_listimport_changelist"),
                     _page("Collections", "inbox", "subscriptions_assignable_changelist"),
-                    _page("Addresses", "alternate_email", "subscriptions_destination_changelist"),
                     _page("Not to be written to", "block", "subscriptions_suppression_changelist"),
                 ],
             },

@@ -6,6 +6,7 @@ from subscriptions.collections.assign import assign_final
 from subscriptions.lists.uploads import forget_old_imports
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
+from subscriptions.subscribers.address_change import forget_changes
 from subscriptions.subscribers.expire import expire_sign_ups, forget_tallies
 from subscriptions.subscribers.sign_in import forget_links
 
@@ -20,6 +21,7 @@ def assign() -> None:
 @skip_if_running
 def forget() -> None:
     forget_links(now=utcnow())
+    forget_changes(now=utcnow())
     sweep_erased(now=utcnow())
     forget_old_imports(now=utcnow())
 

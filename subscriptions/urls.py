@@ -3,6 +3,7 @@
 from django.urls import path
 
 from subscriptions.views import upstream_links
+from subscriptions.views.address import change_address, confirm_address, undo_address
 from subscriptions.views.confirm import confirm_sign_up
 from subscriptions.views.embedding import embed, subscribe_from_site
 from subscriptions.views.leave import leave_newsletter
@@ -12,7 +13,7 @@ from subscriptions.views.mine import data, data_file, erase_me, leave_everything
 from subscriptions.views.newsletters import newsletter_directory
 from subscriptions.views.pictures import picture
 from subscriptions.views.sign_in import sign_in, sign_in_link
-from subscriptions.views.sign_up import challenge
+from subscriptions.views.sign_up import asked, challenge
 from subscriptions.views.upstream_create import create_upstream
 
 app_name = "subscriptions"
@@ -21,6 +22,7 @@ urlpatterns = [
     path("", newsletter_directory, name="newsletters"),
     path("look.css", site_look, name="site_look"),
     path("pictures/<str:name>", picture, name="picture"),
+    path("check-your-mail/", asked, name="asked"),
     path("challenge/", challenge, name="challenge"),
     path("confirm/<str:token>/", confirm_sign_up, name="confirm"),
     path("unsubscribe/<str:token>/", leave_newsletter, name="unsubscribe"),
@@ -37,5 +39,8 @@ urlpatterns = [
     path("mine/data.json", data_file, name="mine_data_file"),
     path("mine/leave/", leave_everything, name="mine_leave"),
     path("mine/erase/", erase_me, name="mine_erase"),
+    path("mine/address/", change_address, name="mine_address"),
+    path("new-address/<str:token>/", confirm_address, name="new_address"),
+    path("old-address/<str:token>/", undo_address, name="old_address"),
     path("mine/sign-out/", sign_out, name="sign_out"),
 ]

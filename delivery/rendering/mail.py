@@ -46,6 +46,12 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "password_reset": Mail(
             gettext_noop("Choose a new password for %(newsletter)s"), ("user_name", "reset_url", "minutes")
         ),
+        "new_address": Mail(
+            gettext_noop("Confirm your new address for %(newsletter)s"), ("change_url", "hours")
+        ),
+        "address_changed": Mail(
+            gettext_noop("Your address at %(newsletter)s was changed"), ("undo_url", "days")
+        ),
         "farewell": Mail(gettext_noop("You have left %(newsletter)s"), ("newsletter",)),
         "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
         "alert": Mail("%(subject)s", ("subject", "sentences")),
@@ -99,7 +105,7 @@ def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
     match value:
         case bool() | int():
             return value
-        case str() if name in ("hours", "minutes") and value.isdecimal():
+        case str() if name in ("days", "hours", "minutes") and value.isdecimal():
             return int(value)
         case str() if name == "sentences":
             return tuple(filter(None, map(one_line, value.splitlines())))

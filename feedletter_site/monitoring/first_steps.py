@@ -81,7 +81,8 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
         ),
         Step(
             "look", "Give it a look", "A colour, a logo, a line at the foot. The usual look is good, too.",
-            "Choose a look", f"{page}?tab=look" if newsletter else page, Theme.objects.exists() or LetterTemplate.objects.exists(),
+            "Choose a look", f"{page}?tab=look" if newsletter else page,
+            Theme.objects.exists() or LetterTemplate.objects.exists(),
             "Keep the usual look",
         ),
         Step(

@@ -6,6 +6,7 @@ from subscriptions.admin.list_import import ListImportAdmin
 from subscriptions.admin.newsletter import SubscribableAdmin
 from subscriptions.admin.site import SiteSettingsAdmin
 from subscriptions.admin.subscriber import SubscriptionAdmin
+from subscriptions.admin.subscriber_tags import SubscriberTagAdmin
 
 __all__ = [
     "AssignableAdmin",
@@ -13,6 +14,7 @@ __all__ = [
     "ListImportAdmin",
     "SiteSettingsAdmin",
     "SubscribableAdmin",
+    "SubscriberTagAdmin",
     "SubscriptionAdmin",
     "SuppressionAdmin",
 ]

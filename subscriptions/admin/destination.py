@@ -4,18 +4,29 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, html_table, link_to, moment_of, when
-from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
+from common.admin.html import facts, html_table, link_to, listed, moment_of, when
+from common.admin.lists import LargeList
+from common.admin.model_admin import ServiceAdmin
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import counted
 from subscriptions.admin.erasing import ERASE
-from subscriptions.models import Destination, Suppression
+from subscriptions.admin.person_filters import (
+    ChannelFilter,
+    PersonDisabledFilter,
+    PersonNewsletterFilter,
+    people_found,
+)
+from subscriptions.admin.subscriber_tags import SubscriberTagFilter, tag_actions, tag_names
+from subscriptions.models import Destination, Subscription, Suppression
 from subscriptions.subscribers.suppression import lift
+from subscriptions.subscribers.tags import fetch_tags
 
 
 def about_address(destination: Destination) -> SafeString:
@@ -24,6 +35,11 @@ def about_address(destination: Destination) -> SafeString:
         ("Address", destination.core),
         ("Added", when(destination.added_at)),
     ]
+    if names := tag_names(destination):
+        rows.append(("Tags", names))
+    if suppressed := Suppression.objects.filter(kind=destination.kind, core=destination.core).first():
+        why = f": {suppressed.reason}" if suppressed.reason else ""
+        rows.append(("Must not be written to", f"since {when(suppressed.created_at)}{why}"))
     if destination.disabled_at:
         rows.append(("Disabled", when(destination.disabled_at)))
         rows.append(("Why", destination.disabled_reason or "Not said."))
@@ -48,20 +64,75 @@ def enable_addresses(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(count, 'address', 'addresses')} may be written to again."
 
 
+NEWSLETTERS_NAMED = 5
+GETS = ("confirmed", "unconfirmed")
+
+
 @admin.register(Destination)
-class DestinationAdmin(ReadOnlyAdmin):
-    list_display = ("label", "kind", "added", "disabled")
-    list_filter = ("kind",)
-    search_fields = ("core", "label")
+class DestinationAdmin(LargeList):
+    """One row for each person, whatever newsletters they get."""
+
+    list_display = ("label", "newsletters", "tags", "came_back", "added")
+    list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
+    # `get_search_results` says what is searched.
+    search_fields = ("core",)
+    search_help_text = "An address from its beginning, whole, or a domain such as @example.org."
+    ordering = ("-pk",)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Destination]":
+        rows: QuerySet[Destination] = super().get_queryset(request)
+        wanted = Subscription.objects.filter(status__in=GETS, ended_at=None).select_related("subscribable")
+        same = Suppression.objects.filter(kind=OuterRef("kind"), core=OuterRef("core"))
+        why = Subquery(same.values("reason")[:1])
+        return (
+            rows.filter(erased_at=None)
+            .annotate(suppressed=Exists(same), suppressed_why=why)
+            .prefetch_related(
+                fetch_tags(""), Prefetch("subscriptions", wanted.order_by("pk"), to_attr="wanted")
+            )
+        )
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        # An erased one has a page, too, that links may lead to.
+        found = Destination.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
+        return found
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        return people_found(queryset, search_term, self.newest), False
+
+    @display(description="newsletters")
+    def newsletters(self, person: Any) -> SafeString:
+        shown = person.wanted[:NEWSLETTERS_NAMED]
+        names: list[Any] = [
+            link_to(row, f"{row.subscribable}{'' if row.status == 'confirmed' else ' (not confirmed yet)'}")
+            for row in shown
+        ]
+        if more := len(person.wanted) - len(shown):
+            names.append(f"{more} more")
+        return listed(names or ["–"])
+
+    @display(description="tags")
+    def tags(self, person: Destination) -> str:
+        return tag_names(person)
+
+    @display(description="what came back")
+    def came_back(self, person: Any) -> str:
+        """Why nothing is sent there any more, if that is so."""
+        if person.disabled_at:
+            return person.disabled_reason or "Disabled."
+        return (person.suppressed_why or "Must not be written to.") if person.suppressed else ""
+
     own_panels = (Panel("About it", about_address, order=10), Panel("What they get", wanted, order=20))
     own_actions = (
         Action(
             "enable", "Enable again", enable_addresses, fits=lambda row: row.disabled_at and not row.erased_at
         ),
+        *tag_actions(lambda keys: keys),
         ERASE,
     )
     added = moment_of("added_at", "added")
-    disabled = moment_of("disabled_at", "disabled")
 
 
 class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]

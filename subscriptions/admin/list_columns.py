@@ -26,6 +26,7 @@ COLUMN_MEANINGS = (
     ("last", "the last name"),
     ("status", "the status"),
     ("language", "the language"),
+    ("tags", "tags, with commas between them"),
     ("added", "when they signed up"),
     ("confirmed", "when they confirmed"),
     ("left", "when they left"),

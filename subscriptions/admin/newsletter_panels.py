@@ -16,6 +16,7 @@ from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
+from subscriptions.subscribers.leave import reasons_for_leaving
 
 COLLECTIONS_SHOWN = 20
 NEXT_TIMES = 5
@@ -36,6 +37,9 @@ def how_it_goes(subscribable: Subscribable) -> SafeString:
         lines = format_html_join("", "{}<br>", ((moment_words(end, zone),) for end in ends))
         rows.append(("If there is anything new, it goes out on", lines))
     rows.append(("Subscribers", subscribers(subscribable)))
+    if reasons := reasons_for_leaving(subscribable):
+        words = dict(Subscription.LeftWhy.choices)
+        rows.append(("Why readers left", listed(f"{words[why]}: {n:,}" for why, n in reasons.items())))
     return format_html("{}{}", facts(rows), open_collections(subscribable))
 
 

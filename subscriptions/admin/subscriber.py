@@ -26,10 +26,17 @@ from subscriptions.admin.subscriber_filters import (
     search,
 )
 from subscriptions.admin.subscriber_form import SubscriberForm, subscriber_form
+from subscriptions.admin.subscriber_tags import (
+    TagOfSubscriptionFilter,
+    destinations_of,
+    tag_actions,
+    tag_names,
+)
 from subscriptions.forms.admin import shown_for
 from subscriptions.models import Subscribable, Subscription, Suppression
 from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.details import rename
+from subscriptions.subscribers.tags import fetch_tags
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
 SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
@@ -44,8 +51,11 @@ def standing(subscription: Subscription) -> SafeString:
         ("Added", when(subscription.added_at)),
         ("Confirmed", when(subscription.confirmed_at, "Not.")),
     ]
+    if names := tag_names(subscription.destination):
+        rows.append(("Tags", names))
     if subscription.left_at:
-        rows.append(("Left", when(subscription.left_at)))
+        why = subscription.get_left_why_display() if subscription.left_why else ""
+        rows.append(("Left", f"{when(subscription.left_at)}{': ' if why else ''}{why}"))
     if subscription.paused_until and subscription.paused_until > utcnow():
         rows.append(("Paused until", when(subscription.paused_until)))
     rows += changes_of(subscription)
@@ -93,10 +103,11 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ListPages, ServiceAdmin):
-    list_display = ("destination", "display_name", "newsletter", "shown_status", "added", "confirmed")
+    list_display = ("destination", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
     list_filter = (
         NewsletterFilter,
         "status",
+        TagOfSubscriptionFilter,
         SuppressedFilter,
         DisabledFilter,
         PausedFilter,
@@ -115,7 +126,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         Panel("How they agreed", how_they_agreed, order=15),
         Panel("What else they get", others, order=30),
     )
-    own_actions = ACTIONS
+    own_actions = (*ACTIONS, *tag_actions(destinations_of))
     added = moment_of("added_at", "added")
     confirmed = moment_of("confirmed_at", "confirmed")
 
@@ -167,6 +178,14 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, subscription: Subscription) -> str:
         return str(subscription.subscribable)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscription]":
+        rows: QuerySet[Subscription] = super().get_queryset(request)
+        return rows.prefetch_related(fetch_tags("destination"))
+
+    @display(description="tags")
+    def tags(self, subscription: Subscription) -> str:
+        return tag_names(subscription.destination)
 
     @display(description="status", label=STATUS_COLOURS)
     def shown_status(self, subscription: Subscription) -> str:

@@ -14,6 +14,7 @@ from subscriptions.api.weekdays import WEEKDAY_NAMES
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.define import LONGEST_APPROVAL, MAX_GRACE, MAX_PARAMS
 from subscriptions.rules.sign_up import LONGEST_NAME
+from subscriptions.rules.tags import LONGEST_TAG, MOST_TAGS_OF_ONE
 from subscriptions.rules.validation import MAX_N, MAX_WAIT_DAYS
 
 NAME_PATTERN = r"^[A-Za-z0-9._-]{1,64}$"
@@ -36,6 +37,12 @@ def language(told: str) -> Pattern:
 
 def number(most: int, told: str, least: int = 1) -> Whole:
     return Whole(min_value=least, max_value=most, required=False, allow_null=True, help_text=told)
+
+
+def tag_names(told: str) -> serializers.ListField:
+    return serializers.ListField(
+        child=Text(max_length=LONGEST_TAG), max_length=MOST_TAGS_OF_ONE, required=False, help_text=told
+    )
 
 
 def words(longest: int, told: str = "") -> Text:
@@ -79,6 +86,7 @@ class SubscriptionParameters(ListParameters):
     address = Text(
         min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole e-mail address. Quick."
     )
+    tag = Text(max_length=LONGEST_TAG, required=False, help_text="A tag’s name, whatever its capitals.")
     search = search("Part of the address or name. Slow with very many subscribers.")
 
 
@@ -200,6 +208,7 @@ class ChangeSubscription(Fields):
 
     name = words(LONGEST_NAME, "How letters address them.")
     language = language("Of what is mailed to them besides letters.")
+    tags = tag_names("They belong to the person, whatever newsletters they get. Replace those they had.")
 
 
 class PauseSubscription(Fields):

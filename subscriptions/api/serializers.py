@@ -93,6 +93,7 @@ class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
     status = serializers.SerializerMethodField()
     confirmed = serializers.SerializerMethodField()
     added = serializers.DateTimeField(source="added_at", read_only=True)
+    tags = serializers.SerializerMethodField(help_text="Of the person, whatever newsletters they get.")
 
     class Meta:
         model = Subscription
@@ -109,8 +110,13 @@ class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
             "left_at",
             "paused_until",
             "language",
+            "tags",
         )
         read_only_fields = fields
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_tags(self, subscription: Subscription) -> list[str]:
+        return sorted(tagging.tag.name for tagging in subscription.destination.taggings.all())
 
     @extend_schema_field(serializers.ChoiceField(choices=SHOWN_STATUSES))
     def get_status(self, subscription: Any) -> str:

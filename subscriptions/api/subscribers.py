@@ -18,16 +18,20 @@ from subscriptions.api import bodies
 from subscriptions.api.rows import core_of
 from subscriptions.api.serializers import SubscriptionSerializer
 from subscriptions.management.rows import with_suppressed
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import Subscribable, Subscription, Tagging
 from subscriptions.rules.pauses import BadDate
+from subscriptions.rules.tags import tag_key
 from subscriptions.subscribers.admin_changes import add_subscriber, unsubscribe
 from subscriptions.subscribers.bulk import confirm_many
 from subscriptions.subscribers.details import pause, resume, save_details
+from subscriptions.subscribers.tags import fetch_tags, set_tags
 
 
 class SubscriptionViewSet(ResourceViewSet):
     area = "subscribers"
-    queryset = with_suppressed(Subscription.objects.select_related("subscribable"))
+    queryset = with_suppressed(Subscription.objects.select_related("subscribable")).prefetch_related(
+        fetch_tags("destination")
+    )
     serializer_class = SubscriptionSerializer
     parameters: ClassVar = {"list": bodies.SubscriptionParameters}
     bodies: ClassVar = {
@@ -47,6 +51,9 @@ class SubscriptionViewSet(ResourceViewSet):
         if "address" in self.asked:
             core = core_of(self.asked["address"])
             rows = rows.filter(destination__kind="email", destination__core=core)
+        if "tag" in self.asked:
+            tagged = Tagging.objects.filter(tag__key=tag_key(self.asked["tag"].strip()))
+            rows = rows.filter(destination__in=tagged.values("destination"))
         return rows
 
     @extend_schema(
@@ -75,6 +82,8 @@ class SubscriptionViewSet(ResourceViewSet):
     @extend_schema(summary="Change a subscriber")
     def partial_update(self, request: Request, **_: Any) -> Response:
         asked, row = self.body(), self.get_object()
+        if "tags" in asked:
+            set_tags(destination=row.destination, names=asked.pop("tags"))
         if asked:
             name, language = asked.get("name", row.display_name), asked.get("language")
             save_details(subscription=row, name=name, language=language)

@@ -11,6 +11,7 @@ from subscriptions.lists.reading import kind_of_list
 from subscriptions.models import Consent, Subscribable, Suppression
 from subscriptions.rules.formulas import as_text
 from subscriptions.rules.list_headings import COLUMNS
+from subscriptions.subscribers.tags import tags_of
 
 ROWS_A_CHUNK = 2000
 NO_CONSENT = ("", "", "", "")
@@ -41,6 +42,7 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         "confirmed_at",
         "left_at",
         "upstream_id",
+        "destination",
     ).iterator(chunk_size=ROWS_A_CHUNK)
     while chunk := list(islice(values, ROWS_A_CHUNK)):
         keys = frozenset(row[0] for row in chunk)
@@ -49,18 +51,18 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         # Of several consents of one subscriber the latest comes last, and stays.
         proofs = {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in found}
         further = further_upstream_ids(keys)
-        for key, label, name, status, suppressed, language, added, confirmed, left, upstream_id in chunk:
+        tags = tags_of(row[-1] for row in chunk)
+        for key, label, name, status, suppressed, language, *times, upstream_id, destination in chunk:
             upstream_ids = " ".join(map(str, filter(None, (upstream_id, *further.get(key, ())))))
             cells = [
                 label,
                 name,
                 "suppressed" if suppressed else status,
                 language,
-                _moment(added),
-                _moment(confirmed),
-                _moment(left),
+                *map(_moment, times),
                 *proofs.get(key, NO_CONSENT),
                 upstream_ids,
+                ", ".join(tags.get(destination, ())),
             ]
             yield cells if exact else [as_text(cell) for cell in cells]
 

@@ -98,7 +98,7 @@ def import_batch(subscribable: Subscribable, batch: Batch, *, terms: Terms, now:
 
 def try_batch(subscribable: Subscribable, batch: Batch) -> ImportPlan:
     """What storing a batch would do now."""
-    known = existing_subscribers(subscribable, (each.parsed.core for each in batch.wanted))
+    known = existing_subscribers(subscribable, batch.wanted)
     return plan_import(batch.wanted, known, owners_of_upstream_ids(batch.wanted))
 
 

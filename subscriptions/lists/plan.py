@@ -1,13 +1,20 @@
 """Plans what a batch of lines does to the subscribers there are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from common.db.bulk import find_rows
 from subscriptions.lists.reading import RefusedRow, Wanted
-from subscriptions.models import Destination, OldNumber, Subscribable, Subscription, Suppression
+from subscriptions.models import (
+    Destination,
+    OldNumber,
+    Subscribable,
+    SubscriberTag,
+    Subscription,
+    Suppression,
+)
 from subscriptions.rules.list_rows import (
     NO_PROOF,
     KnownSubscriber,
@@ -18,6 +25,8 @@ from subscriptions.rules.list_rows import (
     after,
     change,
 )
+from subscriptions.rules.tags import MOST_TAGS, tag_key
+from subscriptions.subscribers.tags import tags_of
 
 NOBODY = KnownSubscriber()
 
@@ -42,6 +51,8 @@ class Planned:
     confirmed: datetime | None = None
     left: datetime | None = None
     proof: Proof = NO_PROOF
+    # As they are written, by their keys.
+    tags: dict[str, str] = field(default_factory=dict)
 
     def take(self, row: ListRow, then: KnownSubscriber) -> None:
         self.then = then
@@ -49,6 +60,8 @@ class Planned:
         self.confirmed = row.confirmed or self.confirmed
         self.left = row.left or self.left
         self.proof = row.proof or self.proof
+        for tag in row.tags:
+            self.tags.setdefault(tag_key(tag), tag)
 
     @property
     def change(self) -> RowChange:
@@ -75,13 +88,14 @@ class ImportPlan:
 
 
 def plan_import(
-    lines: Iterable[Wanted], existing: Mapping[str, ExistingSubscriber], owners: Mapping[int, int]
+    lines: Sequence[Wanted], existing: Mapping[str, ExistingSubscriber], owners: Mapping[int, int]
 ) -> ImportPlan:
     """Plans each line upon what the lines before it leave.
 
     `owners` says which subscription has which of upstream's numbers (`owners_of_upstream_ids`).
     """
     made, given = ImportPlan(), dict[int, str]()
+    tags = set(_known_tags(lines))
     for wanted in lines:
         core = wanted.parsed.core
         one = made.planned.get(core)
@@ -89,6 +103,8 @@ def plan_import(
         before = one.then if one else standing.known
         try:
             then = after(wanted.row, before)
+            if new_tags := then.tags - tags:
+                _refuse_too_many_tags(len(tags) + len(new_tags))
         except UnusableLine as error:
             made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells)))
             continue
@@ -101,11 +117,24 @@ def plan_import(
                 if owners.get(number, own) == own and given.setdefault(number, core) == core
             )
             then = replace(then, upstream_ids=tuple(free))
+        tags |= new_tags
         made.count(change(before, then))
         if one is None:
             one = made.planned[core] = Planned(wanted, standing, then)
         one.take(wanted.row, then)
     return made
+
+
+def _known_tags(lines: Iterable[Wanted]) -> Iterable[str]:
+    """The keys of all tags, if any of the lines names one."""
+    if not any(wanted.row.tags for wanted in lines):
+        return ()
+    return SubscriberTag.objects.order_by().values_list("key", flat=True)
+
+
+def _refuse_too_many_tags(count: int) -> None:
+    if count > MOST_TAGS:
+        raise UnusableLine(f"there would be more than {MOST_TAGS:,} tags; is this a column of tags?")
 
 
 def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
@@ -118,14 +147,14 @@ def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
 
 
 def existing_subscribers(
-    subscribable: Subscribable, cores: Iterable[str], *, lock: bool = False
+    subscribable: Subscribable, lines: Sequence[Wanted], *, lock: bool = False
 ) -> dict[str, ExistingSubscriber]:
-    """What is known of the addresses, without those of which nothing is.
+    """What is known of the lines' addresses, without those of which nothing is; of tags, if lines name any.
 
     It takes a fixed number of queries, however many addresses there are. With `lock` the subscriptions are
     locked, in the order of their keys.
     """
-    wanted, kind = set(cores), subscribable.channel
+    wanted, kind = {each.parsed.core for each in lines}, subscribable.channel
     suppressed = {row[0] for row in find_rows(Suppression, ["id"], key="core", values=wanted, kind=kind)}
     destinations = dict(find_rows(Destination, ["id"], key="core", values=wanted, kind=kind))
     columns = ("id", "status", "display_name", "language", "upstream_id")
@@ -138,16 +167,18 @@ def existing_subscribers(
         found = locked.values_list("destination_id", *columns)
     subscriptions = {row[0]: row[1:] for row in found}
     further = further_upstream_ids(row[0] for row in subscriptions.values())
+    tags = tags_of(destinations.values()) if any(each.row.tags for each in lines) else {}
     existing: dict[str, ExistingSubscriber] = {}
     for core in suppressed | destinations.keys():
         destination, is_suppressed = destinations.get(core), core in suppressed
+        own_tags = frozenset(map(tag_key, tags.get(destination or 0, ())))
         if destination is None or destination not in subscriptions:
-            known = KnownSubscriber(suppressed=is_suppressed)
+            known = KnownSubscriber(suppressed=is_suppressed, tags=own_tags)
             existing[core] = ExistingSubscriber(known, destination)
             continue
         pk, status, name, language, upstream_id = subscriptions[destination]
         upstream_ids = (*([upstream_id] if upstream_id else []), *further.get(pk, ()))
-        known = KnownSubscriber(status, name, language, is_suppressed, upstream_ids)
+        known = KnownSubscriber(status, name, language, is_suppressed, upstream_ids, own_tags)
         existing[core] = ExistingSubscriber(known, destination, pk)
     return existing
 

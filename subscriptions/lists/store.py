@@ -19,6 +19,7 @@ from subscriptions.rules.list_rows import RowChange
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.bulk import end_subscriptions
 from subscriptions.subscribers.consent import LONGEST_WORDS
+from subscriptions.subscribers.tags import give, tags_named
 
 IMPORTED_AS_SUPPRESSED = "imported as suppressed"
 CONFIRMED, UNSUBSCRIBED = Subscription.Status.CONFIRMED.value, Subscription.Status.UNSUBSCRIBED.value
@@ -39,7 +40,7 @@ def store_batch(
     subscribable: Subscribable, lines: Sequence[Wanted], *, terms: Terms, now: datetime
 ) -> ImportPlan:
     """Within the caller's transaction. Returns what was done."""
-    existing = existing_subscribers(subscribable, (wanted.parsed.core for wanted in lines), lock=True)
+    existing = existing_subscribers(subscribable, lines, lock=True)
     made = plan_import(lines, existing, owners_of_upstream_ids(lines))
     newly_suppressed = [
         core
@@ -95,6 +96,7 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
     stored = [(keys[token], one) for token, one in zip(tokens, fresh, strict=True) if token in keys]
     _keep_consents(subscribable, stored, terms, now)
     _keep_further_upstream_ids(stored)
+    _keep_tags(list(zip(destinations, fresh, strict=True)))
     return added
 
 
@@ -141,6 +143,21 @@ def _change_subscriptions(
     confirmed = [(key, one) for key, one in by_key.items() if _moves_to(one, CONFIRMED)]
     _keep_consents(subscribable, confirmed, terms, now)
     _keep_further_upstream_ids(list(by_key.items()))
+    _keep_tags([(one.standing.destination, one) for one in changed if one.standing.destination])
+
+
+def _keep_tags(changed: Sequence[tuple[int, Planned]]) -> None:
+    """Gives addresses the tags that they have not."""
+    new = [
+        (destination, key)
+        for destination, one in changed
+        for key in one.tags
+        if key not in one.standing.known.tags
+    ]
+    if new:
+        names = {key: name for _, one in reversed(changed) for key, name in one.tags.items()}
+        keys = {tag.key: tag.pk for tag in tags_named(names[key] for key in {key for _, key in new})}
+        give([(destination, keys[key]) for destination, key in new])
 
 
 def _moves_to(one: Planned, status: str) -> bool:

@@ -1,3 +1,4 @@
+from subscriptions.models.address_change import AddressChange
 from subscriptions.models.assignable import KEPT, Assignable, Assignment
 from subscriptions.models.carried import Carried
 from subscriptions.models.consent import Consent
@@ -9,12 +10,14 @@ from subscriptions.models.rule import LeftOut, PostRule, Stuck
 from subscriptions.models.sign_in import SignIn, SignInWish
 from subscriptions.models.site import SiteSettings
 from subscriptions.models.subscribable import Subscribable
+from subscriptions.models.subscriber_tag import SubscriberTag, Tagging
 from subscriptions.models.subscription import OldNumber, Subscription
 from subscriptions.models.switch import Switch
 from subscriptions.models.tally import Tally
 
 __all__ = [
     "KEPT",
+    "AddressChange",
     "Assignable",
     "Assignment",
     "Carried",
@@ -33,8 +36,10 @@ __all__ = [
     "SiteSettings",
     "Stuck",
     "Subscribable",
+    "SubscriberTag",
     "Subscription",
     "Suppression",
     "Switch",
+    "Tagging",
     "Tally",
 ]

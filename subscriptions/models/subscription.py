@@ -5,6 +5,7 @@ from typing import Self
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from subscriptions.models.destination import Destination
 from subscriptions.models.subscribable import Subscribable
@@ -27,6 +28,16 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
 class Subscription(models.Model):
     """Kept after leaving, so that an import or a second click finds out what happened."""
 
+    class LeftWhy(models.TextChoices):
+        """What a reader may say about leaving."""
+
+        TOO_OFTEN = "too_often", _("It came too often")
+        NOT_FOR_ME = "not_for_me", _("It is not what I expected")
+        NO_TIME = "no_time", _("I do not get round to reading it")
+        ELSEWHERE = "elsewhere", _("I read it elsewhere: on the web, by RSS")
+        NOT_ASKED = "not_asked", _("I never asked for it")
+        OTHER = "other", _("Something else")
+
     class Status(models.TextChoices):
         UNCONFIRMED = "unconfirmed", "not confirmed yet"
         CONFIRMED = "confirmed", "confirmed"
@@ -42,6 +53,9 @@ class Subscription(models.Model):
     added_at = models.DateTimeField("added", default=timezone.now)
     confirmed_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField(null=True, blank=True)
+    left_why = models.CharField(
+        max_length=10, choices=LeftWhy, blank=True, default="", db_default="", editable=False
+    )
     paused_until = models.DateTimeField(null=True, blank=True)
     # The reader left, and may take that back until then.
     undo_until = models.DateTimeField(null=True, blank=True, editable=False)
@@ -69,6 +83,11 @@ class Subscription(models.Model):
         )
         indexes = (
             models.Index(name="subscription_recipients", fields=["subscribable", "status"]),
+            models.Index(
+                name="subscription_left_why",
+                fields=["subscribable", "left_why"],
+                condition=~models.Q(left_why=""),
+            ),
             models.Index(
                 name="subscription_ending",
                 fields=["ended_at"],

@@ -34,7 +34,11 @@ def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
     The Destination stays and stands for nobody, so that no issue goes out twice and counts stay right.
     Whoever comes back is somebody new. A suppression stays: else they might be written to again.
     """
-    return _erase([destination], now)
+    # An address that the reader asked for, and nobody confirmed, is known by that alone.
+    asked_for = Destination.objects.filter(
+        changes_here__old=destination, changes_here__confirmed_at=None, subscriptions=None, erased_at=None
+    )
+    return _erase([destination, *asked_for.filter(disabled_at=None).distinct()], now)
 
 
 def sweep_erased(*, now: datetime) -> int:

@@ -7,12 +7,22 @@ from itertools import islice
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, Value
+from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
 from common.ports.personal_data import PersonalDataSource, add_holding, holdings
-from subscriptions.models import Consent, Destination, Notice, SignIn, SignInWish, Subscription, Suppression
+from subscriptions.models import (
+    AddressChange,
+    Consent,
+    Destination,
+    Notice,
+    SignIn,
+    SignInWish,
+    Subscription,
+    Suppression,
+    Tagging,
+)
 from subscriptions.privacy.erase import erase_subscriptions, erase_suppressions
 
 # A QuerySet of mappings.
@@ -22,7 +32,7 @@ MOST_ROWS = 100_000
 
 def install() -> None:
     """Called once, when the app is ready."""
-    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, SUPPRESSIONS, SIGN_INS, NOTICES):
+    for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, TAGS, SUPPRESSIONS, SIGN_INS, ADDRESS_CHANGES, NOTICES):
         add_holding(holding)
 
 
@@ -33,7 +43,16 @@ def address_rows(destination: Destination) -> Query:
 
 
 def subscription_rows(destination: Destination) -> Query:
-    own = ("status", "language", "asked_name", "added_at", "confirmed_at", "left_at", "paused_until")
+    own = (
+        "status",
+        "language",
+        "asked_name",
+        "added_at",
+        "confirmed_at",
+        "left_at",
+        "paused_until",
+        "left_why",
+    )
     rows = destination.subscriptions.order_by("-added_at", "-pk")
     return rows.values(*own, name=F("display_name"), newsletter=_title("subscribable"))
 
@@ -43,6 +62,10 @@ def consent_rows(destination: Destination) -> Query:
     return rows.values("at", "act", "how", "words", "ip", newsletter=_title("subscription__subscribable"))
 
 
+def tag_rows(destination: Destination) -> Query:
+    return destination.taggings.order_by("tag__key").values(tag_name=F("tag__name"))
+
+
 def suppression_rows(destination: Destination) -> Query:
     rows = Suppression.objects.filter(kind=destination.kind, core=destination.core)
     return rows.values("reason", since=F("created_at"))
@@ -50,6 +73,11 @@ def suppression_rows(destination: Destination) -> Query:
 
 def sign_in_rows(destination: Destination) -> Query:
     return destination.sign_ins.order_by("-pk").values("asked_at", "used_at")
+
+
+def address_change_rows(destination: Destination) -> Query:
+    rows = AddressChange.objects.filter(Q(old=destination) | Q(new=destination)).order_by("-pk")
+    return rows.values("asked_at", "confirmed_at", "undone_at", was=F("old__label"), became=F("new__label"))
 
 
 def notice_rows(destination: Destination) -> Query:
@@ -75,6 +103,14 @@ def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
     cores = [destination.core for destination in destinations]
     SignInWish.objects.filter(core__in=cores).delete()
     return SignIn.objects.filter(destination__in=destinations).delete()[0]
+
+
+def _delete_tags(destinations: Sequence[Destination], now: datetime) -> int:
+    return Tagging.objects.filter(destination__in=destinations).delete()[0]
+
+
+def _delete_address_changes(destinations: Sequence[Destination], now: datetime) -> int:
+    return AddressChange.objects.filter(Q(old__in=destinations) | Q(new__in=destinations)).delete()[0]
 
 
 def _delete_consents(destinations: Sequence[Destination], now: datetime) -> int:
@@ -105,6 +141,7 @@ SUBSCRIPTIONS = PersonalDataSource(
         "confirmed_at": _("Confirmed"),
         "paused_until": _("Paused until"),
         "left_at": _("Left"),
+        "left_why": _("Why you left"),
     },
     query=subscription_rows,
     erase=erase_subscriptions,
@@ -112,6 +149,7 @@ SUBSCRIPTIONS = PersonalDataSource(
         Subscription.Status.UNCONFIRMED: _("not confirmed yet"),
         Subscription.Status.CONFIRMED: _("confirmed"),
         Subscription.Status.UNSUBSCRIBED: _("left"),
+        **dict(Subscription.LeftWhy.choices),
     },
 )
 CONSENTS = PersonalDataSource(
@@ -134,6 +172,13 @@ CONSENTS = PersonalDataSource(
         Consent.Act.SWITCHED: _("switched from another newsletter"),
     },
 )
+TAGS = PersonalDataSource(
+    key="tags",
+    title=_("Groups you are in"),
+    columns={"tag_name": _("Name")},
+    query=tag_rows,
+    erase=_delete_tags,
+)
 SUPPRESSIONS = PersonalDataSource(
     key="suppressions",
     title=_("Why nothing may be sent to you"),
@@ -147,6 +192,19 @@ SIGN_INS = PersonalDataSource(
     columns={"asked_at": _("Asked for"), "used_at": _("Used")},
     query=sign_in_rows,
     erase=_delete_sign_ins,
+)
+ADDRESS_CHANGES = PersonalDataSource(
+    key="address_changes",
+    title=_("Changes of your address"),
+    columns={
+        "asked_at": _("Asked for"),
+        "was": _("Old address"),
+        "became": _("New address"),
+        "confirmed_at": _("Confirmed"),
+        "undone_at": _("Taken back"),
+    },
+    query=address_change_rows,
+    erase=_delete_address_changes,
 )
 NOTICES = PersonalDataSource(
     key="mails_to_come",

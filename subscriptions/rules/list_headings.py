@@ -20,6 +20,7 @@ COLUMNS = (
     "consent_words",
     "consent_ip",
     "upstream_id",
+    "tags",
 )
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."
 
@@ -40,6 +41,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "last": ("last name", "lastname", "family name", "surname"),
     "status": ("subscription status", "subscriber status"),
     "language": ("lang", "locale"),
+    "tags": ("tag", "labels", "label"),
     "added": (
         "added at",
         "optin time",

@@ -85,7 +85,7 @@ PROGRAMS = (
     Program(
         "MailerLite",
         frozenset(("subscriber", "subscribed", "groups")),
-        {"email": ("subscriber",), "added": ("subscribed",)},
+        {"email": ("subscriber",), "added": ("subscribed",), "tags": ("groups",)},
     ),
     Program("FeedBurner", frozenset(("subscribed", "status")), {"added": ("subscribed",)}, dates="mdy"),
 )

@@ -12,6 +12,7 @@ from subscriptions.rules.formulas import from_text
 from subscriptions.rules.invitations import LARGEST_ID
 from subscriptions.rules.list_programs import LIST_STATUSES
 from subscriptions.rules.list_times import NoTime, read_moment
+from subscriptions.rules.tags import MOST_TAGS_OF_ONE, BadTag, tag_key, tags_of_cell
 
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LONGEST_CELL = 2000
@@ -51,17 +52,22 @@ class ListRow:
     left: datetime | None = None
     proof: Proof = NO_PROOF
     upstream_ids: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSubscriber:
-    """What is known of an address already; `status` is empty for one that never subscribed here."""
+    """What is known of an address already; `status` is empty for one that never subscribed here.
+
+    `tags` are keys (`tag_key`). They belong to the address, so that one without a subscription may have some.
+    """
 
     status: str = ""
     name: str = ""
     language: str = ""
     suppressed: bool = False
     upstream_ids: tuple[int, ...] = ()
+    tags: frozenset[str] = frozenset()
 
 
 class RowChange(Enum):
@@ -109,7 +115,11 @@ def read_row(
             raise UnusableLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
     upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
     name = texts.get("name", "")
-    return ListRow(texts["email"], name, said, language, added, confirmed, left, proof, upstream_ids)
+    try:
+        tags = tags_of_cell(texts["tags"]) if texts.get("tags") else ()
+    except BadTag as error:
+        raise UnusableLine(str(error)) from None
+    return ListRow(texts["email"], name, said, language, added, confirmed, left, proof, upstream_ids, tags)
 
 
 def _refuse_unreadable(texts: Mapping[str, str]) -> None:
@@ -150,6 +160,9 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     if known.status == "unsubscribed" and wants_mail:
         raise UnusableLine("this subscriber left; only they can come back.")
     suppresses = row.status == "suppressed"
+    tags = known.tags | frozenset(map(tag_key, row.tags)) if row.tags else known.tags
+    if len(tags) > MOST_TAGS_OF_ONE:
+        raise UnusableLine(f"with these it would have more than {MOST_TAGS_OF_ONE} tags.")
     if known.status:
         moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
         return replace(
@@ -159,13 +172,14 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
             language=row.language or known.language,
             suppressed=known.suppressed or suppresses,
             upstream_ids=tuple(dict.fromkeys((*known.upstream_ids, *row.upstream_ids))),
+            tags=tags,
         )
     status = row.status
     if suppresses:
         # The status that counts once the suppression is lifted: nobody subscribes who never confirmed.
         status = "unsubscribed" if row.left else "confirmed" if row.confirmed else "unconfirmed"
     suppressed = known.suppressed or suppresses
-    return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids)
+    return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids, tags)
 
 
 def change(before: KnownSubscriber, then: KnownSubscriber) -> RowChange:

@@ -1,13 +1,13 @@
 """Forgets sign-ups that nobody confirmed, and counts that count no more."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
-from subscriptions.models import Consent, Destination, Subscription, Tally
+from subscriptions.models import AddressChange, Consent, Destination, Subscription, Tally
 from subscriptions.rules.limits import LONGEST_PERIOD
 
 # Whoever comes back from a holiday finds an old mail, whose link still says where to get a fresh one.
@@ -42,13 +42,18 @@ def expire_sign_ups(*, now: datetime) -> int:
                 status=Subscription.Status.UNSUBSCRIBED, confirm_nonce="", asked_name=""
             )
             Subscription.objects.filter(pk__in=[row.pk for row in gone]).delete()
-            # A disabled address stays: it is the memory that nothing arrives there.
-            addresses = {row.destination_id for row in gone}
-            unused = Destination.objects.filter(pk__in=addresses, subscriptions=None, disabled_at=None)
-            candidates = list(unused.values_list("pk", flat=True))
-            kept = {key for needs in kept_by for key in needs(candidates)}
-            Destination.objects.filter(pk__in=set(candidates) - kept).delete()
+            drop_unused({row.destination_id for row in gone})
         total += len(rows)
+
+
+def drop_unused(addresses: Collection[int]) -> None:
+    """Deletes those of the addresses (their keys) that nothing refers to, in the caller's transaction."""
+    # A disabled address stays: it is the memory that nothing arrives there.
+    unused = Destination.objects.filter(pk__in=addresses, subscriptions=None, disabled_at=None)
+    waiting = AddressChange.objects.filter(Q(old=OuterRef("pk")) | Q(new=OuterRef("pk")))
+    candidates = list(unused.filter(~Exists(waiting)).values_list("pk", flat=True))
+    kept = {key for needs in kept_by for key in needs(candidates)}
+    Destination.objects.filter(pk__in=set(candidates) - kept).delete()
 
 
 def forget_tallies(*, now: datetime) -> int:

@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from common.ports.events import Event, EventKind, emit
 from subscriptions import links
-from subscriptions.models import Destination, Notice, Subscription, Suppression, Switch
+from subscriptions.models import Destination, Notice, Subscribable, Subscription, Suppression, Switch
 from subscriptions.subscribers.lineage import lineage_of
 from subscriptions.subscribers.sign_up import is_open
 
@@ -45,13 +45,32 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
     subscription.refresh_from_db(fields=CHANGED_BY_LEAVING)
 
 
+def say_why(*, subscription: Subscription, why: str) -> None:
+    """Keeps why its reader left: one of the reasons there are, of who has left. Anything else is not kept."""
+    if why in Subscription.LeftWhy.values:
+        Subscription.objects.filter(_LEFT, pk=subscription.pk).update(left_why=why)
+
+
+def may_say_why(subscription: Subscription, now: datetime) -> bool:
+    """Whether its reader is asked: for a day, and once."""
+    left_at = subscription.left_at
+    return bool(left_at and now - left_at < UNDO_FOR and not subscription.left_why)
+
+
+def reasons_for_leaving(subscribable: Subscribable) -> dict[str, int]:
+    """How many gave which reason, of those who left and stayed away; the most frequent first."""
+    rows = subscribable.subscriptions.filter(_LEFT).exclude(left_why="").order_by()
+    counts = rows.values_list("left_why").annotate(n=Count("pk"))
+    return {str(why): int(n) for why, n in sorted(counts, key=lambda row: -row[1])}
+
+
 @transaction.atomic
 def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
     """Takes it back, exactly, for a day after the reader left. False when there is nothing to take back."""
     back = [one for one in _locked(lineage_of(subscription), _LEFT) if may_undo(one, now)]
     for one in back:
-        one.status, one.left_at, one.undo_until = CONFIRMED, None, None
-        one.save(update_fields=["status", "left_at", "undo_until"])
+        one.status, one.left_at, one.undo_until, one.left_why = CONFIRMED, None, None, ""
+        one.save(update_fields=["status", "left_at", "undo_until", "left_why"])
     if back:
         keys = tuple(one.pk for one in back)
         Notice.objects.filter(subscription__in=keys, kind=Notice.Kind.FAREWELL).delete()

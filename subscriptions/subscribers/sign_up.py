@@ -230,12 +230,36 @@ def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = 
     return subscriptions
 
 
+@transaction.atomic
+def add_newsletter(*, reader: Destination, subscribable: Subscribable, origin: Origin, now: datetime) -> bool:
+    """For a reader who is signed in by a link mailed to the address: no further mail is needed.
+
+    False when it comes already. Raises SignUpClosed.
+    """
+    suppressed = Suppression.objects.filter(kind=reader.kind, core=reader.core).exists()
+    if suppressed or reader.disabled_at is not None:
+        raise SignUpClosed(gettext("Nothing may be sent to your address now."))
+    if not is_open(subscribable) or subscribable.channel != reader.kind:
+        said = gettext("%(newsletter)s takes no new subscribers at the moment.")
+        raise SignUpClosed(said % {"newsletter": subscribable})
+    rows = Subscription.objects.select_for_update(no_key=True)
+    row, _ = rows.get_or_create(subscribable=subscribable, destination=reader, defaults={"added_at": now})
+    if row.status == Subscription.Status.CONFIRMED and row.ended_at is None:
+        return False
+    row.ended_at = row.receives_from = row.receives_until = None
+    row.subscribable, row.destination = subscribable, reader
+    mark_confirmed(row, now=now)
+    record_consents([confirming(row, origin, at=now)])
+    welcome([row], now=now)
+    return True
+
+
 def mark_confirmed(subscription: Subscription, *, now: datetime) -> None:
     """Within the caller's transaction, on a locked row that is not confirmed yet."""
     subscription.status = Subscription.Status.CONFIRMED
     subscription.confirmed_at = now
     subscription.left_at = subscription.paused_until = subscription.undo_until = None
     subscription.confirm_nonce = ""
-    subscription.asked_name = ""
+    subscription.asked_name = subscription.left_why = ""
     subscription.save()
     emit(Event(EventKind.CONFIRMED, (subscription.pk,), now))

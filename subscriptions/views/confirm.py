@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from common.clock import utcnow
 from subscriptions import links
 from subscriptions.branding.brands import latest_of
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import sign_up
 from subscriptions.views.pages import by_token, speak
-from subscriptions.views.rhythm import rhythm
+from subscriptions.views.rhythm import next_letter, rhythm
 
 
 @by_token
@@ -24,12 +24,13 @@ def confirm_sign_up(request: HttpRequest, token: str) -> HttpResponse:
     speak(subscriptions[0].language)
     if request.method == "POST":
         origin = Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", ""))
-        subscriptions = sign_up.confirm_subscriptions(token=token, now=utcnow(), origin=origin)
+        sign_up.confirm_subscriptions(token=token, now=utcnow(), origin=origin)
+        # A reload, or Back, sends no form again.
+        return HttpResponseRedirect(request.path, status=303)
     if all(each.status == Subscription.Status.CONFIRMED for each in subscriptions):
         newsletter = subscriptions[0].subscribable
-        # Something to read at once, where the admin wishes it. Of several newsletters it would be too much.
-        is_latest_shown = newsletter.welcome == Subscribable.Welcome.LATEST and len(subscriptions) == 1
-        latest = latest_of(newsletter) if is_latest_shown else None
+        # Something to read at once. Of several newsletters it would be too much.
+        latest = latest_of(newsletter) if len(subscriptions) == 1 else None
         return render(request, "pages/confirmed.html", {**_context(subscriptions), "latest": latest})
     return render_confirm_page(request, subscriptions)
 
@@ -50,6 +51,7 @@ def _context(subscriptions: Sequence[Subscription]) -> dict[str, Any]:
             {
                 "newsletter": each.subscribable,
                 "rhythm": rhythm(each.subscribable),
+                "next_at": next_letter(each.subscribable),
                 "manage_url": links.manage_url(each),
                 "page_url": links.page_url(each.subscribable),
             }

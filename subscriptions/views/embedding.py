@@ -16,7 +16,7 @@ from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import POLICY, focus_on_error, page
-from subscriptions.views.sign_up import take_sign_up
+from subscriptions.views.sign_up import take_sign_up, told_sign_up
 
 NewsletterView = Callable[[HttpRequest, Subscribable], HttpResponse]
 
@@ -45,7 +45,13 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     )
     if request.method == "POST" and is_open(newsletter) and form.is_valid():
         how = How.WIDGET if request.GET.get("by") == "widget" else How.EMBED
-        response = take_sign_up(request, form, how, "pages/embed/done.html")
+        # The same address, which tells what was done: `by` goes along.
+        response = take_sign_up(
+            request, form, how, f"{request.path}{'?by=widget' if how == How.WIDGET else ''}"
+        )
+    elif request.method != "POST" and (done := told_sign_up(request)):
+        response = render(request, "pages/embed/done.html", done)
+        response["Cache-Control"] = "no-store"
     else:
         focus_on_error(form)
         context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter)}

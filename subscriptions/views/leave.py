@@ -9,7 +9,7 @@ from common.clock import utcnow
 from subscriptions import links
 from subscriptions.models import Subscription
 from subscriptions.subscribers.frequency import rarer_siblings
-from subscriptions.subscribers.leave import leave, undo_leaving
+from subscriptions.subscribers.leave import leave, may_say_why, say_why, undo_leaving
 from subscriptions.subscribers.lineage import successor
 from subscriptions.views.manage import ManageRefused, act
 from subscriptions.views.pages import by_token, speak
@@ -30,9 +30,13 @@ def leave_newsletter(request: HttpRequest, token: str) -> HttpResponse:
     if request.method != "POST":
         return _page(request, subscription, now)
     name = "" if "List-Unsubscribe" in request.POST else request.POST.get("act", "")
+    if name == "why":
+        say_why(subscription=subscription, why=request.POST.get("why", ""))
+        return HttpResponseRedirect(f"{request.path}?thanks", status=303)
     if name != "undo" and name not in INSTEAD:
         leave(subscription=subscription, now=now, by_reader=True)
-        return _page(request, subscription, now)
+        # A mail client's button gets its answer at once (RFC 8058 §3.1); a browser sends the form only once.
+        return HttpResponseRedirect(request.path, status=303) if name else _page(request, subscription, now)
     undone = undo_leaving(subscription=subscription, now=now)
     if subscription.status == Subscription.Status.UNSUBSCRIBED and not undone:
         return _page(request, subscription, now, status=400)
@@ -54,6 +58,8 @@ def _page(
         "leaves": follows.subscribable if follows else subscription.subscribable,
         "rarer": choices(rarer_siblings(subscription.subscribable, now=now)) if follows is None else [],
         "path": request.path,
+        "reasons": Subscription.LeftWhy.choices if may_say_why(subscription, now) else [],
+        "thanks": "thanks" in request.GET and bool(subscription.left_why),
         "is_late": status == 400,
     }
     return render(request, "pages/left.html" if has_left else "pages/leave.html", context, status=status)

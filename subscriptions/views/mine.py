@@ -4,24 +4,27 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
 from common.ports.personal_data import PersonalDataSource, holdings
 from subscriptions import links
-from subscriptions.models import Destination, Subscription
+from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.privacy.personal_data import held_as_json
+from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.details import is_paused
 from subscriptions.subscribers.leave import is_received, leave_all, not_left
 from subscriptions.subscribers.lineage import switches_that_ended
-from subscriptions.subscribers.sign_up import is_open
+from subscriptions.subscribers.sign_up import SignUpClosed, add_newsletter, is_open
 from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
 from subscriptions.views.rhythm import rhythm
@@ -29,13 +32,16 @@ from subscriptions.views.rhythm import rhythm
 # Rows of each sort on the page; the JSON document has all.
 ROWS_SHOWN = 50
 MOST_NEWSLETTERS = 500
+OTHERS_SHOWN = 30
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """Every newsletter of the address; each leads to its own page."""
+    """Every newsletter of the address; each leads to its own page. POST adds one."""
     now = utcnow()
+    if request.method == "POST":
+        return _add(request, reader, now)
     rows = reader.subscriptions.select_related("subscribable").order_by("subscribable__title", "pk")
     shown = list(rows[:MOST_NEWSLETTERS])
     # A newsletter that the reader changed to another one is not among those they left.
@@ -45,8 +51,33 @@ def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
         "entries": [_entry(row, now) for row in shown if is_received(row)],
         "former": [_entry(row, now) for row in shown if not is_received(row) and row.pk not in changed],
         "left": "left" in request.GET,
+        "added": request.GET.get("added", "")[:64],
+        "others": _others(shown),
     }
     return render(request, "pages/mine.html", context)
+
+
+def _add(request: HttpRequest, reader: Destination, now: datetime) -> HttpResponse:
+    name = request.POST.get("newsletter", "")[:64]
+    found = Subscribable.objects.listed().named(name).first()
+    here = reverse("subscriptions:mine")
+    if found is None:
+        return HttpResponseRedirect(here, status=303)
+    words = gettext("Get %(newsletter)s, too") % {"newsletter": found}
+    origin = Origin(How.MANAGE, request.META.get("REMOTE_ADDR", ""), f"{words}. {rhythm(found)}.")
+    try:
+        add_newsletter(reader=reader, subscribable=found, origin=origin, now=now)
+    except SignUpClosed:
+        # The page shows what is possible.
+        return HttpResponseRedirect(here, status=303)
+    return HttpResponseRedirect(f"{here}?{urlencode({'added': found.name})}", status=303)
+
+
+def _others(shown: list[Subscription]) -> list[dict[str, Any]]:
+    """Public newsletters that never came to the address."""
+    have = {row.subscribable_id for row in shown}
+    rows = Subscribable.objects.listed().exclude(pk__in=have).order_by("title", "name")[:OTHERS_SHOWN]
+    return [{"newsletter": each, "rhythm": rhythm(each)} for each in rows if is_open(each)]
 
 
 def _entry(subscription: Subscription, now: datetime) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The cookie is sent to /mine/ only, and ends after twelve hours whatever happens.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from importlib import import_module
 from typing import Any, cast
@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import reverse
 from django.views.decorators.cache import cache_control
 
+from common.clock import utcnow
 from subscriptions.models import Destination
 from subscriptions.subscribers.sign_in import spoken_by
 from subscriptions.views.pages import page, speak
@@ -22,14 +23,14 @@ from subscriptions.views.pages import page, speak
 COOKIE = "reader"
 PATH = "/mine/"
 AT_MOST = timedelta(hours=12)
-READER = "reader"
+READER, SINCE = "reader", "since"
 ReaderView = Callable[..., HttpResponseBase]
 
 
 def begin_session(response: HttpResponse, destination: Destination) -> None:
     """Signs the browser in, with a fresh key: any key it had before opens nothing."""
     session = _session(None)
-    session[READER] = destination.pk
+    session[READER], session[SINCE] = destination.pk, utcnow().timestamp()
     session.set_expiry(AT_MOST)
     session.save()
     response.set_cookie(
@@ -66,7 +67,7 @@ def signed_in(view: ReaderView) -> ReaderView:
         key = request.COOKIES.get(COOKIE)
         pk = _session(key).get(READER) if key else None
         reader = Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
-        if reader is None:
+        if reader is None or was_signed_out(reader, key or ""):
             ended = "?ended" if COOKIE in request.COOKIES else ""
             response: HttpResponseBase = HttpResponseRedirect(reverse("subscriptions:sign_in") + ended)
         else:
@@ -76,6 +77,12 @@ def signed_in(view: ReaderView) -> ReaderView:
         return response
 
     return wrapped
+
+
+def was_signed_out(reader: Destination, key: str) -> bool:
+    """Whether a change of the address was taken back since: it may have been made by a stranger."""
+    since = datetime.fromtimestamp(_session(key).get(SINCE, 0), UTC)
+    return reader.changes_away.filter(undone_at__gte=since).exists()
 
 
 def _session(key: str | None) -> SessionBase:

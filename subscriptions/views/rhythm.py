@@ -1,11 +1,14 @@
 """How often a newsletter comes, in the reader's words. Admins read those of `subscriptions.rules.words`."""
 
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.utils import translation
 from django.utils.translation import gettext, gettext_noop, ngettext
 
+from common.clock import utcnow
 from subscriptions.models import Subscribable
+from subscriptions.rules.periods import next_ends
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
 
@@ -24,6 +27,12 @@ WEEKLY = (
 def rhythm(newsletter: Subscribable) -> str:
     """ "Every Monday at 7:00, New York time", to stand by itself."""
     return in_words(newsletter.schedule, newsletter.n, newsletter.zone)
+
+
+def next_letter(newsletter: Subscribable) -> datetime | None:
+    """When the next letter comes, on the newsletter's clock; None where posts decide and no calendar."""
+    ends = next_ends(newsletter.schedule, newsletter.zone, utcnow(), 1)
+    return ends[0].astimezone(newsletter.zone) if ends and not newsletter.stopped else None
 
 
 def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:

@@ -1,27 +1,34 @@
 """Takes what a valid sign-up form asks for, and gives browsers the sum that they solve before that."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import get_language_from_request
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
 from subscriptions.forms.sign_up import SignUpForm
+from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.sign_up import webmail_of
+from subscriptions.rules.sign_up import MOST_AT_ONCE, webmail_of
+from subscriptions.rules.typos import meant
 from subscriptions.subscribers.antispam import new_sum
 from subscriptions.subscribers.sign_up import sign_up
-from subscriptions.views.pages import same_time
+from subscriptions.views.pages import page, same_time
+from subscriptions.views.told import read_told, told_url
 
 
 @cache_control(no_store=True)
-def take_sign_up(
-    request: HttpRequest, form: SignUpForm, how: How, template: str = "pages/check_your_mail.html"
-) -> HttpResponse:
-    """Answers by the same page, in the same time, whatever the address."""
+def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str = "") -> HttpResponse:
+    """Leads to the same page, in the same time, whatever the address.
+
+    `said_at` is the path of that page, if it is no usual one. Upstream's forms get the page at once:
+    programs post them, too.
+    """
     email, name = form.cleaned_data["email"], form.cleaned_data["name"]
     with same_time():
         if not form.is_robot:
@@ -33,14 +40,46 @@ def take_sign_up(
                 now=utcnow(),
                 language=get_language_from_request(request),
             )
-        context: dict[str, Any] = {
-            "newsletter": form.subscribables[0],
-            "newsletters": form.subscribables,
-            "email": email,
-            "webmail": webmail_of(email),
-            "name": name,
-        }
-        return render(request, template, context)
+        if how == How.V0:
+            context = asked_context(form.subscribables, email, name)
+            return render(request, "pages/check_your_mail.html", context)
+        names = " ".join(each.name for each in form.subscribables)
+        values = {"email": email, "name": name, "newsletters": names}
+        return HttpResponseRedirect(told_url(said_at or reverse("subscriptions:asked"), values), status=303)
+
+
+def asked_context(newsletters: Sequence[Subscribable], email: str, name: str) -> dict[str, Any]:
+    """What the page says about a sign-up. `newsletters` holds at least one."""
+    return {
+        "newsletter": newsletters[0],
+        "newsletters": newsletters,
+        "email": email,
+        "meant": meant(email),
+        "webmail": webmail_of(email),
+        "name": name,
+    }
+
+
+def told_sign_up(request: HttpRequest) -> dict[str, Any] | None:
+    """The same for the sign-up that the page's address tells of, if it tells of one."""
+    told = read_told(request)
+    if told is None:
+        return None
+    names = told.get("newsletters", "").split()[:MOST_AT_ONCE]
+    rows = {each.name: each for each in Subscribable.objects.with_pages().named(*names)}
+    found = [rows[name] for name in names if name in rows]
+    return asked_context(found, told.get("email", ""), told.get("name", "")) if found else None
+
+
+@require_safe
+@cache_control(no_store=True)
+@page
+def asked(request: HttpRequest) -> HttpResponse:
+    """Says that a mail is on its way. A reload, or Back, asks for nothing again."""
+    context = told_sign_up(request)
+    if context is None:
+        return HttpResponseRedirect(reverse("subscriptions:newsletters"))
+    return render(request, "pages/check_your_mail.html", context)
 
 
 @never_cache

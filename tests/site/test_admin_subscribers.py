@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from subscriptions.models import Consent, Subscription
+from subscriptions.models import Consent, SubscriberTag, Subscription
+from subscriptions.subscribers.tags import tag_people
 from tests.factories import (
     NOW,
     BounceFactory,
@@ -123,6 +124,23 @@ def test_moving_asks_where_to_and_says_how_many_for_each(admin_client: Client) -
     assert target.subscriptions.count() == 3
 
 
+def test_people_are_tagged_in_the_list_and_found_by_their_tags(admin_client: Client) -> None:
+    ada, bob = reader("ada@x.example"), reader("bob@x.example")
+    said = act(admin_client, [ada.pk, bob.pk], "add_tags", **{"confirmed": "1", "with-names": "Press, vip"})
+    assert "2 people got the tags “Press”, “vip”." in said
+    said = act(admin_client, [bob.pk], "remove_tags", **{"confirmed": "1", "with-names": "vip"})
+    assert "1 person lost the tag “vip”." in said
+    press, vip = SubscriberTag.objects.all()
+    assert shown(admin_client, tag=str(press.pk)) == {"ada@x.example", "bob@x.example"}
+    assert shown(admin_client, tag=str(vip.pk)) == {"ada@x.example"}
+    assert shown(admin_client, tag="-") == shown(admin_client, tag="9" * 30) == set()
+    page = f"/admin/subscriptions/subscribertag/{vip.pk}/change/"
+    admin_client.post(page, {"name": "Board"})
+    vip.refresh_from_db()
+    assert (vip.name, vip.key) == ("Board", "board")
+    assert "There is a tag “PRESS” already" in admin_client.post(page, {"name": "PRESS"}).content.decode()
+
+
 def test_a_page_tells_all_there_is(admin_client: Client) -> None:
     row = reader("ada@example.org", paused_until=utcnow() + timedelta(days=3))
     SubscriptionFactory(destination=row.destination, subscribable__title="Another letter")
@@ -171,7 +189,7 @@ def test_the_list_asks_a_fixed_number_of_questions(
 ) -> None:
     SubscriptionFactory.create_batch(50, subscribable=SubscribableFactory())
     admin_client.get(LIST)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(14):
         admin_client.get(LIST)
 
 
@@ -182,3 +200,36 @@ def test_a_subscriber_is_added_by_hand(admin_client: Client, admin_user: User) -
     made = newsletter.subscriptions.get()
     assert (made.destination.core, made.display_name, made.status) == ("ada@example.org", "Ada", "confirmed")
     assert made.consents.get().how == "admin"
+
+
+PEOPLE = "/admin/subscriptions/destination/"
+
+
+def test_people_stand_once_with_all_that_is_theirs(
+    admin_client: Client, django_assert_max_num_queries: Any
+) -> None:
+    ada = DestinationFactory(core="ada@x.example")
+    for title in ("Weekly", "Monthly"):
+        SubscriptionFactory(destination=ada, subscribable__title=title)
+    LeftFactory(destination=ada, subscribable__title="Daily")
+    tag_people(destinations=[ada.pk], names=["press"])
+    DestinationFactory(core="bob@y.example", disabled_at=NOW, disabled_reason="No such user here")
+    SuppressionFactory(core=DestinationFactory(core="eve@y.example").core, reason="complained")
+    for number in range(20):
+        SubscriptionFactory(destination=DestinationFactory(core=f"ada{number}@x.example"))
+    admin_client.get(PEOPLE)
+    with django_assert_max_num_queries(13):
+        page = admin_client.get(PEOPLE).content.decode()
+    for words in ("Weekly", "Monthly", "press", "No such user here", "complained"):
+        assert words in page, words
+    assert ">Daily<" not in page
+    found = {
+        "ADA@": {"ada@x.example"},
+        "@y.example": {"bob@y.example", "eve@y.example"},
+        "da@": set(),
+    }
+    for text, cores in found.items():
+        rows = admin_client.get(PEOPLE, {"q": text}).context["cl"].result_list
+        assert {row.core for row in rows} == cores, text
+    rows = admin_client.get(PEOPLE, {"disabled": "yes"}).context["cl"].result_list
+    assert {row.core for row in rows} == {"bob@y.example", "eve@y.example"}

@@ -31,6 +31,7 @@ from delivery.models import Delivery, Issue, MailboxMessage
 from subscriptions import links
 from subscriptions.models import Notice, Subscribable, Subscription
 from subscriptions.rules.origin import Origin
+from subscriptions.subscribers.address_change import ask_for_change, confirm_change
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.sign_in import ask_for_link
 from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
@@ -80,6 +81,19 @@ def farewell(who: str) -> None:
     leave(subscription=row, now=utcnow(), by_reader=True)
 
 
+def new_address(who: str) -> None:
+    reader = SubscriptionFactory(destination__core="before.it@example.org").destination
+    ask_for_change(reader=reader, email=who, ip="", now=utcnow())
+
+
+def address_changed(who: str) -> None:
+    reader = SubscriptionFactory(destination__core=who).destination
+    ask_for_change(reader=reader, email="after.it@example.org", ip="", now=utcnow())
+    notice = Notice.objects.get(template="new_address")
+    confirm_change(token=notice.context["change_url"].rstrip("/").rpartition("/")[2], now=utcnow())
+    notice.delete()
+
+
 def sign_in(who: str) -> None:
     SubscriptionFactory(destination__core=who)
     ask_for_link(email=who, ip="", now=utcnow())
@@ -97,12 +111,14 @@ def a_test(who: str) -> None:
 
 
 MAILS: dict[str, Callable[[str], None]] = {
+    "address_changed": address_changed,
     "already": already,
     "already_several": already_several,
     "alert": alert,
     "confirm_several": confirm_several,
     "confirmation": confirmation,
     "farewell": farewell,
+    "new_address": new_address,
     "sign_in": sign_in,
     "test": a_test,
     "welcome": welcome,
@@ -210,6 +226,7 @@ def test_what_readers_need_is_among_the_links(mails: dict[str, EmailMessage]) ->
     }
     assert kinds["confirmation"] == kinds["confirm_several"] == {"confirm"}
     assert kinds["sign_in"] == {"sign-in"}
+    assert (kinds["new_address"], kinds["address_changed"]) == ({"new-address"}, {"old-address"})
     assert {"manage", "unsubscribe"} <= kinds["issue post"]
     one_click = str(mails["issue post"]["List-Unsubscribe"])
     assert one_click.startswith(f"<{django_settings.SITE_URL}/unsubscribe/")

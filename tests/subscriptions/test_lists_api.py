@@ -156,6 +156,16 @@ def test_subscriptions_are_filtered_and_tell_no_token(api: Api) -> None:
     assert api.ids("subscriptions/", destination=one.destination.pk) == [one.pk]
 
 
+def test_people_have_tags_and_are_found_by_them(api: Api) -> None:
+    row = SubscriptionFactory()
+    SubscriptionFactory()
+    changed = api.patch(f"subscriptions/{row.pk}/", tags=["Press", "press", "vip"])
+    assert changed.json()["tags"] == ["Press", "vip"]
+    assert api.ids("subscriptions/?tag=PRESS") == [row.pk]
+    assert api.patch(f"subscriptions/{row.pk}/", tags=["a,b"]).status_code == 422
+    assert api.patch(f"subscriptions/{row.pk}/", tags=[]).json()["tags"] == []
+
+
 def test_an_address_is_found_as_it_is_kept(api: Api) -> None:
     one = SubscriptionFactory(destination=DestinationFactory(core="ada@example.org"))
     SubscriptionFactory()
@@ -164,10 +174,10 @@ def test_an_address_is_found_as_it_is_kept(api: Api) -> None:
     assert api.ids("subscriptions/", address="no address") == []
 
 
-def test_a_page_of_subscribers_takes_one_question(api: Api, django_assert_max_num_queries: Any) -> None:
+def test_a_page_of_subscribers_takes_two_questions(api: Api, django_assert_max_num_queries: Any) -> None:
     SubscriptionFactory.create_batch(10)
     api.get("subscriptions/")
-    with django_assert_max_num_queries(2):
+    with django_assert_max_num_queries(3):
         assert len(api.ids("subscriptions/")) == 10
     with django_assert_max_num_queries(2):
         assert len(api.ids("destinations/")) == 10

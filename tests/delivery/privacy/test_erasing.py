@@ -13,11 +13,13 @@ from common.ports.personal_data import holdings
 from delivery.channels.base import Permanent, Sent
 from delivery.issues.publish import publish
 from delivery.models import Attempt, Bounce, Delivery, MailboxMessage, Webhook, WebhookCall
-from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression
+from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression, Tagging
 from subscriptions.privacy.erase import ERASED, KEPT_AFTER_ERASURE, count_held, erase, sweep_erased
 from subscriptions.rules.origin import Origin
+from subscriptions.subscribers.address_change import ask_for_change
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from subscriptions.subscribers.sign_up import sign_up
+from subscriptions.subscribers.tags import tag_people
 from tests.delivery.ledger import a_lane, claimed, ended, queued
 from tests.factories import (
     NOW,
@@ -49,6 +51,7 @@ def ada() -> Destination:
     one = SubscriptionFactory(destination=reader, language="de", **names)
     LeftFactory(destination=reader, **names)
     Consent.objects.create(subscription=one, act="asked", words="Ada Lovelace wants it", ip="192.0.2.7")
+    tag_people(destinations=[reader.pk], names=["Friends of the harbour"])
     NoticeFactory(subscription=one, context={"for": ADDRESS})
     facts = {"subscription": one, "domain": "lovelace.example", "language": "de"}
     words = {"last_error": f"550 <{ADDRESS}> unknown", "remote_id": f"<1.{ADDRESS}>"}
@@ -63,6 +66,7 @@ def ada() -> Destination:
     BounceFactory(delivery=None, destination=None, recipient=ADDRESS.title(), diagnostic=f"No {ADDRESS}")
     ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
     mail_links(now=NOW)
+    ask_for_change(reader=reader, email="ada@new.example", ip="192.0.2.7", now=NOW)
     # Nobody has looked at the second wish yet.
     ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
     hook = Webhook.objects.create(name="CRM", url="https://crm.example/", events=["subscription.confirmed"])
@@ -93,7 +97,7 @@ def test_nothing_in_the_database_tells_of_somebody_who_was_erased(ada: Destinati
     assert told_of(*NAMES, "192.0.2.7", "secret")
     erase(destination=ada, now=NOW)
     assert told_of(*NAMES, "192.0.2.7", "secret") == []
-    for model in (Subscription, Consent, Notice, SignIn, Attempt, MailboxMessage, WebhookCall):
+    for model in (Subscription, Consent, Tagging, Notice, SignIn, Attempt, MailboxMessage, WebhookCall):
         assert not model._default_manager.exists(), model
 
 
@@ -215,7 +219,7 @@ def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
 def test_all_that_is_about_a_destination_has_a_holding() -> None:
     """A model that comes to point at people has to be thought of here."""
     covered = {
-        "Subscription", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
+        "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
         # With the subscription, and with the delivery.
         "Consent", "OldNumber", "Switch", "Attempt", "MailboxMessage",
     }  # fmt: skip

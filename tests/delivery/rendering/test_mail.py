@@ -12,6 +12,9 @@ CONTEXT: dict[str, Any] = {
     "newsletter": "Rain & Sun",
     "confirm_url": CONFIRM,
     "hours": "48",
+    "change_url": f"{SITE}/new-address/abc/",
+    "undo_url": f"{SITE}/old-address/abc/",
+    "days": "14",
     "sign_in_url": f"{SITE}/sign-in/abc/",
     "user_name": "ada",
     "reset_url": f"{SITE}/admin/password-reset/x/y/",
@@ -100,7 +103,7 @@ def test_templates_see_no_objects() -> None:
 
 
 def test_an_unknown_mail_is_refused() -> None:
-    with pytest.raises(UnknownTemplate, match="There are: alert, already, already_several, confirm_several"):
+    with pytest.raises(UnknownTemplate, match="There are: address_changed, alert, already, already_several"):
         render_mail("nonsense", CONTEXT)
 
 

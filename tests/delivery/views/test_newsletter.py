@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def post(client: Client, **data: str) -> Any:
-    return client.post("/s/weekly/", {"email": "ada@example.org", "name": "Ada", **data})
+    return client.post("/s/weekly/", {"email": "ada@example.org", "name": "Ada", **data}, follow=True)
 
 
 def test_the_page_says_what_it_is_and_how_often_it_comes(client: Client) -> None:
@@ -49,6 +49,9 @@ def test_signing_up_says_check_your_mail_and_writes_the_confirmation() -> None:
     assert answer.status_code == 200
     assert '<html lang="de"' in answer.content.decode()
     assert "<bdi>ada@example.org</bdi>" in answer.content.decode()
+    # A reload, or Back, sends no form again; the page's address tells no proxy whose it is.
+    assert answer.redirect_chain[0][1] == 303
+    assert "ada" not in answer.redirect_chain[0][0]
     assert not answer.cookies
     notice = Notice.objects.get()
     assert (notice.template, notice.language) == ("confirmation", "de")

@@ -141,3 +141,26 @@ def test_erasing(page: Any, site: str, ada: Destination) -> None:
     assert not Destination.objects.filter(core=ADA).exists()
     page.goto(f"{site}/mine/")
     assert page.url.startswith(f"{site}/sign-in/")
+
+
+def test_a_reader_changes_their_address_and_takes_it_back(page: Any, site: str, ada: Destination) -> None:
+    sign_in(page, site)
+    follow(page, "Change your address")
+    look_at(page, "address")
+    page.get_by_label("Your new address").fill("Ada@new.example")
+    press(page, "Mail me a link there")
+    expect(page.locator("main")).to_contain_text("Ada@new.example")
+    look_at(page, "address-sent")
+    page.goto(Notice.objects.latest("pk").context["change_url"])
+    expect(page.locator("main")).to_contain_text("Notes from the valley")
+    look_at(page, "address-confirm")
+    press(page, "Use this address")
+    expect(page.locator("main")).to_contain_text("from now on")
+    look_at(page, "address-changed")
+    assert Subscription.objects.confirmed().filter(destination__core="ada@new.example").count() == 1
+    page.goto(Notice.objects.latest("pk").context["undo_url"])
+    look_at(page, "address-undo")
+    press(page, "Take it back")
+    expect(page.locator("main")).to_contain_text(ADA)
+    look_at(page, "address-taken-back")
+    assert not Subscription.objects.confirmed().exclude(destination=ada).exists()

@@ -10,6 +10,7 @@ from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.importer import Unclear, import_subscribers, try_subscribers
 from subscriptions.lists.reading import LINES_A_BATCH, REFUSED_ROWS_KEPT, ImportReport, Terms
 from subscriptions.models import Consent, Destination, Notice, Subscription, Suppression, Switch
+from subscriptions.subscribers.tags import tag_people, tags_of
 from tests.factories import (
     NOW,
     BridgeFactory,
@@ -365,6 +366,27 @@ def test_a_list_of_nothing_but_addresses_needs_no_first_line(end: str) -> None:
     assert (report.refused, report.added) == ([], 2)
     names = dict(Subscription.objects.values_list("destination__core", "display_name"))
     assert names == {"ada@example.org": "Ada Lovelace", "ben@example.org": ""}
+
+
+def test_tags_come_along_and_add_to_those_that_somebody_has() -> None:
+    newsletter = SubscribableFactory()
+    reader = DestinationFactory(core="ada@example.org")
+    tag_people(destinations=[reader.pk], names=["Board"])
+    text = 'email,Tags\nada@example.org,"board, press"\nbob@example.org,"""Press"",""Old friend"""\n'
+    assert counts(take(text, newsletter)) == (2, 0, 0)
+    assert counts(take(text, newsletter)) == (0, 0, 2)
+    assert counts(take("email,labels\nada@example.org,new;PRESS\n", newsletter)) == (0, 1, 0)
+    found = tags_of(Destination.objects.values_list("pk", flat=True))
+    assert sorted(found.values()) == [["Board", "new", "press"], ["Old friend", "press"]]
+    exported = list(export_subscribers(subscribable=newsletter))
+    assert [row[-1] for row in exported] == ["tags", "Board, new, press", "Old friend, press"]
+
+
+def test_a_column_of_anything_else_is_no_column_of_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subscriptions.lists.plan.MOST_TAGS", 2)
+    report = take("email,tags\na@x.example,1\nb@x.example,2\nc@x.example,3\nd@x.example,2\n")
+    assert counts(report) == (3, 0, 0)
+    assert "is this a column of tags" in report.refused[0].reason
 
 
 def test_a_second_time_keeps_no_second_proof() -> None:

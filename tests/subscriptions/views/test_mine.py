@@ -19,6 +19,7 @@ from tests.factories import (
     DeliveryFactory,
     DestinationFactory,
     LeftFactory,
+    SubscribableFactory,
     SubscriptionFactory,
     SuppressionFactory,
     UnconfirmedFactory,
@@ -27,7 +28,7 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 ADA = "ada@example.org"
-PAGES = ("/mine/", "/mine/data/", "/mine/data.json", "/mine/leave/", "/mine/erase/")
+PAGES = ("/mine/", "/mine/address/", "/mine/data/", "/mine/data.json", "/mine/leave/", "/mine/erase/")
 
 
 @pytest.fixture
@@ -242,3 +243,70 @@ def test_another_browser_of_the_same_person_is_signed_out_by_erasing(
     assert phone.get("/mine/").status_code == 200
     post(ada, "/mine/erase/")
     assert phone.get("/mine/").status_code == 302
+
+
+def test_the_address_is_changed_by_two_links_and_taken_back(ada: Client, reader: Destination) -> None:
+    row = SubscriptionFactory(destination=reader, subscribable__title="Weekly")
+    token = ada.get("/mine/").cookies["csrftoken"].value
+    answer = ada.post("/mine/address/", {"email": "Ada@New.example", "csrfmiddlewaretoken": token})
+    # The address of the page says nothing of whom it is about.
+    assert answer.status_code == 302
+    assert "new.example" not in answer["Location"].lower()
+    assert "Ada@New.example" in text(ada, answer["Location"])
+
+    new, stranger = Notice.objects.latest("pk").context["change_url"].split("/", 3)[3], Client()
+    page = text(stranger, f"/{new}")
+    assert "Weekly" in page
+    assert "a…@example.org" in page
+    assert ADA not in page
+    assert stranger.post(f"/{new}").status_code == 302
+    assert "from now on" in text(stranger, f"/{new}")
+    row.refresh_from_db()
+    assert row.destination.label == "Ada@new.example"
+    # Neither link signs anybody in, and who is signed in with the old address sees nothing of the new one.
+    assert stranger.get("/mine/").status_code == 302
+    assert "/manage/" not in text(ada, "/mine/")
+
+    old = Notice.objects.latest("pk").context["undo_url"].split("/", 3)[3]
+    text(stranger, f"/{old}")
+    assert stranger.post(f"/{old}").status_code == 302
+    assert ADA in text(stranger, f"/{old}")
+    row.refresh_from_db()
+    assert row.destination == reader
+    assert ada.get("/mine/")["Location"] == "/sign-in/?ended"
+    assert stranger.get(f"/{new}").status_code == 400
+
+
+def test_a_wrong_new_address_is_said_at_its_field(ada: Client) -> None:
+    token = ada.get("/mine/").cookies["csrftoken"].value
+    for email in ("nonsense", ADA):
+        answer = ada.post("/mine/address/", {"email": email, "csrfmiddlewaretoken": token})
+        assert answer.status_code == 400
+        assert 'id="id_email_error"' in answer.content.decode()
+
+
+def test_a_newsletter_is_added_without_another_mail(ada: Client, reader: Destination) -> None:
+    SubscriptionFactory(destination=reader, subscribable__title="Weekly")
+    more = SubscribableFactory(title="Monthly")
+    hidden, closed = SubscribableFactory(visibility="private"), SubscribableFactory(sign_up="closed")
+    page = text(ada, "/mine/")
+    assert "Get Monthly, too" in page
+    assert page.count("Get ") == 1
+    token = ada.get("/mine/").cookies["csrftoken"].value
+    for name in (more.name, more.name, hidden.name, closed.name, "nope"):
+        data = {"newsletter": name, "csrfmiddlewaretoken": token}
+        assert ada.post("/mine/", data).status_code == 303
+    made = more.subscriptions.get()
+    assert (made.destination, made.status) == (reader, "confirmed")
+    assert made.consents.get().words.startswith("Get Monthly, too.")
+    assert not hidden.subscriptions.exists()
+    assert not closed.subscriptions.exists()
+    assert "Done: from now on you get Monthly." in text(ada, f"/mine/?added={more.name}")
+
+
+def test_nothing_is_added_where_nothing_may_be_sent(ada: Client, reader: Destination) -> None:
+    more = SubscribableFactory()
+    SuppressionFactory(core=ADA)
+    token = ada.get("/mine/").cookies["csrftoken"].value
+    ada.post("/mine/", {"newsletter": more.name, "csrfmiddlewaretoken": token})
+    assert not more.subscriptions.exists()

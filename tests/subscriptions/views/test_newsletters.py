@@ -89,7 +89,7 @@ def test_several_are_asked_for_at_once_with_one_mail() -> None:
     one, two = SubscribableFactory(name="one", title="One"), SubscribableFactory(name="two", title="Two")
     SubscribableFactory(name="three", title="Three")
     strict = Client(enforce_csrf_checks=True)
-    answer = strict.post("/", {"email": "ada@example.org", "newsletter": ["one", "two"]})
+    answer = strict.post("/", {"email": "ada@example.org", "newsletter": ["one", "two"]}, follow=True)
     assert answer.status_code == 200
     page = answer.content.decode()
     assert "Check your mail" in page
@@ -104,7 +104,7 @@ def test_who_chooses_nothing_that_is_there_is_asked_again(client: Client, chosen
     SubscribableFactory.create_batch(2)
     SubscribableFactory(name="hidden", visibility="unlisted")
     SubscribableFactory(name="closed", sign_up="closed")
-    answer = client.post("/", {"email": "ada@example.org", "newsletter": chosen})
+    answer = client.post("/", {"email": "ada@example.org", "newsletter": chosen}, follow=True)
     assert answer.status_code == 400
     assert "Choose at least one newsletter" in answer.content.decode()
     assert 'value="ada@example.org"' in answer.content.decode()
@@ -134,3 +134,17 @@ def test_where_there_is_one_to_choose_its_own_page_has_the_form(client: Client) 
     page = client.get("/").content.decode()
     assert "<form" not in page
     assert "takes no new subscribers" in page
+
+
+def test_a_slip_in_the_address_is_asked_about_and_blocks_nothing(client: Client) -> None:
+    SubscribableFactory(name="weekly")
+    page = client.post("/s/weekly/", {"email": "Ada@gmial.com"}, follow=True).content.decode()
+    assert "<bdi>Ada@gmial.com</bdi>" in page
+    assert "Did you mean <strong><bdi>Ada@gmail.com</bdi></strong>?" in page
+    assert 'value="Ada@gmail.com"' in page
+    assert Subscription.objects.get().destination.core == "ada@gmial.com"
+
+
+def test_the_directory_leads_subscribers_to_their_page(client: Client) -> None:
+    SubscribableFactory()
+    assert "Already subscribed?" in client.get("/").content.decode()

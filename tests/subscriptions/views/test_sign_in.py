@@ -113,7 +113,7 @@ def test_looking_at_a_link_changes_nothing(client: Client, reader: Destination) 
 
 
 def test_a_tap_signs_in_for_that_address_alone(strict: Client, reader: Destination) -> None:
-    other = SubscriptionFactory(subscribable__title="Theirs")
+    other = SubscriptionFactory(subscribable__title="Theirs", subscribable__visibility="unlisted")
     answer = strict.post(link(strict))
     assert (answer.status_code, answer["Location"]) == (302, "/mine/")
     page = strict.get("/mine/").content.decode()

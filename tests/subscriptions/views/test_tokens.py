@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from subscriptions import links
 from subscriptions.models import Subscription
+from subscriptions.subscribers.leave import reasons_for_leaving, undo_leaving
 from tests.factories import LeftFactory, SubscriptionFactory, UnconfirmedFactory
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +36,7 @@ def test_confirming_takes_a_post(strict: Client) -> None:
     assert "Example Weekly" in shown.content.decode()
     subscription.refresh_from_db()
     assert subscription.status == "unconfirmed"
-    done = strict.post(confirm_path(subscription))
+    done = strict.post(confirm_path(subscription), follow=True)
     assert done.status_code == 200
     assert "You are in" in done.content.decode()
     subscription.refresh_from_db()
@@ -45,7 +46,7 @@ def test_confirming_takes_a_post(strict: Client) -> None:
 def test_a_second_tap_on_confirm_says_the_same(strict: Client) -> None:
     subscription = UnconfirmedFactory()
     there = confirm_path(subscription)
-    first, second = strict.post(there), strict.post(there)
+    first, second = strict.post(there, follow=True), strict.post(there, follow=True)
     assert first.status_code == second.status_code == 200
     assert first.content == second.content
     assert "You are in" in strict.get(there).content.decode()
@@ -183,3 +184,21 @@ def test_token_pages_keep_their_address_to_themselves(client: Client) -> None:
 def test_other_methods_are_refused(client: Client) -> None:
     there = path(links.unsubscribe_url(SubscriptionFactory()))
     assert {client.put(there).status_code, client.delete(there).status_code} == {405}
+
+
+def test_a_reader_who_leaves_by_the_page_may_say_why_and_a_mail_client_gets_no_redirect() -> None:
+    row = SubscriptionFactory()
+    there = path(links.unsubscribe_url(row))
+    assert Client().post(there, {"List-Unsubscribe": "One-Click", "act": "leave"}).status_code == 200
+    undo_leaving(subscription=row, now=timezone.now())
+    client = Client()
+    answer = client.post(there, {"act": "leave"})
+    assert (answer.status_code, answer["Location"]) == (303, there)
+    assert "Why did you leave?" in client.get(there).content.decode()
+    assert client.post(there, {"act": "why", "why": "nonsense"}).status_code == 303
+    thanks = client.post(there, {"act": "why", "why": "too_often"}, follow=True).content.decode()
+    assert "Thank you, that helps." in thanks
+    assert "Why did you leave?" not in thanks
+    assert reasons_for_leaving(row.subscribable) == {"too_often": 1}
+    client.post(there, {"act": "undo"})
+    assert reasons_for_leaving(row.subscribable) == {}

@@ -174,7 +174,7 @@ def test_an_old_confirmation_confirms_by_post_and_only_by_post(strict: Client) -
     assert str(waiting.subscribable) in shown.content.decode()
     assert waiting.destination.label in shown.content.decode()
     assert everything() == before
-    done = strict.post(link(CONFIRM, 42))
+    done = strict.post(link(CONFIRM, 42), follow=True)
     assert done.status_code == 200
     assert "You are in" in done.content.decode()
     assert status(waiting) == "confirmed"

@@ -1,0 +1,320 @@
+"""A reader changes their address: asked for by who is signed in at the old one, confirmed at the new one.
+
+The old one gets a mail with a link that takes it back. Letters that were sent, and are on their way, stay
+with the old address; subscriptions keep their links, and with them their old letters work as before.
+"""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext
+
+from common.ports import channels
+from common.ports.events import Event, EventKind, emit
+from common.refused import Refused
+from common.signing import TokenError
+from subscriptions.models import (
+    AddressChange,
+    Consent,
+    Destination,
+    Notice,
+    SignIn,
+    SubscriberTag,
+    Subscription,
+    Suppression,
+    Switch,
+)
+from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.sign_up import A_DAY, LONGEST_LANGUAGE
+from subscriptions.subscribers.consent import consent, record_consents
+from subscriptions.subscribers.expire import drop_unused
+from subscriptions.subscribers.rate_limits import OverLimit, check_limits, count_request
+from subscriptions.subscribers.sign_up import mark_confirmed
+from subscriptions.subscribers.tags import give
+
+CHANNEL = "email"
+GOOD_FOR, UNDO_FOR = timedelta(hours=24), timedelta(days=14)
+MOST_A_DAY = 5
+KEPT_FOR = timedelta(days=60)
+CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
+
+
+class CannotChangeAddress(Refused):
+    """The address stays as it is. The message is a sentence for the reader who is signed in with it."""
+
+
+class SpentChangeLink(TokenError):
+    """A link that was used, is too old, or never was one. The message is for the reader."""
+
+
+def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, language: str = "") -> None:
+    """Mails a link to the new address, and does the same whatever is known of that address.
+
+    Raises InvalidDestination, CannotChangeAddress for what concerns the reader's own address, and OverLimit
+    when it was asked too often from one connection, or for one reader.
+    """
+    parsed = channels.get(CHANNEL).parse_destination({"email": email})
+    if parsed.core == reader.core:
+        raise CannotChangeAddress(gettext("Your newsletters come to this address already."), "email")
+    if not _may_be_written_to(reader):
+        raise CannotChangeAddress(
+            gettext("Nothing may be sent to your address now, so it cannot be changed.")
+        )
+    with transaction.atomic():
+        # Two at once: the second one sees the first one's link.
+        list(Destination.objects.select_for_update(no_key=True).filter(pk=reader.pk).values_list("pk"))
+        earlier = reader.changes_away.filter(asked_at__gt=now - A_DAY)
+        if earlier.count() >= MOST_A_DAY:
+            raise OverLimit("ip")
+        count_request(check_limits(core=parsed.core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
+        # Only the latest link works.
+        reader.changes_away.filter(confirmed_at=None, expires_at__gt=now).update(expires_at=now)
+        new, _ = Destination.objects.get_or_create(
+            kind=CHANNEL,
+            core=parsed.core,
+            defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
+        )
+        token = secrets.token_urlsafe(32)
+        AddressChange.objects.create(
+            old=reader,
+            new=new,
+            language=language[:LONGEST_LANGUAGE],
+            asked_at=now,
+            expires_at=now + GOOD_FOR,
+            confirm_digest=_digest(token),
+        )
+        if _may_be_written_to(new) and _is_within_limits(parsed.core, now):
+            _mail(
+                new,
+                Notice.Kind.CONFIRMATION,
+                "new_address",
+                {"change_url": f"{settings.SITE_URL}/new-address/{token}/", "hours": str(_HOURS)},
+                language=language,
+                now=now,
+            )
+
+
+_HOURS = int(GOOD_FOR.total_seconds() // 3600)
+
+
+def _is_within_limits(core: str, now: datetime) -> bool:
+    """Whether the new address, which may be a stranger's, gets no more mails than sign-ups may cause."""
+    try:
+        with transaction.atomic():
+            count_request(
+                check_limits(core=core, ip="", subscribables=(), now=now, scopes=("address", "domain"))
+            )
+    except OverLimit:
+        return False
+    return True
+
+
+def _may_be_written_to(destination: Destination) -> bool:
+    suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).exists()
+    return destination.disabled_at is None and destination.erased_at is None and not suppressed
+
+
+def _mail(
+    to: Destination,
+    kind: Notice.Kind,
+    template: str,
+    context: dict[str, Any],
+    *,
+    language: str,
+    now: datetime,
+) -> None:
+    # Nothing in it is text that a stranger chose.
+    shared = {"newsletter": settings.SITE_HOST, "site_url": settings.SITE_URL}
+    Notice.objects.create(
+        kind=kind,
+        key=f"{template}-{to.pk}-{now:%Y%m%dT%H%M%S.%f}",
+        destination=to,
+        template=template,
+        language=language[:LONGEST_LANGUAGE],
+        context={**shared, **context},
+        created_at=now,
+    )
+
+
+def _digest(token: str) -> str:
+    """What is kept of a link: nobody can choose how a digest begins, so looking it up tells nothing."""
+    return hashlib.sha256(f"feedletter.address_change.v1:{token}".encode()).hexdigest()
+
+
+def change_of_link(*, token: str, now: datetime) -> AddressChange:
+    """The change that a link at the new address would make, or has made. Raises SpentChangeLink."""
+    rows = AddressChange.objects.select_related("old", "new")
+    change = rows.filter(confirm_digest=_digest(token)).first()
+    if change is None:
+        raise SpentChangeLink(gettext("This link is not complete, or is long over."))
+    if change.confirmed_at is None and change.expires_at <= now:
+        raise SpentChangeLink(gettext("This link has expired. Please ask for a fresh one where you began."))
+    if change.undone_at is not None:
+        raise SpentChangeLink(gettext("This change was taken back from the old address."))
+    return change
+
+
+def change_to_undo(*, token: str, now: datetime) -> AddressChange:
+    """The change that a link at the old address would undo, or has undone. Raises SpentChangeLink."""
+    rows = AddressChange.objects.select_related("old", "new")
+    change = rows.filter(undo_digest=_digest(token)).first()
+    if change is None or change.confirmed_at is None:
+        raise SpentChangeLink(gettext("This link is not complete, or is long over."))
+    if change.undone_at is None and change.confirmed_at + UNDO_FOR <= now:
+        said = gettext("This link has expired: it was good for %(n)s days.")
+        raise SpentChangeLink(said % {"n": UNDO_FOR.days})
+    return change
+
+
+@transaction.atomic
+def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") -> AddressChange:
+    """Brings the subscriptions to the new address, once. Raises SpentChangeLink.
+
+    A newsletter that comes there already stays as it is there.
+    """
+    change = change_of_link(token=token, now=now)
+    _lock(change)
+    unused = AddressChange.objects.filter(pk=change.pk, confirmed_at=None, expires_at__gt=now)
+    undo = secrets.token_urlsafe(32)
+    if not unused.update(confirmed_at=now, undo_digest=_digest(undo)):
+        raise SpentChangeLink(gettext("This link was used already: it works once."))
+    change.refresh_from_db()
+    if not _may_be_written_to(change.new) or not _may_be_written_to(change.old):
+        raise SpentChangeLink(gettext("Nothing may be sent to one of the two addresses now."))
+    origin = Origin(How.MANAGE, ip, words)
+    change.carried = {"rows": _carry(change, now, origin), "tags": _carry_tags(change)}
+    change.save(update_fields=["carried"])
+    # Links that were mailed to the old address open nothing any more.
+    SignIn.objects.filter(destination=change.old, used_at=None).delete()
+    _mail(
+        change.old,
+        Notice.Kind.FAREWELL,
+        "address_changed",
+        {"undo_url": f"{settings.SITE_URL}/old-address/{undo}/", "days": str(UNDO_FOR.days)},
+        language=change.language,
+        now=now,
+    )
+    return change
+
+
+def _lock(change: AddressChange) -> None:
+    """Addresses before subscriptions, each in the order of keys, as everywhere."""
+    both = Destination.objects.filter(pk__in=[change.old_id, change.new_id])
+    list(both.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+    rows = Subscription.objects.filter(destination__in=[change.old_id, change.new_id])
+    list(rows.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+
+
+def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[Any]]:
+    """What became of each subscription.
+
+    “moved”: it comes to the new address. “joined”: that has the newsletter already, and this one ended.
+    “taken”: that had left the newsletter, or never confirmed it, and has it again from now on.
+    """
+    theirs = {row.subscribable_id: row for row in change.new.subscriptions.select_related("subscribable")}
+    done: list[list[Any]] = []
+    for one in (
+        change.old.subscriptions.filter(status=CONFIRMED).select_related("subscribable").order_by("pk")
+    ):
+        there = theirs.get(one.subscribable_id)
+        if there is None:
+            emit(Event(EventKind.LEFT, (one.pk,), now, {"how": "address changed"}))
+            Subscription.objects.filter(pk=one.pk).update(destination=change.new)
+            emit(Event(EventKind.CONFIRMED, (one.pk,), now, {"how": "address changed"}))
+            done.append(["moved", one.pk])
+            continue
+        _end(one, now)
+        if there.status == CONFIRMED and there.ended_at is None:
+            done.append(["joined", one.pk])
+            continue
+        done.append(["taken", one.pk, there.pk, there.status])
+        there.display_name = there.display_name or one.display_name
+        there.language, paused = one.language, one.paused_until
+        there.ended_at = there.receives_from = there.receives_until = None
+        mark_confirmed(there, now=now)
+        Subscription.objects.filter(pk=there.pk).update(paused_until=paused)
+        record_consents([consent(there, Consent.Act.SWITCHED, origin, at=now)])
+        # So the links in the old address's letters lead on.
+        Switch.objects.create(old=one, new=there, rarer=one.subscribable, at=now, made_at=now, settled_at=now)
+    return done
+
+
+def _end(subscription: Subscription, now: datetime) -> None:
+    key = subscription.pk
+    Switch.objects.filter(Q(old=key) | Q(new=key), settled_at=None).delete()
+    rows = Subscription.objects.filter(pk=key)
+    rows.update(status=LEFT, left_at=now, ended_at=None, undo_until=None, confirm_nonce="", asked_name="")
+    emit(Event(EventKind.LEFT, (key,), now, {"how": "address changed"}))
+
+
+def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
+    """The tags that the old address had, and those of them that the new one has by this."""
+    had = list(change.old.taggings.values_list("tag_id", flat=True))
+    there = set(change.new.taggings.values_list("tag_id", flat=True))
+    given = [tag for tag in had if tag not in there]
+    give([(change.new_id, tag) for tag in given])
+    change.old.taggings.all().delete()
+    return {"had": had, "given": given}
+
+
+@transaction.atomic
+def undo_change(*, token: str, now: datetime) -> AddressChange:
+    """Brings back to the old address what the change took from it, once. Raises SpentChangeLink.
+
+    What the reader left since stays left. Whoever was signed in with the old address is signed out.
+    """
+    change = change_to_undo(token=token, now=now)
+    _lock(change)
+    if not AddressChange.objects.filter(pk=change.pk, undone_at=None).update(undone_at=now):
+        raise SpentChangeLink(gettext("This link was used already: it works once."))
+    change.refresh_from_db()
+    here = set(change.old.subscriptions.values_list("subscribable_id", flat=True))
+    for what, pk, *more in change.carried.get("rows", ()):
+        row = Subscription.objects.filter(pk=pk).select_related("subscribable", "destination").first()
+        if row is None:
+            continue
+        if what == "moved" and row.destination_id == change.new_id:
+            if row.subscribable_id in here:
+                # Subscribed to anew at the old address, meanwhile.
+                _end(row, now)
+            else:
+                Subscription.objects.filter(pk=pk).update(destination=change.old)
+            continue
+        has_rested = what in ("joined", "taken") and row.left_at == change.confirmed_at
+        if has_rested and (not more or _give_back(int(more[0]), str(more[1]), now)):
+            Subscription.objects.filter(pk=pk).update(status=CONFIRMED, left_at=None)
+            emit(Event(EventKind.CONFIRMED, (pk,), now, {"how": "address changed"}))
+    tags = change.carried.get("tags", {})
+    change.new.taggings.filter(tag__in=tags.get("given", ())).delete()
+    lost = SubscriberTag.objects.filter(pk__in=tags.get("had", ())).exclude(taggings__destination=change.old)
+    give([(change.old_id, tag) for tag in lost.values_list("pk", flat=True)])
+    SignIn.objects.filter(destination=change.old, used_at=None).delete()
+    return change
+
+
+def _give_back(key: int, status: str, now: datetime) -> bool:
+    """Lets it be again what it was. False when its reader has left it since: then nothing comes back."""
+    taken = Subscription.objects.filter(pk=key, status=CONFIRMED).first()
+    if taken is not None:
+        Switch.objects.filter(new=taken, old__subscribable=F("new__subscribable")).delete()
+        _end(taken, now)
+        Subscription.objects.filter(pk=taken.pk).update(status=status)
+    return taken is not None
+
+
+def forget_changes(*, now: datetime) -> int:
+    """Deletes what is long over, with addresses that never were confirmed. Returns how many changes.
+
+    Until then their links say what became of them.
+    """
+    over = AddressChange.objects.filter(asked_at__lt=now - KEPT_FOR)
+    addresses = set(over.filter(confirmed_at=None).values_list("new_id", flat=True))
+    count = over.delete()[0]
+    with transaction.atomic():
+        drop_unused(addresses)
+    return count

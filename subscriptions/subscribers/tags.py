@@ -1,0 +1,107 @@
+"""Tags of people: given, taken, renamed and deleted by admins."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Prefetch
+
+from common.batches import batched
+from common.db.bulk import insert_rows
+from subscriptions.models import Destination, SubscriberTag, Tagging
+from subscriptions.rules.tags import MOST_TAGS, BadTag, tag_key, tidy_tag, tidy_tags
+
+# How many people one statement tags.
+TOGETHER = 5000
+
+
+def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
+    """The tags of these names, made where there are none; “News” finds “news”. Raises BadTag."""
+    wanted = {tag_key(name): name for name in reversed([*map(tidy_tag, names)])}
+    there = {tag.key: tag for tag in SubscriberTag.objects.filter(key__in=wanted)}
+    missing = [key for key in wanted if key not in there]
+    if missing:
+        if SubscriberTag.objects.count() + len(missing) > MOST_TAGS:
+            raise BadTag(f"There are {MOST_TAGS:,} tags at most. Delete some that nobody needs.", "tags")
+        new = [SubscriberTag(name=wanted[key], key=key) for key in sorted(missing)]
+        SubscriberTag.objects.bulk_create(new, ignore_conflicts=True)
+        there |= {tag.key: tag for tag in SubscriberTag.objects.filter(key__in=missing)}
+    return [there[key] for key in reversed(wanted)]
+
+
+def fetch_tags(path: str) -> "Prefetch[Any]":
+    """Fetches the tags of all rows at once; `path` is where the rows have their address."""
+    return Prefetch(f"{path}__taggings".removeprefix("__"), Tagging.objects.select_related("tag"))
+
+
+def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
+    """The names of the tags that people have, in their order; without people who have none."""
+    found: dict[int, list[str]] = {}
+    rows = Tagging.objects.filter(destination__pk__any_of=frozenset(destinations))
+    for pk, name in rows.order_by("tag__key").values_list("destination_id", "tag__name"):
+        found.setdefault(pk, []).append(name)
+    return found
+
+
+@transaction.atomic
+def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
+    """Gives people (the keys of their addresses) these tags besides their own. Returns how many got one."""
+    tags, total = tags_named(names), 0
+    for part in batched(sorted(set(destinations)), TOGETHER):
+        # In the order of their keys, and no longer there if erased meanwhile.
+        rows = Destination.objects.select_for_update(no_key=True).filter(pk__any_of=frozenset(part))
+        known = list(rows.filter(erased_at=None).order_by("pk").values_list("pk", flat=True))
+        had: dict[int, set[int]] = {}
+        among = Tagging.objects.filter(destination__pk__any_of=frozenset(known), tag__in=tags)
+        for destination, tag in among.values_list("destination_id", "tag_id"):
+            had.setdefault(destination, set()).add(tag)
+        new = [(pk, tag.pk) for pk in known for tag in tags if tag.pk not in had.get(pk, ())]
+        give(new)
+        total += len({pk for pk, _ in new})
+    return total
+
+
+def give(pairs: Sequence[tuple[int, int]]) -> None:
+    """Tags people, by pairs of an address and a tag. Whoever has it already keeps it."""
+    if pairs:
+        destinations, tags = zip(*pairs, strict=True)
+        insert_rows(Tagging, {"destination": destinations, "tag": tags})
+
+
+@transaction.atomic
+def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
+    """Takes tags from people. Returns how many had one of them."""
+    keys = [tag_key(name) for name in tidy_tags(names)]
+    total = 0
+    for part in batched(sorted(set(destinations)), TOGETHER):
+        rows = Tagging.objects.filter(destination__pk__any_of=frozenset(part), tag__key__in=keys)
+        total += rows.order_by().values("destination").distinct().count()
+        rows.delete()
+    return total
+
+
+@transaction.atomic
+def set_tags(*, destination: Destination, names: Iterable[str]) -> None:
+    """Gives somebody these tags and no others. Raises BadTag."""
+    tags = tags_named(tidy_tags(names))
+    destination.taggings.exclude(tag__in=tags).delete()
+    had = set(destination.taggings.values_list("tag_id", flat=True))
+    give([(destination.pk, tag.pk) for tag in tags if tag.pk not in had])
+
+
+def rename_tag(*, tag: SubscriberTag, name: str) -> SubscriberTag:
+    """Gives a tag another name. Raises BadTag when there is a tag of that name."""
+    tidy = tidy_tag(name)
+    if SubscriberTag.objects.filter(key=tag_key(tidy)).exclude(pk=tag.pk).exists():
+        raise BadTag(f"There is a tag “{tidy}” already. Give its people that one instead.", "name")
+    tag.name, tag.key = tidy, tag_key(tidy)
+    tag.save(update_fields=["name", "key"])
+    return tag
+
+
+@transaction.atomic
+def delete_tags(*, tags: Iterable[int]) -> int:
+    """Deletes tags (their keys); their people stay. Returns how many."""
+    pks = list(tags)
+    Tagging.objects.filter(tag__in=pks).delete()
+    return SubscriberTag.objects.filter(pk__in=pks).delete()[1].get("subscriptions.SubscriberTag", 0)

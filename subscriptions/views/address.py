@@ -1,0 +1,97 @@
+"""Changing one's address: the form for who is signed in, and the pages of the two mailed links."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from common.clock import utcnow
+from subscriptions.forms.reader import SignInForm
+from subscriptions.models import Destination, Subscription
+from subscriptions.subscribers import address_change as changing
+from subscriptions.subscribers.rate_limits import OverLimit
+from subscriptions.subscribers.sign_in import spoken_by
+from subscriptions.views.pages import by_token, focus_on_error, same_time, speak
+from subscriptions.views.reader_session import signed_in
+from subscriptions.views.told import read_told, told_url
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def change_address(request: HttpRequest, reader: Destination) -> HttpResponse:
+    """GET asks for the new address; POST mails it a link, and says the same whatever is known of it."""
+    if request.method != "POST":
+        sent = read_told(request)
+        if sent is not None:
+            return render(request, "pages/address_sent.html", {"email": sent.get("email", "")})
+        return _form(request, reader, SignInForm())
+    form = SignInForm(request.POST)
+    if not form.is_valid():
+        focus_on_error(form)
+        return _form(request, reader, form, status=400)
+    email, status = form.cleaned_data["email"], 400
+    try:
+        with same_time():
+            if not form.is_trap_sprung:
+                changing.ask_for_change(
+                    reader=reader,
+                    email=email,
+                    ip=request.META.get("REMOTE_ADDR", ""),
+                    now=utcnow(),
+                    language=spoken_by(reader),
+                )
+    except changing.CannotChangeAddress as error:
+        form.add_error(error.field or None, str(error))
+    except OverLimit:
+        status = 429
+        form.add_error(None, gettext("That was often. Please try again tomorrow."))
+    if form.errors:
+        return _form(request, reader, form, status=status)
+    return HttpResponseRedirect(told_url(request.path, {"email": email}))
+
+
+def _form(request: HttpRequest, reader: Destination, form: SignInForm, *, status: int = 200) -> HttpResponse:
+    return render(request, "pages/address.html", {"reader": reader, "form": form}, status=status)
+
+
+@by_token
+def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
+    """GET only shows a button, because programs open the links of mails, too. POST makes the change."""
+    now = utcnow()
+    change = changing.change_of_link(token=token, now=now)
+    speak(change.language)
+    if request.method == "POST" and change.confirmed_at is None:
+        words = gettext("Newsletters of another address will come to %(address)s.")
+        changing.confirm_change(
+            token=token,
+            now=now,
+            ip=request.META.get("REMOTE_ADDR", ""),
+            words=words % {"address": change.new.label},
+        )
+        return HttpResponseRedirect(request.path)
+    rows = change.old.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
+    context = {
+        "change": change,
+        "old_address": masked(change.old.label),
+        "newsletters": [row.subscribable for row in rows.select_related("subscribable").order_by("pk")],
+    }
+    template = "pages/address_changed.html" if change.confirmed_at else "pages/address_confirm.html"
+    return render(request, template, context)
+
+
+@by_token
+def undo_address(request: HttpRequest, token: str) -> HttpResponse:
+    """GET shows a button, POST takes the change back."""
+    now = utcnow()
+    change = changing.change_to_undo(token=token, now=now)
+    speak(change.language)
+    if request.method == "POST" and change.undone_at is None:
+        changing.undo_change(token=token, now=now)
+        return HttpResponseRedirect(request.path)
+    return render(request, "pages/address_undo.html", {"change": change})
+
+
+def masked(address: str) -> str:
+    """Enough of an address for whose it is: the other one's reader may have mistyped this one."""
+    name, _, domain = address.rpartition("@")
+    return f"{name[:1]}…@{domain}"
