@@ -134,6 +134,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["common.dates"],
         },
     },
 ]
@@ -148,6 +149,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # API speak English.
 LANGUAGES = [
     ("en", "English"),
+    ("en-gb", "English (UK)"),
     ("de", "Deutsch"),
     ("es", "Español"),
     ("fr", "Français"),
@@ -155,6 +157,7 @@ LANGUAGES = [
 ]
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "common.formats"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.utils.translation import get_language_from_request
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
+from common.languages import asked_for
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import webmail_of
@@ -31,7 +31,7 @@ def take_sign_up(
                 name=name,
                 origin=Origin(how, request.META.get("REMOTE_ADDR", ""), form.consent),
                 now=utcnow(),
-                language=get_language_from_request(request),
+                language=asked_for(request),
             )
         context: dict[str, Any] = {
             "newsletter": form.subscribables[0],
