@@ -11,6 +11,7 @@ from delivery.bounces.collect import read_bounces
 from delivery.engine import leases
 from delivery.engine.restore_hold import finish_go
 from delivery.engine.send_pass import send_due
+from delivery.issues.cards import fill_cards, fill_cards_at_first
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import finish_pauses
 from delivery.privacy.retention import prune_old_data
@@ -37,6 +38,7 @@ def reap() -> None:
     leases.reap_expired(now=utcnow())
     finish_pauses(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)
+    fill_cards_at_first(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.alert")
@@ -63,3 +65,4 @@ def bounces() -> None:
 @skip_if_running
 def prune() -> None:
     prune_old_data(now=utcnow(), budget=PASS_BUDGET)
+    fill_cards(budget=PASS_BUDGET)

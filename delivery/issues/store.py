@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
+from delivery.issues.cards import card_of
 from delivery.issues.contents import Collected
 from delivery.issues.publish import publish
 from delivery.models import Issue, IssueItem
@@ -54,6 +55,7 @@ def store_issue(
         ],
         batch_size=500,
     )
+    card_of(issue, [post.entry for post in contents.posts]).save(force_insert=True)
     _end(assignable, subscribable, contents)
     if not release.waits:
         publish(issue_id=issue.pk, now=now)
