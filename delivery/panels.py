@@ -62,7 +62,7 @@ def item_issues(item: Item) -> SafeString:
             (
                 link_to(row.issue),
                 row.issue.subscribable,
-                when(row.issue.published_at, _not_out(row.issue)),
+                when(row.issue.published_at, _not_out(row.issue), zone=row.issue.subscribable.zone),
                 delivered.get(row.issue_id, "none"),
             )
             for row in shown
@@ -88,7 +88,7 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
     rows = subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN]
     return html_table(
         ("issue", "published"),
-        ((link_to(row), when(row.published_at, _not_out(row))) for row in rows),
+        ((link_to(row), when(row.published_at, _not_out(row), zone=subscribable.zone)) for row in rows),
         "No issue has gone out so far.",
     )
 

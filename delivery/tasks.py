@@ -24,6 +24,7 @@ worker_shutting_down.connect(stop)
 @skip_if_running
 def complete() -> None:
     complete_due(budget=PASS_BUDGET)
+    fill_cards_at_first()
 
 
 @shared_task(name="delivery.send")
@@ -38,7 +39,6 @@ def reap() -> None:
     leases.reap_expired(now=utcnow())
     finish_pauses(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)
-    fill_cards_at_first(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.alert")

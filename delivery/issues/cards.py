@@ -21,6 +21,8 @@ MOST_TITLES = 500
 LONGEST_TITLE = 150
 _LONGEST_POST = 100_000
 ISSUES_AT_ONCE = 50
+# Collections that are complete wait no longer than this.
+AT_FIRST = timedelta(seconds=2)
 _all_filled = threading.Event()
 
 
@@ -49,7 +51,7 @@ def fill_cards(*, budget: timedelta | None = None) -> int:
     return filled
 
 
-def fill_cards_at_first(*, budget: timedelta) -> int:
+def fill_cards_at_first(*, budget: timedelta = AT_FIRST) -> int:
     """The same, until a pass of this process found nothing left: new issues have their card."""
     filled = 0 if _all_filled.is_set() else fill_cards(budget=budget)
     if not filled:

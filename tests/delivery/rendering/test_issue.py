@@ -3,6 +3,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -190,7 +191,8 @@ def days_in(letter: Rendered) -> list[str]:
 def test_a_letter_of_one_post_says_one_date() -> None:
     dated, today, undated = entry(), entry(published=NOW), entry(published=None)
     yesterday, now = "March\xa07,\xa02026", "March\xa08,\xa02026"
-    for changes in ({}, {"content": ""}, {"title": ""}):
+    every: tuple[dict[str, Any], ...] = ({}, {"content": ""}, {"title": ""})
+    for changes in every:
         assert days_in(render_issue(one(replace(dated, **changes)))) == [yesterday, "|", yesterday], changes
         assert days_in(render_issue(one(replace(today, **changes)))) == [now, "|", now], changes
     assert days_in(render_issue(one(undated))) == [now, "|", now]
