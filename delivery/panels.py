@@ -81,7 +81,7 @@ def item_issues(item: Item) -> SafeString:
             (
                 link_to(row.issue),
                 row.issue.subscribable,
-                when(row.issue.published_at, _not_out(row.issue)),
+                when(row.issue.published_at, _not_out(row.issue), zone=row.issue.subscribable.zone),
                 delivered.get(row.issue_id, "none"),
             )
             for row in shown
@@ -112,7 +112,7 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
     for row in rows:
         row.subscribable = subscribable  # saves a query for each
         said = told(progress.issue_state(row, counts[row.pk]), counts[row.pk]) if row.published_at else ""
-        shown.append((link_to(row), when(row.published_at, _not_out(row)), said))
+        shown.append((link_to(row), when(row.published_at, _not_out(row), zone=subscribable.zone), said))
     return html_table(("issue", "published", "letters"), shown, "No issue has gone out so far.")
 
 

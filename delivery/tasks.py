@@ -11,6 +11,7 @@ from delivery.bounces.collect import read_bounces
 from delivery.engine import leases
 from delivery.engine.restore_hold import finish_go
 from delivery.engine.send_pass import send_due
+from delivery.issues.cards import fill_cards, fill_cards_at_first
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import finish_pauses
 from delivery.privacy.retention import prune_old_data
@@ -23,6 +24,7 @@ worker_shutting_down.connect(stop)
 @skip_if_running
 def complete() -> None:
     complete_due(budget=PASS_BUDGET)
+    fill_cards_at_first()
 
 
 @shared_task(name="delivery.send")
@@ -63,3 +65,4 @@ def bounces() -> None:
 @skip_if_running
 def prune() -> None:
     prune_old_data(now=utcnow(), budget=PASS_BUDGET)
+    fill_cards(budget=PASS_BUDGET)

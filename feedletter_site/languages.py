@@ -7,6 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
+from common.languages import asked_for
+
 ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "/readyz", "/anymail/")
 
 
@@ -23,7 +25,7 @@ class LanguageMiddleware:
         if request.path_info.startswith(ENGLISH):
             with translation.override(settings.LANGUAGE_CODE):
                 return self.get_response(request)
-        with translation.override(translation.get_language_from_request(request)):
+        with translation.override(asked_for(request)):
             response = self.get_response(request)
             if response.headers.get("Content-Type", "").startswith("text/html"):
                 response.headers.setdefault("Content-Language", translation.get_language() or "")

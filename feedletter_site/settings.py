@@ -135,6 +135,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "subscriptions.branding.site.for_pages",
             ],
+            "builtins": ["common.dates"],
         },
     },
 ]
@@ -149,6 +150,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # API speak English.
 LANGUAGES = [
     ("en", "English"),
+    ("en-gb", "English (UK)"),
     ("de", "Deutsch"),
     ("es", "Español"),
     ("fr", "Français"),
@@ -156,6 +158,7 @@ LANGUAGES = [
 ]
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "common.formats"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)

@@ -4,7 +4,7 @@ from common.clock import utcnow
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import why_open
-from subscriptions.rules.words import describe, moment_words
+from subscriptions.rules.words import describe, moment_words, zone_words
 
 
 def waits_for(assignable: Assignable) -> str:
@@ -27,4 +27,5 @@ def collection_name(assignable: Assignable) -> str:
     if assignable.period_start is None or assignable.period_end is None:
         return f"opened {moment_words(assignable.opened_at, zone)}"
     start, end = assignable.period_start.astimezone(zone), assignable.period_end.astimezone(zone)
-    return f"{start.day} {start:%b} {start:%H:%M} to {end.day} {end:%b %Y} {end:%H:%M}"
+    period = f"{start.day} {start:%b} {start:%H:%M} to {end.day} {end:%b %Y} {end:%H:%M}"
+    return f"{period}, {zone_words(zone)}"

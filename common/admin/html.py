@@ -1,7 +1,7 @@
 """Small pieces of the admin's pages: tables, links, moments."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -88,14 +88,14 @@ def add_url(model: type[Model], **initial: Any) -> str:
     return f"{url}?{urlencode(initial)}" if initial else url
 
 
-def when(moment: datetime | None, empty: str = "–") -> str:
-    """ "2 Mar 2026, 12:00 CET", in the admin's zone (TIME_ZONE)."""
+def when(moment: datetime | None, empty: str = "–", *, zone: tzinfo | None = None) -> str:
+    """ "2 Mar 2026, 12:00 CET", in a newsletter's zone or else the admin's (TIME_ZONE)."""
     if moment is None:
         return empty
-    local = timezone.localtime(moment)
-    zone = local.tzname() or ""
+    local = timezone.localtime(moment, zone)
+    name = local.tzname() or ""
     # Zones without letters of their own are named by their distance: "+0545".
-    shown = f"UTC{zone[:3]}:{zone[3:] or '00'}" if zone[:1] in ("+", "-") else zone
+    shown = f"UTC{name[:3]}:{name[3:] or '00'}" if name[:1] in ("+", "-") else name
     # A line may break between day and hour only.
     return (
         f"{local.day}\N{NO-BREAK SPACE}{local:%b}\N{NO-BREAK SPACE}{local:%Y, %H:%M}\N{NO-BREAK SPACE}{shown}"

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import list_link, moment_of
+from common.admin.html import list_link, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
@@ -67,7 +67,6 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("The letter", issue_panels.letter, order=90, is_beside=True),
     )
     own_actions = ACTIONS
-    published = moment_of("published_at", "published", "not yet")
 
     class Media:
         js = (Script("feedletter/issue.js", defer=True),)
@@ -128,6 +127,10 @@ class IssueAdmin(ReadOnlyAdmin):
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, issue: Issue) -> str:
         return str(issue.subscribable)
+
+    @display(description="published", ordering="published_at")
+    def published(self, issue: Issue) -> str:
+        return when(issue.published_at, "not yet", zone=issue.subscribable.zone)
 
     @display(description="state", label=ISSUE_COLOURS)
     def shown_state(self, issue: Any) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
-from typing import Any
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
@@ -25,6 +26,8 @@ from delivery.issues.retry import failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
 from delivery.models import Issue
 from delivery.rules.progress import waiting
+from subscriptions.models import Subscribable
+from subscriptions.rules.words import zone_words
 
 ISSUES_TESTED_AT_ONCE = 10
 REST_FOLLOWS = " A large issue takes a little while: the rest follows by itself."
@@ -84,8 +87,23 @@ class MomentWidget(forms.DateTimeInput):
         super().__init__(attrs={"class": " ".join(INPUT_CLASSES)}, format="%Y-%m-%dT%H:%M")
 
 
+class MomentField(forms.DateTimeField):
+    """A time as the clocks of `zone` show it."""
+
+    widget = MomentWidget
+    zone: ZoneInfo
+
+    def prepare_value(self, value: Any) -> Any:
+        with timezone.override(self.zone):
+            return super().prepare_value(value)
+
+    def to_python(self, value: Any) -> datetime | None:
+        with timezone.override(self.zone):
+            return super().to_python(value)
+
+
 class ReleaseForm(forms.Form):
-    at = forms.DateTimeField(label="Send at", widget=MomentWidget())
+    at = MomentField(label="Send at")
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -94,10 +112,12 @@ class ReleaseForm(forms.Form):
         self.intro = (
             f"It goes by itself then, to {counted(numbers, 'subscriber')} as of now, unless you stop it."
         )
-        self.fields[
-            "at"
-        ].help_text = f"In the time zone of this site, {timezone.get_current_timezone_name()}."
-        self.fields["at"].initial = next((issue.release_at for issue in issues), None)
+        zones = {issue.subscribable.zone for issue in issues}
+        # Newsletters of several zones have the site's in common.
+        zone = zones.pop() if len(zones) == 1 else ZoneInfo(timezone.get_current_timezone_name())
+        at = cast(MomentField, self.fields["at"])
+        at.zone, at.help_text = zone, f"As clocks show it by {zone_words(zone)} ({zone})."
+        at.initial = next((issue.release_at for issue in issues), None)
 
     def clean_at(self) -> datetime:
         at: datetime = self.cleaned_data["at"]
@@ -109,7 +129,8 @@ class ReleaseForm(forms.Form):
 @for_each_issue
 def release_drafts(pk: int, at: datetime) -> str:
     release_at(issue_id=pk, at=at, now=utcnow())
-    return f"It goes out on {when(at)}, unless you stop it."
+    zone = Subscribable.objects.get(issues=pk).zone
+    return f"It goes out on {when(at, zone=zone)}, unless you stop it."
 
 
 @for_each_issue

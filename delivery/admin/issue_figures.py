@@ -145,19 +145,20 @@ def arrivals(issue: Issue) -> SafeString | str:
     bars = progress.chart(issue) if issue.published_at else []
     if not bars:
         return ""
+    zone = issue.subscribable.zone
     number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
     said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
     plot = sparkline(
-        [Bar(bar.count, f"{when(bar.start)}: {counted(bar.count, 'letter')}") for bar in bars],
+        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {counted(bar.count, 'letter')}") for bar in bars],
         name="fl-arrived",
         title=f"Letters {per(bars[0].minutes)}",
         description=said,
     )
-    start, end = timezone.localtime(bars[0].start), timezone.localtime(bars[-1].start)
+    start, end = timezone.localtime(bars[0].start, zone), timezone.localtime(bars[-1].start, zone)
     axis = format_html(
         '<p class="fl-axis"><span>{}</span><span>{}</span></p>',
-        when(start),
-        f"{end:%H:%M}" if start.date() == end.date() else when(end),
+        when(start, zone=zone),
+        f"{end:%H:%M}" if start.date() == end.date() else when(end, zone=zone),
     )
     return format_html(
         '<figure class="fl-plot"><figcaption>{}</figcaption>{}{}</figure>',

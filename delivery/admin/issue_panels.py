@@ -44,7 +44,8 @@ def draft(issue: Issue) -> SafeString | str:
     if issue.published_at is not None:
         return ""
     if issue.cancelled_at is not None:
-        said = f"You discarded it on {when(issue.cancelled_at)}: it goes to nobody. Its posts stay issued."
+        at = when(issue.cancelled_at, zone=issue.subscribable.zone)
+        said = f"You discarded it on {at}: it goes to nobody. Its posts stay issued."
         return format_html("{}{}", paragraph(said), paragraph("If that was a mistake, take it back above."))
     if issue.awaits_reader:
         latest = issue.created_at + WAITS_AT_MOST
@@ -78,14 +79,18 @@ def describe_issue(issue: Issue) -> SafeString:
     if written := WrittenLetter.objects.filter(issue=issue).first():
         rows.append(("Written by", written.author or "somebody, by a command"))
         rows.append(("For", audience_words(written)))
+    zone = issue.subscribable.zone
     if issue.published_at is not None:
-        rows.append(("Published", when(issue.published_at)))
+        rows.append(("Published", when(issue.published_at, zone=zone)))
     if issue.paused_at is not None:
-        rows.append(("Paused", f"{when(issue.paused_at)}. {pause_cause(issue.paused_reason)}".strip()))
+        rows.append(
+            ("Paused", f"{when(issue.paused_at, zone=zone)}. {pause_cause(issue.paused_reason)}".strip())
+        )
     if issue.cancelled_at is not None and issue.published_at is not None:
-        rows.append(("Cancelled", f"{when(issue.cancelled_at)}: the rest of it goes to nobody."))
+        rows.append(("Cancelled", f"{when(issue.cancelled_at, zone=zone)}: the rest of it goes to nobody."))
     if issue.period_start and issue.period_end:
-        rows.append(("Holds posts that settled", f"{when(issue.period_start)} to {when(issue.period_end)}"))
+        period = (when(each, zone=zone) for each in (issue.period_start, issue.period_end))
+        rows.append(("Holds posts that settled", " to ".join(period)))
     if archive_url(issue.subscribable) and issue.published_at:
         rows.append(("In the archive", web_link(issue_url(issue))))
     return facts(rows)

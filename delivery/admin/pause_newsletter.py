@@ -21,7 +21,8 @@ def sending_paused(subscribable: Subscribable) -> SafeString | str:
     """Since when, why, and what waits; nothing while it is not paused."""
     if subscribable.sending_paused_at is None:
         return ""
-    said = f"Since {when(subscribable.sending_paused_at)}: {subscribable.sending_paused_reason}"
+    since = when(subscribable.sending_paused_at, zone=subscribable.zone)
+    said = f"Since {since}: {subscribable.sending_paused_reason}"
     waits = list_link(
         Delivery,
         "See the letters that are held",

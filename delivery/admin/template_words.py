@@ -16,6 +16,7 @@ NEWSLETTER_VALUES: tuple[Row, ...] = (
 ISSUE_VALUES: tuple[Row, ...] = (
     ("{{ title }}", "of this issue, as the archive calls it"),
     ("{{ dateline }}", "its day or days"),
+    ("{{ head_date }}", "the same, where no post says it"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
     ("{{ post.title }}", "also .link, .authors, .date, .excerpt; each may be empty"),
     ("{{ post.html }}", "the post itself; .text in the text part"),
@@ -36,7 +37,7 @@ CONFIRMATION_VALUES: tuple[Row, ...] = (
 )
 PAGE_VALUES: tuple[Row, ...] = (
     ("{{ title }}", "of this issue"),
-    ('{{ published|date:"j F Y" }}', "when it went out"),
+    ("{{ published|day }}", "the day it went out"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
     ("{{ post.title }}", "also .link, .byline, .published; each may be empty"),
     ("{{ post.html }}", "the post itself"),

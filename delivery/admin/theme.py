@@ -78,7 +78,8 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
             "header_picture_alt": "What is to be seen on it, for readers who see no pictures.",
             "header": f"A line or two above the posts. {LINKS}",
             "footer": f"A line or two below the posts. {LINKS}",
-            "subject": "Such as {newsletter}: {title}. Also {count} and {date}. Empty: the usual one.",
+            "subject": "Such as {newsletter}: {title}. Also {first} (the first post's title), {count} and"
+            " {date}; {upstream} is the subject of the old Feedletter. Empty: {title}.",
         }
 
     def _post_clean(self) -> None:

@@ -60,7 +60,8 @@ def goes_out(issue: Issue) -> str:
     """When a draft goes, in words."""
     if issue.release_at is None:
         return "It goes out when you approve it."
-    return f"It goes out by itself on {when(issue.release_at)}, unless you stop it."
+    at = when(issue.release_at, zone=issue.subscribable.zone)
+    return f"It goes out by itself on {at}, unless you stop it."
 
 
 def _name(issue: Issue) -> str:

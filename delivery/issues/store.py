@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
+from delivery.issues.cards import card_of
 from delivery.issues.contents import Collected
 from delivery.issues.first_reader import publish_to_readers
 from delivery.models import Issue, IssueItem, SetAside
@@ -63,6 +64,7 @@ def store_issue(
         ],
         batch_size=500,
     )
+    card_of(issue, [post.entry for post in contents.posts]).save(force_insert=True)
     _end(assignable, subscribable, contents)
     if not release.waits:
         publish_to_readers(issue_id=issue.pk, now=now)

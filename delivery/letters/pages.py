@@ -20,7 +20,9 @@ from delivery.models import Issue, LetterTemplate
 from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page import FORM, ISSUE_PAGE, Link, PageFacts, render_page
-from delivery.rendering.page_posts import PagePost, Shown
+from delivery.rendering.page_posts import Shown, post_of
+from delivery.rendering.subjects import title as issue_title
+from feeds.parsing.entry import Entry
 from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.sign_up import is_open
@@ -125,12 +127,13 @@ def forget_pages() -> None:
     _cache.clear()
 
 
-def made_up_page(subscribable: Subscribable, posts: Sequence[PagePost], *, now: datetime) -> PageFacts:
+def made_up_page(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> PageFacts:
     """The page that an issue with these posts would have now."""
-    title = posts[0].title if len(posts) == 1 else f"{len(posts)} new posts"
+    title = issue_title(entries, subscribable.language)
     facts = _facts(subscribable, title=title, published=now, pk=0)
     neighbour = Link(facts.archive_url, "The issue before")
-    return replace(facts, posts=tuple(posts), earlier=neighbour, theme=theme_of(subscribable))
+    posts = tuple(post_of(entry) for entry in entries)
+    return replace(facts, posts=posts, earlier=neighbour, theme=theme_of(subscribable))
 
 
 def _facts(newsletter: Subscribable, *, title: str, published: datetime, pk: int) -> PageFacts:

@@ -21,7 +21,6 @@ from delivery.rendering.errors import BrokenTemplate, LetterError
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.fill import fill_header, fill_html, fill_text
 from delivery.rendering.page import render_page
-from delivery.rendering.page_posts import post_of
 from delivery.rendering.placeholders import values_for
 from subscriptions.models import Subscribable, Subscription
 
@@ -63,7 +62,7 @@ def preview(
             raise BrokenTemplate(name, long[1], part=long[0])
         if name.startswith("pages/"):
             entries, is_made_up = entries_to_show(subscribable, name, now=now)
-            facts = made_up_page(subscribable, [post_of(entry) for entry in entries], now=now)
+            facts = made_up_page(subscribable, entries, now=now)
             html = render_page(replace(facts, own=source))
             return Preview(subject=facts.title, html=html, is_made_up=is_made_up)
         if name.startswith("mails/"):

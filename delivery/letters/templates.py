@@ -20,7 +20,6 @@ from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
 from delivery.rendering.page import render_page
-from delivery.rendering.page_posts import post_of
 from delivery.rendering.placeholders import field_names
 from delivery.rendering.sandbox import client
 from subscriptions.models import Subscribable
@@ -60,8 +59,7 @@ def validate_template(
             render_issue(replace(facts, entries=entries))
     else:
         for entries in collections:
-            posts = tuple(post_of(entry) for entry in entries)
-            page = replace(made_up_page(subscribable, posts, now=now), own=source)
+            page = replace(made_up_page(subscribable, entries, now=now), own=source)
             render_page(page)
             render_page(replace(page, earlier=None, later=None, is_open=False))
 

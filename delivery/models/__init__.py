@@ -3,6 +3,7 @@ from delivery.models.bounce import Bounce
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem, SetAside
+from delivery.models.issue_card import IssueCard
 from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.mailbox import MailboxMessage
 from delivery.models.restore import Restore
@@ -17,6 +18,7 @@ __all__ = [
     "Delivery",
     "DkimKey",
     "Issue",
+    "IssueCard",
     "IssueItem",
     "Lane",
     "LaneDomain",

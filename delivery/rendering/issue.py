@@ -1,6 +1,7 @@
 """Renders an issue once for everybody."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.utils import timezone, translation
 
@@ -56,9 +57,16 @@ def usual_template(facts: IssueFacts) -> str:
 
 def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequence[str]) -> Rendered:
     holes = Placeholders(facts.params)
-    title, subject = subjects.title(facts), facts.subject or subjects.subject_line(facts)
+    title = subjects.title(facts.entries, facts.language)
+    subject = facts.subject or subjects.subject_line(facts)
     posts = _posts(facts, room, wholes)
     notes = Notes(*(note_of(html, base=facts.site_url) for html in (facts.note_top, facts.note_foot)))
+    dateline, path = subjects.dateline(facts), f"{engine.ISSUE_FOLDER}/{template}"
+    # An own template shows dates where its author put them. An announcement's head has none.
+    head_date = dateline
+    if path not in facts.own:
+        head_date = "" if template == "announcement" or _dates_itself(posts, dateline) else dateline
+        posts = tuple(replace(post, shows_date=post.date != head_date) for post in posts)
     # Mail programs show the preheader after the subject.
     if len(posts) == 1:
         preheader = posts[0].excerpt
@@ -78,7 +86,8 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         "description": one_line(facts.description),
         "title": title,
         "subject": subject,
-        "dateline": subjects.dateline(facts),
+        "dateline": dateline,
+        "head_date": head_date,
         "preheader": preheader,
         "posts": posts,
         "count": len(facts.entries),
@@ -87,7 +96,6 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         "site_url": web_address(facts.site_url),
         "notes": notes,
     }
-    path = f"{engine.ISSUE_FOLDER}/{template}"
     drawn = engine.render_parts(path, context, holes, facts.own.get(path))
     if path in facts.own:
         drawn = with_notes(drawn, notes)
@@ -98,6 +106,13 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         text=drawn.text,
         holes=holes.used,
     )
+
+
+def _dates_itself(posts: Sequence[LetterPost], dateline: str) -> bool:
+    """Whether a letter's only post says the one date that it needs: of another day, or its only link."""
+    post = posts[0]
+    is_link = bool(post.link) and not post.title
+    return len(posts) == 1 and bool(post.date) and (post.date != dateline or is_link)
 
 
 def _in_full(facts: IssueFacts, room: LetterRoom) -> int:

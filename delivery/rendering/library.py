@@ -19,6 +19,7 @@ from django.template import (
 from django.template.base import Parser, Token
 from django.templatetags import i18n
 
+from common import dates
 from delivery.rendering.placeholders import Placeholders
 
 register = Library()
@@ -95,3 +96,4 @@ _take(register.tags, defaulttags.register.tags, _TAGS)
 _take(register.tags, loader_tags.register.tags, _LOADER_TAGS)
 _take(register.tags, i18n.register.tags, _I18N_TAGS)
 _take(register.filters, defaultfilters.register.filters, _FILTERS)
+_take(register.filters, dates.register.filters, ("day",))

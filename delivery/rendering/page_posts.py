@@ -18,6 +18,7 @@ from common.text import one_line, shortened
 from delivery.rendering.addresses import web_address
 from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
+from delivery.rendering.subjects import beginning
 from feeds.parsing.entry import Entry
 
 _HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
@@ -152,7 +153,7 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         if not medium.is_image:
             parts = urlsplit(medium.url)
             files.append(File(medium.url, unquote(parts.path.rpartition("/")[2])[:100] or parts.netloc))
-    title = stood.title or stood.link or gettext("Untitled")
+    title = stood.title or beginning(stood) or stood.link or gettext("Untitled")
     language = language_tag(stood.language)
     return PagePost(
         title=title,

@@ -14,9 +14,10 @@ from html import escape
 from urllib.parse import unquote, urldefrag, urlsplit
 
 from django.template.defaultfilters import filesizeformat
-from django.utils.formats import date_format
+from django.utils import translation
 from django.utils.safestring import SafeString, mark_safe
 
+from common.dates import day_words
 from common.html.balance import balance
 from common.html.clean import plain
 from common.html.images import is_beacon
@@ -25,7 +26,7 @@ from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH
-from delivery.rendering.languages import direction, direction_of, language_tag
+from delivery.rendering.languages import dated_in, direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 
@@ -180,7 +181,10 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class LetterPost:
-    """One post. `html` is safe, `text` is the same as text; `is_cut`: whether there is more, at `more`."""
+    """One post. `html` is safe, `text` is the same as text; `is_cut`: whether there is more, at `more`.
+
+    `shows_date` is off where the head of the letter says the same day.
+    """
 
     title: str
     link: str
@@ -196,6 +200,7 @@ class LetterPost:
     direction: str
     is_cut: bool = False
     more: str = ""
+    shows_date: bool = True
 
     @property
     def underline(self) -> str:
@@ -234,11 +239,13 @@ def letter_post(
     # A space between two elements, so that the end of a paragraph and the beginning of the next stay apart.
     excerpt = shortened(plain(content[:5000].replace("><", "> <")), 180)
     language = language_tag(entry.language)
+    with translation.override(dated_in(newsletter_language)):
+        day = day_words(entry.published.astimezone(zone)) if entry.published else ""
     return LetterPost(
         title=title,
         link=web_address(entry.link),
         authors=shortened(", ".join(one_line(author) for author in entry.authors), LONGEST_POST_TITLE),
-        date=date_format(entry.published.astimezone(zone), "DATE_FORMAT") if entry.published else "",
+        date=day,
         html=mark_safe(content),  # noqa: S308 (cleaned before it is stored)
         text=to_text(content),
         excerpt=excerpt,

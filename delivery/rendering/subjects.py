@@ -1,21 +1,31 @@
-"""What an issue is called: in the archive, in the subject (as upstream words it), and above the posts."""
+"""What an issue is called: in the archive, in the subject, and above the posts."""
 
 import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
 
+from common.dates import days_words
+from common.html.clean import plain
 from common.refused import Refused
 from common.text import one_line, shortened
+from common.truncation import cut_at_word
 from delivery.rendering.facts import IssueFacts
-from delivery.rendering.languages import spoken
+from delivery.rendering.languages import dated_in, speaks, spoken
+from feeds.parsing.entry import Entry
 
 LONGEST_SUBJECT = 200
 _LONGEST_NAME = 80
+# A longer title would hide how many there are besides; a text has no need to be a title's length.
+_LONGEST_FIRST = 100
+_LONGEST_BEGINNING = 70
+# After these comes no comma.
+_ENDS = tuple("?!…,;:؟！？。")
 # What a pattern of a theme may hold, in braces.
-PLACES = ("newsletter", "title", "count", "date")
+PLACES = ("newsletter", "title", "first", "count", "date", "upstream")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -23,34 +33,46 @@ class BadPattern(Refused):
     """A subject pattern that cannot be used. The message is a sentence that says what may stand in one."""
 
 
-def title(facts: IssueFacts) -> str:
-    """The name in the archive."""
-    if _is_single(facts):
-        return shortened(one_line(facts.entries[0].title), LONGEST_SUBJECT) or gettext("Untitled post")
-    return _several(facts)
+def title(entries: Sequence[Entry], language: str) -> str:
+    """The name in the archive: that of its only post, or of the first with how many there are besides."""
+    with translation.override(spoken(language)):
+        others = len(entries) - 1
+        if not others:
+            return post_title(entries[0])
+        first = _without_full_stop(post_title(entries[0], longest=_LONGEST_FIRST))
+        if not speaks(language):
+            return f"{first} + {others}"
+        words = {"first": first, "count": others}
+        made = ngettext("%(first)s, and %(count)d more", "%(first)s, and %(count)d more", others) % words
+        return made.replace(f"{first},", first, 1) if first.endswith(_ENDS) else made
+
+
+def post_title(entry: Entry, *, longest: int = LONGEST_SUBJECT) -> str:
+    """Its title in one line, cut at a word; the beginning of its text where it has none."""
+    return _cut(one_line(entry.title), longest) or beginning(entry) or gettext("Untitled post")
+
+
+def beginning(entry: Entry) -> str:
+    """The first words of its text, to stand for a title."""
+    return _cut(one_line(plain(entry.html[:5_000].replace("><", "> <"))), _LONGEST_BEGINNING)
 
 
 def subject_line(facts: IssueFacts) -> str:
-    """One line of at most 200 characters: by the theme's pattern, else with the name in front."""
-    name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
-    if facts.theme.subject:
-        values = {
-            "newsletter": name,
-            "title": title(facts),
-            "count": str(len(facts.entries)),
-            "date": dateline(facts),
-        }
-        # One pass over the pattern: what a title has in braces is never looked at.
-        filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
-        if by_pattern := shortened(one_line(filled), LONGEST_SUBJECT):
-            return by_pattern
-    if not _is_single(facts):
-        subject = _several(facts)
-    elif post := one_line(facts.entries[0].title):
-        subject = gettext("New Post: %(title)s") % {"title": post}
-    else:
-        subject = gettext("New Untitled Post")
-    return shortened(f"[{name}] {subject}", LONGEST_SUBJECT)
+    """One line of at most 200 characters: the issue's title, or what the theme's pattern makes."""
+    usual = title(facts.entries, facts.language)
+    if not facts.theme.subject:
+        return usual
+    values = {
+        "newsletter": shortened(one_line(facts.readers_name), _LONGEST_NAME),
+        "title": usual,
+        "first": post_title(facts.entries[0]),
+        "count": str(len(facts.entries)),
+        "date": dateline(facts),
+        "upstream": _upstream(facts),
+    }
+    # One pass over the pattern: what a title has in braces is never looked at.
+    filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
+    return _cut(one_line(filled), LONGEST_SUBJECT) or usual
 
 
 def marked_as_test(subject: str, language: str) -> str:
@@ -78,12 +100,29 @@ def dateline(facts: IssueFacts) -> str:
         first = last = facts.now.astimezone(facts.zone).date()
     else:
         first, last = _days(facts)
-    days = [date_format(day, "DATE_FORMAT") for day in (first, last)]
-    return days[0] if first == last else f"{days[0]} – {days[1]}"
+    with translation.override(dated_in(facts.language)):
+        return days_words(first, last)
 
 
-def _is_single(facts: IssueFacts) -> bool:
-    return facts.arrangement == "each" and len(facts.entries) == 1
+def _upstream(facts: IssueFacts) -> str:
+    """As the Scala feedletter words it, with its dates: readers may have rules in their mail programs."""
+    name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
+    if facts.arrangement != "each" or len(facts.entries) > 1:
+        subject = _several(facts)
+    elif post := one_line(facts.entries[0].title):
+        subject = gettext("New Post: %(title)s") % {"title": post}
+    else:
+        subject = gettext("New Untitled Post")
+    return f"[{name}] {subject}"
+
+
+def _without_full_stop(text: str) -> str:
+    """ "It rained." goes on with a comma as "It rained"; "the U.S." stays."""
+    return text[:-1] if text.endswith(".") and text.split()[-1].count(".") == 1 else text
+
+
+def _cut(text: str, longest: int) -> str:
+    return cut_at_word(text, lambda part: len(part) <= longest)
 
 
 def _several(facts: IssueFacts) -> str:

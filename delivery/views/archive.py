@@ -1,5 +1,6 @@
 """Past issues: the list, and one of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -7,7 +8,9 @@ from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import StrIndex
+from django.db.models.lookups import GreaterThan
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -15,7 +18,8 @@ from django.views.decorators.http import require_safe
 
 from common.text import one_line
 from delivery.letters.pages import issue_page
-from delivery.models import Issue
+from delivery.models import Issue, IssueCard
+from delivery.rules.search_words import asked_words
 from delivery.views.issues import issue_or_404, newsletter_or_404, published
 from delivery.views.newsletter import sign_up_form
 from delivery.views.posts import shown_of
@@ -25,23 +29,32 @@ ISSUES_ON_A_PAGE = 50
 # Fewer are read through as fast as searched.
 TOO_FEW_TO_SEARCH = 12
 LONGEST_SEARCH = 100
+TITLES_SHOWN = 10
 # What an admin wrote may bring its styles along; scripts it may not.
 OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The part of the archive that is asked for: a year (0: all of them), words of the title."""
+    """The part of the archive that is asked for: a year (0: all of them), words of an issue."""
 
     year: int
     words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """The posts of an issue as the list shows them, and how many more there are."""
+
+    shown: Sequence[str]
+    more: int
 
 
 @require_safe
 @page
 @cache_control(public=True, max_age=60)
 def archive(request: HttpRequest, name: str) -> HttpResponse:
-    """The issues of a newsletter by years, newest first."""
+    """The issues of a newsletter by years, newest first, each with the titles of its posts."""
     newsletter = newsletter_or_404(name)
     every, zone = published(newsletter), newsletter.zone
     years = [first.year for first in every.datetimes("published_at", "year", order="DESC", tzinfo=zone)]
@@ -49,13 +62,16 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
     chosen = int(year) if year.isdecimal() and len(year) == 4 else 0
     words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
     wanted = Wanted(chosen if chosen in years else 0, words)
-    issues = Paginator(_found(every, wanted, zone), ISSUES_ON_A_PAGE)
+    found = _found(every, wanted, zone).values_list("pk", flat=True)
+    # What is searched is read once, not once more to be counted.
+    issues = Paginator(list(found) if words else found, ISSUES_ON_A_PAGE)
     shown = issues.get_page(request.GET.get("page"))
-    by_year = groupby(shown, lambda row: row.published_at and row.published_at.astimezone(zone).year)
+    rows = every.filter(pk__in=list(shown)).select_related("card").defer("html", "text", "card__words")
+    by_year = groupby(rows, lambda row: row.published_at and row.published_at.astimezone(zone).year)
     context = {
         "newsletter": newsletter,
         "issues": shown,
-        "by_year": [(year_, list(of_it)) for year_, of_it in by_year],
+        "by_year": [(year_, [(row, _titles_of(row)) for row in of_it]) for year_, of_it in by_year],
         "years": years,
         "wanted": wanted,
         "has_search": bool(wanted.words)
@@ -65,13 +81,26 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
-    found = Q()
-    for word in wanted.words.split():
-        found &= Q(title__icontains=word)
+    asked = asked_words(wanted.words)
+    found = Q() if asked or not wanted.words else Q(pk=None)
+    for word in asked:
+        # Issues of a release before have no card until `fill_cards` comes to them.
+        there = Q(GreaterThan(StrIndex("card__words", Value(word)), 0))
+        found &= there | Q(card=None, title__icontains=word.strip())
     if wanted.year:
         begins, ends = (datetime(year, 1, 1, tzinfo=zone) for year in (wanted.year, wanted.year + 1))
         found &= Q(published_at__gte=begins, published_at__lt=ends)
     return issues.filter(found)
+
+
+def _titles_of(issue: Issue) -> Titles | None:
+    """The titles that its own does not say already; None without a card, or where there are none."""
+    card: IssueCard | None = getattr(issue, "card", None)
+    if card is None:
+        return None
+    is_said = bool(card.titles) and issue.title.startswith(card.titles[0].rstrip("…."))
+    titles = card.titles[is_said:]
+    return Titles(titles[:TITLES_SHOWN], len(titles[TITLES_SHOWN:])) if titles else None
 
 
 @require_safe

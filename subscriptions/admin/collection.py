@@ -18,18 +18,19 @@ from subscriptions.models import Assignable, Assignment
 
 
 def when_it_goes_out(assignable: Assignable) -> SafeString:
+    zone = assignable.subscribable.zone
     rows = [
         ("When it goes out", waits_for(assignable)),
         ("Newsletter", link_to(assignable.subscribable)),
-        ("Opened", when(assignable.opened_at)),
+        ("Opened", when(assignable.opened_at, zone=zone)),
     ]
     if assignable.period_start and assignable.period_end:
         rows += [
-            ("Takes posts that settle from", when(assignable.period_start)),
-            ("and before", when(assignable.period_end)),
+            ("Takes posts that settle from", when(assignable.period_start, zone=zone)),
+            ("and before", when(assignable.period_end, zone=zone)),
         ]
     if assignable.failures:
-        rows.append(("Tried again", when(assignable.next_try_at)))
+        rows.append(("Tried again", when(assignable.next_try_at, zone=zone)))
     return facts(rows)
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import Http404
 from django.utils.functional import cached_property
-from django.utils.translation import get_language_from_request
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -17,6 +16,7 @@ from rest_framework.throttling import BaseThrottle, ScopedRateThrottle
 from rest_framework.views import APIView
 
 from common.clock import utcnow
+from common.languages import asked_for
 from common.ports.channels import InvalidDestination
 from subscriptions.api.cors import add_cors, may_read
 from subscriptions.models import Subscribable
@@ -95,7 +95,7 @@ class SubscribeView(APIView):
                     name=given["name"],
                     origin=Origin(How.API, request.META.get("REMOTE_ADDR", ""), given["words"]),
                     now=now,
-                    language=get_language_from_request(request),
+                    language=asked_for(request),
                 )
         except InvalidDestination as error:
             raise ValidationError({"email": [str(error)]}) from error

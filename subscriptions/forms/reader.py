@@ -5,10 +5,10 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.utils.formats import date_format
 from django.utils.translation import get_language_info, gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from common.dates import day_words
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from subscriptions.forms.sign_up import NameForm
@@ -26,7 +26,7 @@ class DetailsForm(NameForm):
         super().__init__(*args, initial=initial, **kwargs)
         newsletter, chosen = subscription.subscribable, subscription.language
         own_language = {"language": _own_name(newsletter.language or "en")}
-        known = [(code, _own_name(code)) for code, _ in settings.LANGUAGES]
+        known = list(settings.LANGUAGES)
         # Sign-ups store the browser's language, which may be a variety of one of ours.
         other = [(chosen, _own_name(chosen))] if chosen and chosen not in dict(known) else []
         usual = ("", gettext("As the newsletter (%(language)s)") % own_language)
@@ -64,7 +64,7 @@ class PauseForm(forms.Form):
             pause_end(day, now=self.now, zone=self.zone)
         except BadDate as error:
             said = gettext("Please choose a day from %(first)s to %(last)s.")
-            days = {"first": date_format(self.first), "last": date_format(self.last)}
+            days = {"first": day_words(self.first), "last": day_words(self.last)}
             raise forms.ValidationError(said % days) from error
         return day
 

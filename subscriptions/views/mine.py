@@ -5,29 +5,31 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
+from common.dates import day_words
 from common.ports.personal_data import PersonalDataSource, holdings
 from subscriptions import links
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.privacy.personal_data import held_as_json
 from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.details import is_paused
 from subscriptions.subscribers.leave import is_received, leave_all, not_left
 from subscriptions.subscribers.lineage import switches_that_ended
 from subscriptions.subscribers.sign_up import SignUpClosed, add_newsletter, is_open
 from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
-from subscriptions.views.rhythm import rhythm
+from subscriptions.views.rhythm import rhythm, zone_in_words
 
 # Rows of each sort on the page; the JSON document has all.
 ROWS_SHOWN = 50
@@ -129,7 +131,8 @@ def _cells(source: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
             value = source.words.get(value, value)
             if isinstance(value, datetime):
                 local = timezone.localtime(value)
-                value = f"{date_format(local, 'DATE_FORMAT')}, {local:%H:%M}"
+                zone = zone_in_words(ZoneInfo(timezone.get_current_timezone_name()))
+                value = f"{day_words(local)}, {clock_words(local.time())}, {zone}"
             yield title, str(value)
 
 

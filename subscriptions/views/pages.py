@@ -12,11 +12,11 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import translation
-from django.utils.translation.trans_real import get_supported_language_variant
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from common.languages import spoken_variety
 from common.signing import TokenError
 
 PageView = Callable[..., HttpResponse]
@@ -96,7 +96,7 @@ def speak(language: str) -> None:
     An empty language, or one that we do not speak, changes nothing.
     """
     with suppress(LookupError):
-        translation.activate(get_supported_language_variant(language))
+        translation.activate(spoken_variety(language))
 
 
 def focus_on_error(form: forms.Form) -> None:

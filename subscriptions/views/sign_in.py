@@ -3,12 +3,13 @@
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import get_language_from_request, gettext
+from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
+from common.languages import asked_for
 from subscriptions.forms.reader import SignInForm
 from subscriptions.subscribers import sign_in as signing_in
 from subscriptions.subscribers.rate_limits import OverLimit
@@ -32,7 +33,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @cache_control(no_store=True)
 def _ask_for_link(request: HttpRequest, form: SignInForm) -> HttpResponse:
     email = form.cleaned_data["email"]
-    ip, language = request.META.get("REMOTE_ADDR", ""), get_language_from_request(request)
+    ip, language = request.META.get("REMOTE_ADDR", ""), asked_for(request)
     try:
         if not form.is_trap_sprung:
             signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)

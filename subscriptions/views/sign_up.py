@@ -6,11 +6,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import get_language_from_request
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
+from common.languages import asked_for
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
@@ -38,7 +38,7 @@ def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str 
                 name=name,
                 origin=Origin(how, request.META.get("REMOTE_ADDR", ""), form.consent),
                 now=utcnow(),
-                language=get_language_from_request(request),
+                language=asked_for(request),
             )
         if how == How.V0:
             context = asked_context(form.subscribables, email, name)

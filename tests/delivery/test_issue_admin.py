@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from delivery.engine.send_task import read_claimed
 from delivery.issues.pause import pause_newsletter
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
+from subscriptions.models import Subscribable
 from tests.delivery.ledger import queued, states
 from tests.factories import (
     AttemptFactory,
@@ -75,6 +77,20 @@ def test_approving_says_first_to_how_many(admin_client: Client) -> None:
     assert states() == {"queued": 2}
     assert "has gone out already" in act(admin_client, issue, "approve", confirmed="1")
     assert Delivery.objects.count() == 2
+
+
+def test_a_drafts_times_are_by_its_newsletters_clock(admin_client: Client) -> None:
+    issue = a_draft()
+    Subscribable.objects.update(time_zone="Asia/Kolkata")
+    assert "As clocks show it by Kolkata time (Asia/Kolkata)." in act(admin_client, issue, "release")
+    at = (utcnow() + HOUR).replace(second=0, microsecond=0)
+    local = at.astimezone(ZoneInfo("Asia/Kolkata"))
+    given = {"with-at": f"{local:%Y-%m-%dT%H:%M}"}
+    said = act(admin_client, issue, "release", confirmed="1", **given)
+    assert f"{local:%H:%M}\N{NO-BREAK SPACE}IST, unless you stop it" in said
+    issue.refresh_from_db()
+    assert issue.release_at == at
+    assert f'value="{local:%Y-%m-%dT%H:%M}"' in act(admin_client, issue, "release")
 
 
 def test_a_draft_gets_a_time_loses_it_is_discarded_and_comes_back(admin_client: Client) -> None:

@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.translation.template import templatize
 
 ROOT = Path(settings.BASE_DIR)
-LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
+LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")]
 PACKAGES = ("common", "feeds", "subscriptions", "delivery", "feedletter_site")
 # What people who run the site see is English (as in the Makefile's `messages`).
 ENGLISH = {"admin", "api", "management"}

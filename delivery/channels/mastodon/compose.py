@@ -31,7 +31,7 @@ class Message:
 
 
 def compose_status(letter: Letter, recipient: Recipient) -> Message:
-    """The status of an announcement (one post) or a digest (title, count, its page or the archive)."""
+    """The status of an announcement (one post) or a digest (title, its page or the archive)."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     link = postable(entry.link if entry else letter.web_url or letter.archive_url)
     if entry and letter.kind == "issue" and not letter.html and letter.text:
@@ -47,11 +47,13 @@ def compose_status(letter: Letter, recipient: Recipient) -> Message:
     elif entry:
         parts = [*_announcement(letter, entry), FittingPart(link)]
     else:
-        # `[name] TITLE: n posts LINK`
-        title = plain(letter.title)
-        posts = f"{len(letter.entries)} {'post' if len(letter.entries) == 1 else 'posts'} "
-        parts = [*_start(letter), FittingPart(title, cuttable=True), FittingPart(": " if title else "")]
-        parts += [FittingPart(posts), FittingPart(link)]
+        # `[name] TITLE LINK`: the title says how many posts there are.
+        parts = [
+            *_start(letter),
+            FittingPart(plain(letter.title), cuttable=True),
+            FittingPart(" "),
+            FittingPart(link),
+        ]
     # The first usable tag's primary subtag: instances take ISO 639 codes, feeds say en-US.
     tags = (letter.options.get("language", ""), entry.language if entry else "", letter.language)
     codes = (re.split("[-_]", tag.strip().lower())[0] for tag in tags)

@@ -20,7 +20,8 @@ HELP = {
     "header": "A line or two above the posts; [words](https://…) is a link.",
     "footer": "A line or two below the posts.",
     "postal_address": "At the foot of every letter and mail.",
-    "subject": "Such as “{newsletter}: {title}”; also {count} and {date}.",
+    "subject": "Such as “{newsletter}: {title}”; also {first}, {count}, {date}, and {upstream}, as the old"
+    " Feedletter wrote it.",
 }
 
 

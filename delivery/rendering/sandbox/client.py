@@ -201,6 +201,7 @@ def _surroundings() -> dict[str, Any]:
             "LETTER_TEMPLATES_DIR": str(settings.LETTER_TEMPLATES_DIR),
             "LANGUAGE_CODE": settings.LANGUAGE_CODE,
             "LANGUAGES": settings.LANGUAGES,
+            "FORMAT_MODULE_PATH": settings.FORMAT_MODULE_PATH,
             "LOCALE_PATHS": [
                 *map(str, settings.LOCALE_PATHS),
                 *(str(each) for each in locales if each.is_dir()),

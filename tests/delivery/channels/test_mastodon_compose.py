@@ -46,12 +46,11 @@ def test_a_post_without_a_web_link_is_not_announced(link: str) -> None:
     assert message.link == ""
 
 
-@pytest.mark.parametrize(("number", "said"), [(1, "1 post"), (3, "3 posts")])
-def test_a_digest_has_title_count_and_archive(number: int, said: str) -> None:
-    entries = tuple(Entry(guid=str(n), title=f"T{n}", link=LINK) for n in range(number))
+def test_a_digest_has_its_title_which_counts_and_the_archive() -> None:
+    entries = tuple(Entry(guid=str(n), title=f"T{n}", link=LINK) for n in range(3))
     archive = "https://letters.example/s/bees/archive/7/"
-    made = text(title="All posts, 2026-03-04", entries=entries, is_digest=True, archive_url=archive)
-    assert made == f"[bees] All posts, 2026-03-04: {said} {archive}"
+    made = text(title="T0, and 2 more", entries=entries, is_digest=True, archive_url=archive)
+    assert made == f"[bees] T0, and 2 more {archive}"
 
 
 def test_a_digest_without_an_archive_is_not_posted() -> None:

@@ -196,7 +196,7 @@ def test_own_code_chooses_the_subject_on_one_line() -> None:
 def test_without_an_answer_the_subject_is_the_usual_one() -> None:
     titled(hooked("usual_subject", "each", title="Weekly"), "One")
     assert completed() == 1
-    assert Issue.objects.get().subject == "[Weekly] New Post: One"
+    assert Issue.objects.get().subject == "One"
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,20 @@
 import html as entities
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.html.clean import clean
-from delivery.rendering.errors import LetterError, UnknownTemplate
+from delivery.rendering.errors import LetterError, Rendered, UnknownTemplate
+from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
 from feeds.parsing.entry import Media
-from tests.delivery.rendering.samples import SITE, entry, facts, html_of, one, text_of
+from tests.delivery.rendering.samples import NOW, SITE, entry, facts, html_of, one, text_of
 from tests.examples import examples
 
 TEMPLATES = ["post", "digest", "announcement"]
@@ -89,8 +91,10 @@ def test_a_name_of_a_stranger_or_an_admin_is_never_markup() -> None:
 
 
 def test_line_breaks_in_a_title_do_not_reach_a_header() -> None:
-    letter = render_issue(one(entry(title="Rain\r\nBcc: all@example.org"), newsletter="V\r\nX-Evil: 1"))
-    assert letter.subject == "[V X-Evil: 1] New Post: Rain Bcc: all@example.org"
+    theme = ThemeFacts(subject="{newsletter}: {title}")
+    post = entry(title="Rain\r\nBcc: all@example.org")
+    letter = render_issue(one(post, newsletter="V\r\nX-Evil: 1", theme=theme))
+    assert letter.subject == "V X-Evil: 1: Rain Bcc: all@example.org"
     assert "\r" not in letter.title + letter.text
 
 
@@ -154,7 +158,68 @@ def test_the_letter_says_its_language_and_direction() -> None:
 
 def test_dates_are_in_the_newsletters_language_and_zone() -> None:
     post = entry(published=datetime(2026, 3, 4, 23, 30, tzinfo=UTC))
-    assert "5. März 2026" in render_issue(one(post, language="de-AT", time_zone="Europe/Vienna")).html
+    for language, day in DAYS.items():
+        letter = render_issue(one(post, language=language, time_zone="Europe/Vienna"))
+        assert day.replace(" ", "\xa0") in letter.html.replace("&nbsp;", "\xa0"), language
+
+
+DAYS = {
+    "en": "March 5, 2026",
+    "en-US": "March 5, 2026",
+    "en-GB": "5 March 2026",
+    "en-AU": "5 March 2026",
+    "de-AT": "5. März 2026",
+    "fr": "5 mars 2026",
+    # No words of ours, but Django's days.
+    "sv": "5 mars 2026",
+    "he": "5 במרץ 2026",
+    "zh-TW": "2026年3月5日",
+    "tlh": "March 5, 2026",
+}
+
+
+def days_in(letter: Rendered) -> list[str]:
+    """The dates in html, then those in the text."""
+    shown = re.sub(r"<head>.*?</head>", "", letter.html, flags=re.DOTALL).replace("&nbsp;", "\xa0")
+    return [
+        *re.findall("March\xa0\\d+,\xa02026", shown),
+        "|",
+        *re.findall("March\xa0\\d+,\xa02026", letter.text),
+    ]
+
+
+def test_a_letter_of_one_post_says_one_date() -> None:
+    dated, today, undated = entry(), entry(published=NOW), entry(published=None)
+    yesterday, now = "March\xa07,\xa02026", "March\xa08,\xa02026"
+    every: tuple[dict[str, Any], ...] = ({}, {"content": ""}, {"title": ""})
+    for changes in every:
+        assert days_in(render_issue(one(replace(dated, **changes)))) == [yesterday, "|", yesterday], changes
+        assert days_in(render_issue(one(replace(today, **changes)))) == [now, "|", now], changes
+    assert days_in(render_issue(one(undated))) == [now, "|", now]
+    untitled = render_issue(one(replace(today, title=""))).html
+    assert re.search(r'href="https://blog.example/1"[^>]*><bdi>March', untitled)
+
+
+def test_a_post_of_the_day_of_its_letter_does_not_say_it_again() -> None:
+    posts = (entry(1, published=NOW), entry(2, published=NOW), entry(3, published=NOW - timedelta(days=3)))
+    daily = render_issue(facts(*posts, arrangement="daily", period_start=NOW - timedelta(hours=2)))
+    assert days_in(daily) == [
+        "March\xa08,\xa02026",
+        "March\xa05,\xa02026",
+        "|",
+        "March\xa08,\xa02026",
+        "March\xa05,\xa02026",
+    ]
+
+
+def test_an_own_template_shows_dates_where_it_wants_them() -> None:
+    own = {
+        "issues/post": TemplateSource(
+            html="{{ dateline }} {% for post in posts %}{{ post.date }}"
+            "{% include 'parts/byline.html' %}{% endfor %}"
+        )
+    }
+    assert days_in(render_issue(one(entry(published=NOW), own=own)))[:3] == ["March\xa08,\xa02026"] * 3
 
 
 def test_the_accent_is_used_and_nonsense_is_not() -> None:

@@ -1,11 +1,13 @@
 """Past issues, and one issue."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from delivery.issues.cards import card_of
 from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry, an_issue
 
 pytestmark = pytest.mark.django_db
@@ -169,6 +171,60 @@ def test_a_long_archive_is_searched_by_words_of_titles(client: Client) -> None:
         assert nothing.status_code == 200
         assert "<b>" not in nothing.content.decode()
     assert "No issue has these words" in client.get("/s/weekly/archive/", {"q": "swallows"}).content.decode()
+
+
+def carded(newsletter: Any, title: str, *entries: Any, days: int = 0) -> Any:
+    issue = IssueFactory(subscribable=newsletter, title=title, published_at=NOW - timedelta(days=days))
+    card_of(issue, entries).save()
+    return issue
+
+
+def test_the_archive_lists_the_titles_of_each_issues_posts(client: Client) -> None:
+    letter = SubscribableFactory(name="weekly")
+    carded(
+        letter, "Rain, and 12 more", *(an_entry(n, title="Rain" if not n else f"<b>{n}") for n in range(13))
+    )
+    carded(letter, "Snow", an_entry(20, title="Snow"))
+    carded(letter, "Posts, 2026-03-05", an_entry(21, title="Hail"), an_entry(22, title="גשם"))
+    page = client.get("/s/weekly/archive/").content.decode()
+    assert page.count("Rain") == page.count("Snow") == 1
+    assert "<bdi>&lt;b&gt;1</bdi> · <bdi>&lt;b&gt;2</bdi>" in page
+    assert "&lt;b&gt;10</bdi> and 2 more" in page
+    assert "&lt;b&gt;11" not in page
+    assert "<bdi>Hail</bdi> · <bdi>גשם</bdi>" in page
+
+
+def test_a_search_finds_words_of_posts(client: Client) -> None:
+    letter = SubscribableFactory(name="weekly")
+    carded(letter, "First", an_entry(1, title="Über Reiher", content="<p>Der Graureiher fischt.</p>"))
+    carded(letter, "Second", an_entry(2, title="Owls", content="<p>Élan, <b>100 %</b> of them.</p>"))
+    IssueFactory(subscribable=letter, title="Third owl, without a card")
+    for words, found in {
+        "graureiher": ["First"],
+        "ÜBER fisch": ["First"],
+        "uber": ["First"],
+        "elan": ["Second"],
+        "owl": ["Second", "Third"],
+        "owl 100 %": ["Second"],
+        "reiher owls": [],
+        "eiher": [],
+        "b": [],
+        "%": [],
+        "_": [],
+    }.items():
+        page = client.get("/s/weekly/archive/", {"q": words}).content.decode()
+        titles = re.findall(r'/archive/\d+/">(\w+)', page)
+        assert sorted(titles) == found, words
+
+
+def test_the_list_of_issues_asks_the_database_a_few_times(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
+    letter = SubscribableFactory(name="weekly")
+    for number in range(20):
+        carded(letter, f"Issue {number}", an_entry(number), an_entry(number + 100))
+    with django_assert_max_num_queries(5):
+        client.get("/s/weekly/archive/", {"q": "post"})
 
 
 def test_pages_of_a_search_keep_its_words_and_its_year(client: Client) -> None:

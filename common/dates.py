@@ -1,0 +1,35 @@
+"""Days as readers see them: in the form of the language that is spoken, and whole in their line."""
+
+from datetime import date, datetime
+
+from django import template
+from django.utils.formats import date_format, get_format
+
+register = template.Library()
+
+
+def day_words(day: date) -> str:
+    """ "5 March 2026" in British English. No line breaks within it."""
+    return _whole(date_format(day, "DATE_FORMAT"))
+
+
+def days_words(first: date, last: date) -> str:
+    """ "5 March – 7 March 2026": the year once. A line may break after the dash only."""
+    if first == last:
+        return day_words(first)
+    days = [day_words(first), day_words(last)]
+    if first.year == last.year:
+        begins_with_year = str(get_format("DATE_FORMAT")).startswith(("Y", "y"))
+        short = int(begins_with_year)
+        days[short] = _whole(date_format((first, last)[short], "MONTH_DAY_FORMAT"))
+    return f"{days[0]}\N{NO-BREAK SPACE}– {days[1]}"
+
+
+@register.filter(expects_localtime=True)
+def day(moment: date | datetime | None) -> str:
+    """For templates: the day of a moment in the current time zone; nothing for what is no moment."""
+    return day_words(moment) if isinstance(moment, date) else ""
+
+
+def _whole(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")

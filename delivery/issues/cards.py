@@ -1,0 +1,59 @@
+"""Writes the cards by which the archive lists and finds issues."""
+
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import chain
+
+from django.utils import translation
+
+from common.html.clean import plain
+from common.passes import TimeBudget
+from delivery.models import Issue, IssueCard
+from delivery.rendering.languages import spoken
+from delivery.rendering.subjects import post_title
+from delivery.rules.search_words import searchable
+from feeds.parsing.entry import Entry
+
+# So that a search of 5,000 issues reads 100 MB at most, and usually a tenth of it.
+MOST_WORDS = 20_000
+MOST_TITLES = 500
+LONGEST_TITLE = 150
+_LONGEST_POST = 100_000
+ISSUES_AT_ONCE = 50
+# Collections that are complete wait no longer than this.
+AT_FIRST = timedelta(seconds=2)
+_all_filled = threading.Event()
+
+
+def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
+    """The card of an issue with these posts."""
+    with translation.override(spoken(issue.subscribable.language)):
+        titles = [post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_TITLES]]
+    texts = (plain(entry.html[:_LONGEST_POST].replace("><", "> <")) for entry in entries)
+    words = searchable(chain([issue.title], (entry.title for entry in entries), texts), most=MOST_WORDS)
+    return IssueCard(issue=issue, titles=titles, words=words)
+
+
+def fill_cards(*, budget: timedelta | None = None) -> int:
+    """Writes the cards of issues of a release before, which have none, newest first. Returns how many."""
+    left, filled = TimeBudget(budget), 0
+    without = Issue.objects.filter(card=None).defer("html", "text", "holes").select_related("subscribable")
+    while issues := list(without.order_by("-pk").prefetch_related("issue_items")[:ISSUES_AT_ONCE]):
+        cards = [
+            card_of(issue, [Entry.from_json(row.entry) for row in issue.issue_items.all()])
+            for issue in issues
+        ]
+        IssueCard.objects.bulk_create(cards, ignore_conflicts=True)
+        filled += len(cards)
+        if left.is_spent:
+            break
+    return filled
+
+
+def fill_cards_at_first(*, budget: timedelta = AT_FIRST) -> int:
+    """The same, until a pass of this process found nothing left: new issues have their card."""
+    filled = 0 if _all_filled.is_set() else fill_cards(budget=budget)
+    if not filled:
+        _all_filled.set()
+    return filled
