@@ -116,7 +116,7 @@ class IssueAdmin(ReadOnlyAdmin):
         return {**self.admin_site.each_context(request), "media": self.media}
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """How far it is, its plot and its domains, alone: asked for again and again while it is sent."""
+        """How far it is, its plot and its domains: asked for again and again while it is being sent."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         issue = self.get_queryset(request).filter(pk=pk).first()

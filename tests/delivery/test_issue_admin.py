@@ -170,6 +170,33 @@ def test_the_ledger_behind_each_number_opens(admin_client: Client) -> None:
         assert len(answer.context["cl"].result_list) == count
 
 
+def test_the_plot_and_the_domains_follow_while_it_is_being_sent(admin_client: Client) -> None:
+    issue = IssueFactory()
+    queued(3, issue=issue, domain="reads.example")
+    shown = page(admin_client, issue)
+    assert "The first letters are on their way." in shown
+    Delivery.objects.filter(pk=issue.deliveries.order_by("pk")[0].pk).update(state="sent", sent_at=utcnow())
+    said = admin_client.get(reverse("admin:delivery_issue_progress", args=[issue.pk])).content.decode()
+    for name in ("arrivals", "domains"):
+        assert f'data-live="{name}"' in shown
+        assert f'data-live="{name}"' in said
+    assert "1 letter, at most 1 a minute." in said
+    assert "reads.example" in said
+
+
+def test_a_cancelled_issue_tells_the_truth_everywhere(admin_client: Client) -> None:
+    issue = IssueFactory(cancelled_at=utcnow())
+    queued(2, issue=issue, state="sent", sent_at=utcnow())
+    queued(5, issue=issue, state="cancelled")
+    shown = page(admin_client, issue)
+    assert "<b>2 sent, 5 cancelled</b>" in shown
+    assert 'value="2"' in shown
+    assert "7 done" not in shown
+    newsletter = reverse("admin:subscriptions_subscribable_change", args=[issue.subscribable_id])
+    for place in (reverse("admin:delivery_issue_changelist"), newsletter):
+        assert "2 sent, 5 cancelled" in admin_client.get(place).content.decode()
+
+
 def test_the_fragment_is_for_staff_who_may_see_issues(admin_client: Client, client: Client) -> None:
     issue = IssueFactory()
     queued(3, issue=issue)

@@ -143,8 +143,9 @@ def _acted(
     report(request, acts[do])
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
-    asked = f"?moved={item_id}-{do}" if do in (UP, DOWN) else ""
-    return HttpResponseRedirect(f"{object_url(row)}{asked}{f'#post-{item_id}' if item_id else ''}")
+    # Browsers heed no autofocus where the address names a place: after a move the button itself is the place.
+    place = f"?moved={item_id}-{do}" if do in (UP, DOWN) else f"#post-{item_id}" if item_id else ""
+    return HttpResponseRedirect(f"{object_url(row)}{place}")
 
 
 def _gone(request: HttpRequest) -> HttpResponse:

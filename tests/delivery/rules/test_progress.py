@@ -17,6 +17,7 @@ from delivery.rules.progress import (
     state_of,
     stretches,
     time_left,
+    told,
     total,
     waiting,
 )
@@ -96,3 +97,17 @@ def test_what_a_newsletter_wants_before_an_issue_goes() -> None:
     assert release_of("delay", 45, NOW).at == NOW + timedelta(minutes=45)
     # Without its minutes (a row of another hand), it is better to wait than to send.
     assert release_of("delay", None, NOW).waits
+
+
+@pytest.mark.parametrize(
+    ("state", "counts", "said"),
+    [
+        ("cancelled", {"sent": 115, "cancelled": 4890}, "115 sent, 4,890 cancelled"),
+        ("cancelled", {"cancelled": 3, "queued": 2}, "0 sent, 3 cancelled, 2 about to be cancelled"),
+        ("paused", {"stored": 1, "held": 9, "failed": 1}, "1 sent, 1 failed, 9 waiting"),
+        ("sending", {"sent": 1, "queued": 2}, "1 sent, 2 to go"),
+        ("sent", {"sent": 7}, "7 sent"),
+    ],
+)
+def test_what_became_of_its_letters_is_told_in_words(state: str, counts: dict[str, int], said: str) -> None:
+    assert told(state, counts) == said

@@ -1,0 +1,119 @@
+"""The next issue in an editor's hands: by keyboard alone, at a desk, on a phone, with scripts or without."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from common.admin.html import object_url
+from delivery.issues.complete import complete_due
+from delivery.models import Delivery, Issue
+from subscriptions.models import Assignable
+from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
+from tests.e2e.browser.screens import NIGHT, OTHERS, Screen
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(params=[NIGHT, *OTHERS], ids=str)
+def screen(request: pytest.FixtureRequest) -> Screen:
+    chosen: Screen = request.param
+    return chosen
+
+
+@pytest.fixture
+def editor(page: Any, site: str, admin_client: Client) -> Any:
+    """A page on which an admin is signed in."""
+    page.context.add_cookies(
+        [{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": site}]
+    )
+    return page
+
+
+def press(page: Any, label: str) -> None:
+    """By the keyboard, as whoever has no mouse: the button has the focus, and Enter is pressed."""
+    page.get_by_role("button", name=label, exact=True).first.focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def titles(page: Any) -> list[str]:
+    return list(page.locator("ol.fl-edits .fl-edit-title a").all_inner_texts())
+
+
+def a_collection() -> tuple[Assignable, list[str]]:
+    newsletter = a_newsletter(title="Harbour News", name="harbour")
+    items = collect(newsletter, 3)
+    return open_collection(newsletter), [item.title for item in reversed(items)]
+
+
+def test_it_is_ordered_worded_held_and_sent(editor: Any, site: str) -> None:
+    collection, (first, second, third) = a_collection()
+    editor.goto(site + object_url(collection))
+    assert titles(editor) == [first, second, third]
+    press(editor, f"Move “{third}” up")
+    assert titles(editor) == [first, third, second]
+    # The same button has the focus again: Enter goes on.
+    editor.locator("button[value=up]:focus").wait_for()
+    with editor.expect_navigation():
+        editor.keyboard.press("Enter")
+    assert titles(editor) == [third, first, second]
+    press(editor, f"Leave out “{first}”")
+    assert titles(editor) == [third, second]
+    press(editor, f"Put back “{first}”")
+    press(editor, f"Undo putting back “{first}”")
+    assert titles(editor) == [third, second]
+    editor.get_by_label("Subject", exact=True).fill("Spring is here")
+    editor.get_by_label("Note above the posts").fill("Hello from **the harbour**.")
+    press(editor, "Save these words")
+    letter = editor.locator(".fl-letter iframe").get_attribute("srcdoc")
+    assert "the harbour</strong>" in letter
+    assert first not in letter
+    look_at_admin(editor, "next-issue")
+    press(editor, "Wait for me")
+    press(editor, "Let it go at its time")
+    press(editor, "Send now")
+    look_at_admin(editor, "next-issue-send-now")
+    press(editor, "Send now")
+    editor.get_by_text("It is on its way.").wait_for()
+    issue = Issue.objects.get()
+    assert issue.subject == "Spring is here"
+    assert [row.entry["title"] for row in issue.issue_items.order_by("position")] == [third, second]
+    assert Delivery.objects.count() == 2
+
+
+def test_a_draft_is_edited(editor: Any, site: str) -> None:
+    items = collect(a_newsletter(approval="click", title="Harbour News"), 3)
+    complete_due(clock=lambda: MIDNIGHT)
+    issue = Issue.objects.get()
+    editor.goto(site + object_url(issue))
+    press(editor, f"Leave out “{items[1].title}”")
+    press(editor, f"Move “{items[0].title}” up")
+    assert titles(editor) == [items[0].title, items[2].title]
+    editor.get_by_label("Note below the posts").fill("See you on Monday.")
+    press(editor, "Save these words")
+    look_at_admin(editor, "draft")
+    press(editor, "Undo the change of words")
+    assert Issue.objects.get().note_foot == ""
+
+
+def test_a_newsletter_shows_its_next_issue(editor: Any, site: str) -> None:
+    collection, _ = a_collection()
+    editor.goto(site + reverse("admin:subscriptions_subscribable_change", args=[collection.subscribable_id]))
+    editor.get_by_role("link", name="See and change the next issue").focus()
+    with editor.expect_navigation():
+        editor.keyboard.press("Enter")
+    assert editor.get_by_role("button", name="Send now").is_visible()
+
+
+def look_at_admin(page: Any, name: str) -> None:
+    """Nothing wider than the screen, and a picture where pictures are asked for."""
+    from tests.e2e.browser import screens
+
+    if screens.PICTURES:
+        page.wait_for_load_state()
+        size = f"{page.viewport_size['width']}-{screens._scheme(page)}"
+        page.screenshot(path=f"{screens.PICTURES}/{name}-{size}.png", full_page=True)
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
