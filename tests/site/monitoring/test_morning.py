@@ -47,7 +47,9 @@ def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_t
     AssignmentFactory(assignable=fills)
     begun = {"period_start": now - DAY, "period_end": now + DAY}
     AssignmentFactory(assignable=AssignableFactory(subscribable=DailyFactory(title="Daily"), **begun))
-    daily, three = going_out_next(now)
+    IssueFactory(published_at=None, awaits_reader=True)
+    daily, three, first = going_out_next(now)
+    assert (first.posts, first.words) == ("first issue", "Waits for its first reader.")
     assert (daily.name, daily.posts) == ("Daily", "1 post")
     assert daily.words.startswith("Closes on")
     assert (three.name, three.words) == ("Three", "Waits for 2 more posts.")
