@@ -13,7 +13,7 @@ from delivery.letters.send_test import send_test_letter
 from delivery.letters.templates import use_default
 from delivery.models import Issue
 from delivery.rendering.facts import TemplateSource
-from feedletter_site.monitoring.dashboard import alerts
+from feedletter_site.monitoring.attention import alerts
 from subscriptions.models import Assignable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect
 from tests.delivery.ledger import a_mail

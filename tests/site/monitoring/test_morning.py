@@ -127,7 +127,11 @@ def test_what_is_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Figure.objects.exists()
 
 
-def test_the_overview_asks_as_many_questions_for_much_as_for_little(admin_client: Client) -> None:
+def test_the_overview_asks_as_many_questions_for_much_as_for_little(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "SLOW_SECONDS", 60)
+
     def asked() -> int:
         with CaptureQueriesContext(connection) as questions:
             assert admin_client.get("/admin/").status_code == 200
