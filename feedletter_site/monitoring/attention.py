@@ -7,12 +7,13 @@ from typing import Any
 from django.contrib.auth import get_permission_codename
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from common.admin.html import list_url, object_url
 from common.clock import utcnow
 from common.text import counted, shortened
 from delivery.accounts.default_account import keeps_letters, sends_nothing
-from delivery.bounces.domain_refusals import pause_cause
+from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
@@ -76,17 +77,24 @@ def paused_newsletters() -> list[Alert]:
 
 
 def paused_issues() -> list[Alert]:
-    """Issues paused by themselves that have letters left; those of a paused newsletter are in its line."""
+    """Issues that have letters left, or were paused because they are refused.
+
+    Those of a paused newsletter are in its line.
+    """
     rows = Issue.objects.filter(
         paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
     )
     left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
-    rows = rows.filter(Exists(left)).defer("html", "text", "holes").order_by("-paused_at", "-pk")
+    rows = (
+        rows.filter(Exists(left) | Q(paused_reason__startswith=BY_ITSELF))
+        .defer("html", "text", "holes")
+        .order_by("-paused_at", "-pk")
+    )
     shown = list(rows[: ALERTS_SHOWN + 1])
     said = [
         Alert(
             f"“{shortened(str(row), LONGEST_REASON)}” is paused: {held_letters(Q(issue=row))}. "
-            f"{shortened(pause_cause(row.paused_reason), LONGEST_REASON)}".strip(),
+            f"{capfirst(shortened(pause_cause(row.paused_reason), LONGEST_REASON))}".strip(),
             "Look",
             object_url(row),
         )

@@ -13,6 +13,7 @@ from common.admin.day_plot import DayValue, day_plot
 from common.admin.html import list_url, object_url, when
 from common.text import counted
 from delivery.admin.issue_panels import state_words
+from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state
 from delivery.models import Delivery, Issue
@@ -53,7 +54,7 @@ class LastOut:
 
 
 def going_out_next(now: datetime) -> list[NextOut]:
-    """Those with a date first, soonest first; then those that fill up."""
+    """Those with a date first, soonest first; then those that fill up; last what waits for a first reader."""
     rows = Assignable.objects.select_related("subscribable").annotate(
         held=Count("assignments", filter=Q(assignments__left_out_at=None)),
         left_out=Count("assignments", filter=Q(assignments__left_out_at__isnull=False)),
@@ -67,6 +68,9 @@ def going_out_next(now: datetime) -> list[NextOut]:
             _when_out(row, (row.held, row.left_out), now),
         )
         for row in shown
+    ] + [
+        NextOut(str(issue.subscribable), object_url(issue), "first issue", "Waits for its first reader.")
+        for issue in waiting_for_a_reader().select_related("subscribable").order_by("pk")[:NEXT_SHOWN]
     ]
 
 

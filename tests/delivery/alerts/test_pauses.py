@@ -142,7 +142,7 @@ def test_the_overview_lists_paused_domains_and_newsletters(client: Client, admin
     assert "Letters to one.example are paused: it refused 12" in page
     assert "550 5.7.1 &lt;No&gt;" in page
     assert reverse("admin:delivery_lane_change", args=[pk]) in page
-    assert "1 newsletter is paused" in page
+    assert "is paused: 0 letters wait." in page
 
 
 def test_the_overview_lists_what_rests_or_is_paused_because_it_is_refused(
@@ -153,9 +153,9 @@ def test_the_overview_lists_what_rests_or_is_paused_because_it_is_refused(
     resting = {"refused_since": now, "last_error": said}
     LaneDomain.objects.create(lane=a_lane(), domain="one.example", free_at=now + HOUR, **resting)
     LaneDomain.objects.create(lane=a_lane(), domain="two.example", free_at=now - HOUR, **resting)
-    IssueFactory(paused_at=now, paused_reason="By itself: it is too large.")
+    IssueFactory(title="On boats", paused_at=now, paused_reason="By itself: it is too large.")
     client.force_login(admin)
     page = client.get(reverse("admin:index")).content.decode()
     assert f"Letters to one.example wait: {said}" in page
     assert "two.example" not in page
-    assert "1 issue is paused because it is refused" in page
+    assert "“On boats” is paused: 0 letters wait. It is too large." in page

@@ -47,7 +47,9 @@ def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_t
     AssignmentFactory(assignable=fills)
     begun = {"period_start": now - DAY, "period_end": now + DAY}
     AssignmentFactory(assignable=AssignableFactory(subscribable=DailyFactory(title="Daily"), **begun))
-    daily, three = going_out_next(now)
+    IssueFactory(published_at=None, awaits_reader=True)
+    daily, three, first = going_out_next(now)
+    assert (first.posts, first.words) == ("first issue", "Waits for its first reader.")
     assert (daily.name, daily.posts) == ("Daily", "1 post")
     assert daily.words.startswith("Closes on")
     assert (three.name, three.words) == ("Three", "Waits for 2 more posts.")
@@ -125,7 +127,11 @@ def test_what_is_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Figure.objects.exists()
 
 
-def test_the_overview_asks_as_many_questions_for_much_as_for_little(admin_client: Client) -> None:
+def test_the_overview_asks_as_many_questions_for_much_as_for_little(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "SLOW_SECONDS", 60)
+
     def asked() -> int:
         with CaptureQueriesContext(connection) as questions:
             assert admin_client.get("/admin/").status_code == 200
