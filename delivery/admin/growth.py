@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from django.core.cache import cache
-from django.db.models import Q
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -13,12 +12,11 @@ from django.utils.safestring import SafeString
 from common.admin.flows import Flow, flow_plot
 from common.clock import utcnow
 from common.text import counted
-from delivery.models import Bounce
+from delivery.bounces.list_growth import WEEKS, counted_of
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.growth import GrowthStretch, by_day, by_week, first_monday, totals
-from subscriptions.subscribers.growth import growth, per_day
+from subscriptions.rules.growth import GrowthStretch, by_day, by_week, totals
 
-DAYS, WEEKS = 84, 53
+DAYS = 84
 # Counting a million rows takes a moment: what took as long is not done again at once.
 TOOK_LONG = timedelta(seconds=0.3)
 
@@ -57,14 +55,6 @@ def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> 
     )
 
 
-def counted_growth(today: date) -> dict[str, dict[date, int]]:
-    """Of all newsletters, counted now; and `gone`: how many of those who had confirmed left on each day."""
-    found = _counted(None, today)
-    left = Subscription.objects.filter(confirmed_at__isnull=False)
-    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
-    return {**found, "gone": per_day(left, "left_at", since=since, zone=zone)}
-
-
 def plots_of(found: Mapping[str, Mapping[date, int]], today: date) -> list[Plot]:
     """By day and by week; none where there is nothing to plot."""
     if not any(found.values()):
@@ -83,25 +73,9 @@ def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[da
     if known is not None:
         return known
     began = utcnow()
-    found = _counted(subscribable, today)
+    found = counted_of(subscribable, today)
     if utcnow() - began > TOOK_LONG:
         cache.set(key, found, 600)
-    return found
-
-
-def _counted(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
-    """Four questions."""
-    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
-    found = growth(subscribable=subscribable, since=since, zone=zone)
-    bounces = Bounce.objects.filter(
-        kind__in=(Bounce.Kind.HARD, Bounce.Kind.COMPLAINT), destination__isnull=False
-    )
-    if subscribable is not None:
-        bounces = bounces.filter(
-            Q(delivery__subscription__subscribable=subscribable)
-            | Q(delivery__subscription=None, delivery__issue__subscribable=subscribable)
-        )
-    found["bounced"] = per_day(bounces, "at", since=since, zone=zone)
     return found
 
 

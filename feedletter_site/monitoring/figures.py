@@ -15,7 +15,7 @@ from typing import Any
 from django.utils import timezone
 
 from common.clock import utcnow
-from delivery.admin.growth import counted_growth
+from delivery.bounces.list_growth import counted_growth
 from delivery.issues.progress import LARGE, counts_of
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import total, waiting

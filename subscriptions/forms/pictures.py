@@ -7,7 +7,8 @@ from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from common.pictures import BadPicture, CleanPicture, clean_picture
+from common.picture_codec import clean_picture
+from common.pictures import BadPicture, CleanPicture
 from subscriptions.branding.pictures import picture_url
 
 ACCEPTED = "image/png,image/jpeg,image/webp,image/gif"

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from common import pictures
-from common.pictures import BadPicture, clean_picture
+from common.picture_codec import clean_picture
+from common.pictures import BadPicture
 from tests.pictures import drawn, octets_of
 
 

@@ -152,7 +152,8 @@ def test_a_post_that_waits_to_settle_is_left_out_of_a_newsletter_of_single_posts
 def test_a_newsletters_preview_is_what_is_collected(admin_client: Client) -> None:
     collection, (first, second) = a_collection()
     act(admin_client, collection, "out", post=second.pk)
-    shown = page(admin_client, collection.subscribable)
+    place = reverse("admin:subscriptions_subscribable_change", args=[collection.subscribable.pk])
+    shown = admin_client.get(f"{place}?tab=look").content.decode()
     letter = shown[shown.index("srcdoc=") :].partition("</iframe>")[0]
     assert "with what is being collected" in shown
     assert first.title in letter

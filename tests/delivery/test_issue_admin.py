@@ -193,6 +193,7 @@ def test_a_cancelled_issue_tells_the_truth_everywhere(admin_client: Client) -> N
     assert 'value="2"' in shown
     assert "7 done" not in shown
     newsletter = reverse("admin:subscriptions_subscribable_change", args=[issue.subscribable_id])
+    newsletter += "?tab=issues"
     for place in (reverse("admin:delivery_issue_changelist"), newsletter):
         assert "2 sent, 5 cancelled" in admin_client.get(place).content.decode()
 

@@ -196,7 +196,7 @@ def test_it_is_deleted_after_a_question(admin_client: Client, letter: Any) -> No
 
 def test_the_newsletters_page_leads_there(admin_client: Client, letter: Any) -> None:
     place = reverse("admin:subscriptions_subscribable_change", args=[letter.subscribable.pk])
-    shown = admin_client.get(place).content.decode()
+    shown = admin_client.get(f"{place}?tab=issues").content.decode()
     assert address(letter) in shown
     assert f"/admin/delivery/writtenletter/add/?subscribable={letter.subscribable.pk}" in shown
 

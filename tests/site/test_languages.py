@@ -172,6 +172,8 @@ CONTEXT: dict[str, Any] = {
     "undo_url": "https://x.example/u/",
     "days": "14",
     "sign_in_url": "https://x.example/s/",
+    "user_name": "ada",
+    "reset_url": "https://x.example/r/",
     "page_url": "https://x.example/p/",
     "manage_url": "https://x.example/m/",
     "unsubscribe_url": "https://x.example/u/",

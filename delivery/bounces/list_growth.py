@@ -1,0 +1,37 @@
+"""How the lists grow, day by day, with what came back among them."""
+
+from datetime import date
+
+from django.db.models import Q
+from django.utils import timezone
+
+from delivery.models import Bounce
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.growth import first_monday
+from subscriptions.subscribers.growth import growth, per_day
+
+WEEKS = 53
+
+
+def counted_growth(today: date) -> dict[str, dict[date, int]]:
+    """Of all newsletters, counted now; and `gone`: how many of those who had confirmed left on each day."""
+    found = counted_of(None, today)
+    left = Subscription.objects.filter(confirmed_at__isnull=False)
+    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
+    return {**found, "gone": per_day(left, "left_at", since=since, zone=zone)}
+
+
+def counted_of(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
+    """Of a newsletter, or of all. Four questions."""
+    since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
+    found = growth(subscribable=subscribable, since=since, zone=zone)
+    bounces = Bounce.objects.filter(
+        kind__in=(Bounce.Kind.HARD, Bounce.Kind.COMPLAINT), destination__isnull=False
+    )
+    if subscribable is not None:
+        bounces = bounces.filter(
+            Q(delivery__subscription__subscribable=subscribable)
+            | Q(delivery__subscription=None, delivery__issue__subscribable=subscribable)
+        )
+    found["bounced"] = per_day(bounces, "at", since=since, zone=zone)
+    return found
