@@ -26,7 +26,7 @@ def url(newsletter: Subscribable, tab: str = "") -> str:
 
 def panels(client: Client, newsletter: Subscribable, tab: str) -> list[str]:
     page = client.get(url(newsletter, tab)).content.decode()
-    return re.findall(r'<section class="fl-panel[^"]*" aria-label="([^"]+)"', page)
+    return re.findall(r'<section class="fl-panel[^"]*" id="[^"]+" aria-label="([^"]+)"', page)
 
 
 def test_every_panel_stands_in_one_tab(admin_client: Client, weekly: Subscribable) -> None:

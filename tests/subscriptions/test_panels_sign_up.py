@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def page(client: Client, row: object, model: str) -> str:
     url = reverse(f"admin:subscriptions_{model}_change", args=[row.pk])  # type: ignore[attr-defined]
+    url += "?tab=subscribers"
     return client.get(url).content.decode()
 
 

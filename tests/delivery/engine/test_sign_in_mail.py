@@ -23,7 +23,7 @@ def test_it_arrives_and_says_one_thing(smtp: SmtpServer, settings: object) -> No
     link = Notice.objects.get().context["sign_in_url"]
     assert send_due(clock=Clock()).sent == 1
     (mail,) = smtp.messages
-    assert mail.subject.startswith("Your sign-in link for ")
+    assert mail.subject.startswith("Sign-in link for ")
     assert mail.email["From"] == "Site <site@sender.example>"
     assert "List-Unsubscribe" not in mail.email
     html, text = (mail.email.get_body((part,)) for part in ("html", "plain"))
