@@ -50,7 +50,7 @@ def install() -> None:
         "subscriptions.Subscribable", Panel("Letters of your own", letters_written, order=18, tab="issues")
     )
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20, tab="issues"))
-    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=25, tab="look"))
+    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=95, tab="look"))
     add_panel(
         "subscriptions.Subscribable", Panel("Preview", letter_preview, order=30, is_beside=True, tab="look")
     )
@@ -62,7 +62,7 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("Sending is paused", sending_paused, order=5))
     for action in PAUSE_ACTIONS:
         add_action("subscriptions.Subscribable", action)
-    add_panel("subscriptions.Subscribable", Panel("Look", look_of, order=60, tab="look"))
+    add_panel("subscriptions.Subscribable", Panel("Look", look_of, order=10, tab="look"))
     add_action("subscriptions.Subscribable", USUAL_LOOK)
     add_panel(
         "subscriptions.Subscribable",

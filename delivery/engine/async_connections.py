@@ -153,7 +153,8 @@ class AsyncConnections(Generic[T]):
     def _told_next(self, task: T, told: list[tuple[T, Any]]) -> Any:
         """The message that this connection will send after that task's, if one waits and is no more urgent:
         what is urgent goes by whichever connection is free first."""
-        if self.stopped or not self._todo or self._todo[0][0] < task.priority:
+        is_too_many = self._serving > self.width
+        if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
         upcoming = self._todo[0][2]
         if upcoming.outcome is not None or not self._permit.allows(upcoming.pk):
