@@ -24,6 +24,9 @@ CONVENTIONAL = {
     "register",
     "install",
     "main",
+    # Django's own names, in the format modules of a language each.
+    "DATE_FORMAT",
+    "MONTH_DAY_FORMAT",
 }
 
 

@@ -91,7 +91,7 @@ class Told(OfAdmin, views.PasswordResetDoneView):
     title = "Check your mail"
 
 
-class Chosen(OfAdmin, views.PasswordResetConfirmView):
+class NewPassword(OfAdmin, views.PasswordResetConfirmView):
     """Where the link leads."""
 
     form_class = NewPasswordForm

@@ -31,7 +31,7 @@ urlpatterns = [
     path("admin/password-reset/done/", password_reset.Done.as_view(), name="admin_password_reset_complete"),
     path(
         "admin/password-reset/<uidb64>/<token>/",
-        password_reset.Chosen.as_view(),
+        password_reset.NewPassword.as_view(),
         name="admin_password_reset_link",
     ),
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),

@@ -20,7 +20,7 @@ FIGURE = (
 )
 GRID = '<line class="fl-grid" x1="0" x2="{}" y1="{}" y2="{}"></line>'
 COLUMN = '<g><title>{}</title><rect class="fl-hit" x="{}" y="0" width="{}" height="{}"></rect>{}</g>'
-BAR = '<rect class="{}" x="{}" y="{}" width="{}" height="{}"></rect>'
+BAR_RECT = '<rect class="{}" x="{}" y="{}" width="{}" height="{}"></rect>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ def day_plot(
         ticks=format_html_join("", "<span>{}</span>", ((f"{tick:,}",) for tick in ticks)),
         lines=format_html_join("", GRID, ((wide, at, at) for at in (0, HIGH // 2, HIGH))),
         drawn=format_html("{}{}", _line(heights) if is_line else "", columns),
-        first=day_words(values[0].day),
-        last=day_words(values[-1].day),
+        first=short_day(values[0].day),
+        last=short_day(values[-1].day),
     )
 
 
@@ -76,7 +76,7 @@ def scale_of(values: Sequence[int], *, from_zero: bool = True) -> tuple[int, int
     return begin, begin + 2 * step
 
 
-def day_words(day: date) -> str:
+def short_day(day: date) -> str:
     return f"{day.day} {day:%b}"
 
 
@@ -87,14 +87,14 @@ def _rounded_up(number: int) -> int:
 
 
 def _words(each: DayValue, word: str) -> str:
-    return f"{each.day:%a} {day_words(each.day)}: {each.value:,} {word}{'' if each.value == 1 else 's'}"
+    return f"{each.day:%a} {short_day(each.day)}: {each.value:,} {word}{'' if each.value == 1 else 's'}"
 
 
 def _bar(place: int, height: int) -> SafeString:
     # A day with any is seen, however high the others are.
     kind, shown = ("fl-bar", max(height, 2)) if height else ("fl-none", 1)
     left = place * WIDE + GAP_WITHIN // 2
-    return format_html(BAR, kind, left, HIGH - shown, WIDE - GAP_WITHIN, shown)
+    return format_html(BAR_RECT, kind, left, HIGH - shown, WIDE - GAP_WITHIN, shown)
 
 
 def _line(heights: Sequence[int]) -> SafeString:

@@ -14,7 +14,7 @@ from common.api.views import ResourceViewSet
 from common.clock import utcnow
 from delivery.api.bodies import ChangeLetter, LetterParameters, LetterTest, SendLetter, WriteLetter
 from delivery.api.serializers import LetterSerializer
-from delivery.issues.written_issue import send_letter, text_of
+from delivery.issues.written_issue import letter_text, send_letter
 from delivery.issues.written_letters import (
     begin_letter,
     drop_letter,
@@ -104,5 +104,5 @@ class LetterViewSet(ResourceViewSet):
     def test(self, request: Request, **_: Any) -> Response:
         """Marked “Test” in its subject."""
         letter, to = self.get_object(), self.body()["to"]
-        send_test_written(subscribable=letter.subscribable, text=text_of(letter), to=to, now=utcnow())
+        send_test_written(subscribable=letter.subscribable, text=letter_text(letter), to=to, now=utcnow())
         return self.shown()

@@ -16,11 +16,11 @@ from delivery.rules.search_words import searchable
 from feeds.parsing.entry import Entry
 
 # So that a search of 5,000 issues reads 100 MB at most, and usually a tenth of it.
-MOST_WORDS = 20_000
-MOST_TITLES = 500
+LONGEST_CARD_TEXT = 20_000
+MOST_CARD_TITLES = 500
 LONGEST_TITLE = 150
 _LONGEST_POST = 100_000
-ISSUES_AT_ONCE = 50
+CARDS_AT_ONCE = 50
 # Collections that are complete wait no longer than this.
 AT_FIRST = timedelta(seconds=2)
 _all_filled = threading.Event()
@@ -29,9 +29,11 @@ _all_filled = threading.Event()
 def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
     """The card of an issue with these posts."""
     with translation.override(spoken(issue.subscribable.language)):
-        titles = [post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_TITLES]]
+        titles = [post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_CARD_TITLES]]
     texts = (plain(entry.html[:_LONGEST_POST].replace("><", "> <")) for entry in entries)
-    words = searchable(chain([issue.title], (entry.title for entry in entries), texts), most=MOST_WORDS)
+    words = searchable(
+        chain([issue.title], (entry.title for entry in entries), texts), most=LONGEST_CARD_TEXT
+    )
     return IssueCard(issue=issue, titles=titles, words=words)
 
 
@@ -39,7 +41,7 @@ def fill_cards(*, budget: timedelta | None = None) -> int:
     """Writes the cards of issues of a release before, which have none, newest first. Returns how many."""
     left, filled = TimeBudget(budget), 0
     without = Issue.objects.filter(card=None).defer("html", "text", "holes").select_related("subscribable")
-    while issues := list(without.order_by("-pk").prefetch_related("issue_items")[:ISSUES_AT_ONCE]):
+    while issues := list(without.order_by("-pk").prefetch_related("issue_items")[:CARDS_AT_ONCE]):
         cards = [
             card_of(issue, [Entry.from_json(row.entry) for row in issue.issue_items.all()])
             for issue in issues

@@ -29,8 +29,8 @@ from subscriptions.models import Subscribable
 
 log = logging.getLogger(__name__)
 
-FIRST_BACKOFF = timedelta(minutes=1)
-LONGEST_BACKOFF = timedelta(hours=1)
+FIRST_LETTER_BACKOFF = timedelta(minutes=1)
+LONGEST_LETTER_BACKOFF = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class LetterText:
     markdown: str
 
 
-def text_of(letter: WrittenLetter) -> LetterText:
+def letter_text(letter: WrittenLetter) -> LetterText:
     return LetterText(letter.subject, letter.markdown)
 
 
@@ -66,7 +66,7 @@ def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
         raise CannotAct("There is no such letter any more.")
     refuse_changed(letter, version)
     refuse_empty(letter)
-    facts = letter_facts(letter.subscribable, text_of(letter), now=now)
+    facts = letter_facts(letter.subscribable, letter_text(letter), now=now)
     rendered = render_issue(facts)
     with transaction.atomic():
         locked = locked_letter(letter_id)
@@ -93,7 +93,7 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
         letter = due.select_related("subscribable").first()
         if letter is None:
             return False
-        facts = letter_facts(letter.subscribable, text_of(letter), now=now)
+        facts = letter_facts(letter.subscribable, letter_text(letter), now=now)
         rendered = render_issue(facts)
         with transaction.atomic():
             # Locked first: whoever sent it, or took it off the schedule, has done so by then.
@@ -141,5 +141,7 @@ def _note_failure(letter_id: int, error: Exception, now: datetime) -> None:
         return
     letter.failures += 1
     letter.last_error = without_controls(f"{type(error).__name__}: {error}")[:2000]
-    letter.next_try_at = now + delay(letter.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
+    letter.next_try_at = now + delay(
+        letter.failures, first=FIRST_LETTER_BACKOFF, limit=LONGEST_LETTER_BACKOFF
+    )
     letter.save(update_fields=["failures", "last_error", "next_try_at"])

@@ -50,7 +50,6 @@ TOO_LONG = (
     "It took longer than {:.0f} seconds. Check host, port and security; if they are right, try again later."
 )
 NEVER_WRITTEN_TO = "{} is not to be written to: give another address, or take that one off the list."
-Attempt = Callable[[], Outcome]
 
 
 def try_account(*, account: Account, to: str, now: datetime) -> str:
@@ -147,7 +146,7 @@ def _through_service(target: EspSettings, message: MailMessage, now: datetime) -
         session.close()
 
 
-def _within_bounds(attempt: Attempt) -> Outcome:
+def _within_bounds(attempt: Callable[[], Outcome]) -> Outcome:
     """The attempt's outcome, or that it took too long: the page goes on without it then."""
     outcomes: list[Outcome] = []
 

@@ -9,7 +9,7 @@ from common.cli.arguments import find, whole
 from delivery.models import WrittenLetter
 
 
-def letters() -> "QuerySet[WrittenLetter]":
+def all_letters() -> "QuerySet[WrittenLetter]":
     return WrittenLetter.objects.select_related("subscribable")
 
 
@@ -18,7 +18,7 @@ def add_letter(parser: CommandParser) -> None:
 
 
 def find_letter(pk: int) -> WrittenLetter:
-    found: WrittenLetter = find(letters(), "letter", "“list_letters” shows those there are.", pk=pk)
+    found: WrittenLetter = find(all_letters(), "letter", "“list_letters” shows those there are.", pk=pk)
     return found
 
 

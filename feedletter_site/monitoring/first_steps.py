@@ -16,7 +16,7 @@ from subscriptions.rules.origin import How
 # The whole list, put aside.
 ALL = "all"
 MAIL, BACK_UP = "mail", "back_up"
-NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", BACK_UP)
+STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", BACK_UP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def open_steps(*, email: str) -> list[Step]:
 
 def put_aside(name: str) -> bool:
     """Puts a step, or all of them, aside. False for a name that is none."""
-    if name not in (*NAMES, ALL):
+    if name not in (*STEP_NAMES, ALL):
         return False
     FirstStep.objects.get_or_create(name=name)
     return True

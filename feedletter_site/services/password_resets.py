@@ -20,7 +20,7 @@ from subscriptions.subscribers.rate_limits import OverLimit, check_values, count
 log = logging.getLogger(__name__)
 
 ASKED = "A new admin password was asked for from %s: %s"
-OF_NETWORK = Limit("admin reset ip", 10, timedelta(hours=1))
+RESETS_OF_NETWORK = Limit("admin reset ip", 10, timedelta(hours=1))
 # Nobody can fill an admin's mailbox, and another network gets a mail all the same.
 OF_ADDRESS = Limit("admin reset to", 3, timedelta(days=1))
 MOST_ACCOUNTS = 5
@@ -35,7 +35,7 @@ def ask_for_reset(*, email: str, ip: str, now: datetime) -> None:
     network = next(iter(networks_of(ip)))
     log.warning(ASKED, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
     with transaction.atomic():
-        count_request(check_values([(OF_NETWORK, network)], now))
+        count_request(check_values([(RESETS_OF_NETWORK, network)], now))
         try:
             count_request(check_values([(OF_ADDRESS, f"{email.lower()} {network}")], now))
         except OverLimit:

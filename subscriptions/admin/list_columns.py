@@ -11,7 +11,7 @@ from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
 from subscriptions.lists.uploads import explain, first_lines
 from subscriptions.models import ListImport
-from subscriptions.rules.list_headings import BLOCKS, IGNORED
+from subscriptions.rules.lists.headings import BLOCKS, IGNORED
 
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40

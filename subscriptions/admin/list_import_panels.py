@@ -13,7 +13,7 @@ from common.clock import utcnow
 from common.text import counted, shortened
 from subscriptions.lists.uploads import State, terms_of
 from subscriptions.models import ListImport
-from subscriptions.rules.list_headings import Heading, NoList, heading
+from subscriptions.rules.lists.headings import Heading, NoList, heading
 
 EVERY_SECONDS = 1
 REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120

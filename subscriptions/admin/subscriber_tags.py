@@ -23,7 +23,7 @@ from subscriptions.models import Destination, SubscriberTag, Subscription, Taggi
 from subscriptions.rules.tags import BadTag, tags_of_cell
 from subscriptions.subscribers.tags import delete_tags, rename_tag, tag_people, untag_people
 
-LONGEST_LINE = 5000
+LONGEST_TAG_LINE = 5000
 OFFERED = 200
 COUNTS, REMEMBERED = "subscribers:tags", 60
 NO_TAG = "-"
@@ -34,7 +34,7 @@ class TagNamesField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "press, friends of the harbour"})
-        super().__init__(label="Tags", max_length=LONGEST_LINE, widget=widget, **kwargs)
+        super().__init__(label="Tags", max_length=LONGEST_TAG_LINE, widget=widget, **kwargs)
 
     def clean(self, value: Any) -> Any:
         try:

@@ -39,7 +39,7 @@ def number(most: int, told: str, least: int = 1) -> Whole:
     return Whole(min_value=least, max_value=most, required=False, allow_null=True, help_text=told)
 
 
-def tag_names(told: str) -> serializers.ListField:
+def tags_field(told: str) -> serializers.ListField:
     return serializers.ListField(
         child=Text(max_length=LONGEST_TAG), max_length=MOST_TAGS_OF_ONE, required=False, help_text=told
     )
@@ -208,7 +208,7 @@ class ChangeSubscription(Fields):
 
     name = words(LONGEST_NAME, "How letters address them.")
     language = language("Of what is mailed to them besides letters.")
-    tags = tag_names("They belong to the person, whatever newsletters they get. Replace those they had.")
+    tags = tags_field("They belong to the person, whatever newsletters they get. Replace those they had.")
 
 
 class PauseSubscription(Fields):

@@ -9,7 +9,7 @@ from common.ttl_cache import TtlCache
 from subscriptions.models import Picture
 
 # What a form or a command may say of a picture: the name of a kept one, a new one, or none (False by forms).
-Choice = str | CleanPicture | bool | None
+PictureChoice = str | CleanPicture | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Served:
 _served: TtlCache[Served] = TtlCache(room=16_000_000, seconds=3600, size=lambda picture: len(picture.data))
 
 
-def kept_picture(choice: Choice) -> str | None:
+def kept_picture(choice: PictureChoice) -> str | None:
     """Its name, once it is in the database. The caller owns the transaction."""
     if isinstance(choice, CleanPicture):
         Picture.objects.get_or_create(

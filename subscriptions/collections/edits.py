@@ -63,14 +63,14 @@ def _leave_out(assignable: Assignable, item_id: int, now: datetime) -> str:
     if row.left_out_at is None:
         Assignment.objects.filter(pk=row.pk).update(left_out_at=now)
         note_by_hand(assignable.subscribable_id, item_id, now=now)
-    return named(row.item)
+    return short_title(row.item)
 
 
 def _put_back(assignable: Assignable, item_id: int) -> str:
     row = _assignment(assignable, item_id)
     Assignment.objects.filter(pk=row.pk).update(left_out_at=None)
     forget_by_hand(assignable.subscribable_id, item_id)
-    return named(row.item)
+    return short_title(row.item)
 
 
 def _assignment(assignable: Assignable, item_id: int) -> Assignment:
@@ -201,7 +201,7 @@ def _note(assignable: Assignable, sort: str, said: str, was: dict[str, Any]) -> 
     assignable.save(update_fields=["steps"])
 
 
-def named(item: Item) -> str:
+def short_title(item: Item) -> str:
     """The post's title, short enough for a sentence."""
     return shortened(one_line(str(item)), edits.MOST_STEP_TITLE)
 
@@ -211,7 +211,7 @@ def leave_out_ahead(*, subscribable_id: int, item_id: int, now: datetime) -> str
     with transaction.atomic():
         item = _settling(subscribable_id, item_id)
         note_by_hand(subscribable_id, item.pk, now=now)
-    return named(item)
+    return short_title(item)
 
 
 def put_back_ahead(*, subscribable_id: int, item_id: int) -> str:
@@ -219,7 +219,7 @@ def put_back_ahead(*, subscribable_id: int, item_id: int) -> str:
     with transaction.atomic():
         item = _settling(subscribable_id, item_id)
         forget_by_hand(subscribable_id, item.pk)
-    return named(item)
+    return short_title(item)
 
 
 def _settling(subscribable_id: int, item_id: int) -> Item:

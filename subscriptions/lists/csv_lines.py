@@ -8,7 +8,7 @@ from itertools import chain
 
 from django.core.exceptions import ValidationError
 
-from subscriptions.rules.list_headings import HEADER
+from subscriptions.rules.lists.headings import HEADER
 
 # The line a record begins on (the header is 1), and its cells or what is wrong with it.
 Record = tuple[int, list[str] | str]

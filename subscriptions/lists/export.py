@@ -9,8 +9,8 @@ from django.db.models import Exists, OuterRef
 from subscriptions.lists.plan import further_upstream_ids
 from subscriptions.lists.reading import kind_of_list
 from subscriptions.models import Consent, Subscribable, Suppression
-from subscriptions.rules.formulas import as_text
-from subscriptions.rules.list_headings import COLUMNS
+from subscriptions.rules.lists.formulas import as_text
+from subscriptions.rules.lists.headings import COLUMNS
 from subscriptions.subscribers.tags import tags_of
 
 ROWS_A_CHUNK = 2000

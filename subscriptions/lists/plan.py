@@ -15,7 +15,7 @@ from subscriptions.models import (
     Subscription,
     Suppression,
 )
-from subscriptions.rules.list_rows import (
+from subscriptions.rules.lists.rows import (
     NO_PROOF,
     KnownSubscriber,
     ListRow,

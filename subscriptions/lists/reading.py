@@ -10,9 +10,9 @@ from common.ports import channels
 from common.ports.channels import ChannelSpec, InvalidDestination, ParsedDestination
 from subscriptions.lists.csv_lines import Head, Record
 from subscriptions.models import Subscribable
-from subscriptions.rules.formulas import as_text
-from subscriptions.rules.list_headings import Heading, NoList, heading
-from subscriptions.rules.list_rows import ListRow, UnusableLine, read_row
+from subscriptions.rules.lists.formulas import as_text
+from subscriptions.rules.lists.headings import Heading, NoList, heading
+from subscriptions.rules.lists.rows import ListRow, UnusableLine, read_row
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
 # Each batch is stored in one transaction.

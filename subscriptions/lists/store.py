@@ -15,7 +15,7 @@ from subscriptions.lists.plan import (
 from subscriptions.lists.reading import Terms, Wanted
 from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription, Suppression
 from subscriptions.models.subscription import random_token
-from subscriptions.rules.list_rows import RowChange
+from subscriptions.rules.lists.rows import RowChange
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.bulk import end_subscriptions
 from subscriptions.subscribers.consent import LONGEST_WORDS

@@ -34,10 +34,10 @@ from subscriptions.rules.sign_up import A_DAY, LONGEST_LANGUAGE
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.expire import drop_unused
 from subscriptions.subscribers.rate_limits import OverLimit, check_limits, count_request
+from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL
 from subscriptions.subscribers.sign_up import mark_confirmed
 from subscriptions.subscribers.tags import give
 
-CHANNEL = "email"
 GOOD_FOR, UNDO_FOR = timedelta(hours=24), timedelta(days=14)
 MOST_A_DAY = 5
 KEPT_FOR = timedelta(days=60)
@@ -58,7 +58,7 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
     Raises InvalidDestination, CannotChangeAddress for what concerns the reader's own address, and OverLimit
     when it was asked too often from one connection, or for one reader.
     """
-    parsed = channels.get(CHANNEL).parse_destination({"email": email})
+    parsed = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email})
     if parsed.core == reader.core:
         raise CannotChangeAddress(gettext("Your newsletters come to this address already."), "email")
     if not _may_be_written_to(reader):
@@ -75,7 +75,7 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
         # Only the latest link works.
         reader.changes_away.filter(confirmed_at=None, expires_at__gt=now).update(expires_at=now)
         new, _ = Destination.objects.get_or_create(
-            kind=CHANNEL,
+            kind=SIGN_IN_CHANNEL,
             core=parsed.core,
             defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
         )

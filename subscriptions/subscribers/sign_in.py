@@ -25,7 +25,7 @@ from subscriptions.subscribers.rate_limits import (
 
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)
-CHANNEL = "email"
+SIGN_IN_CHANNEL = "email"
 # A wish that no worker has looked at for so long is over.
 WAITS_FOR = timedelta(days=1)
 # How many links one network may cause for an address in a day. Another network, perhaps its reader's own,
@@ -44,7 +44,7 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
     Raises InvalidDestination when it is no address at all, and OverLimit when one network asked too often.
     Each wish counts towards the sign-ups' limit of the `ip`, whether or not a mail comes of it.
     """
-    core = channels.get(CHANNEL).parse_destination({"email": email}).core
+    core = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email}).core
     count_request(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
     SignInWish.objects.create(
         core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
@@ -63,9 +63,9 @@ def mail_links(*, now: datetime) -> int:
             if wish is None:
                 return total
             destination = None
-            suppressions = Suppression.objects.filter(kind=CHANNEL, core=wish.core)
+            suppressions = Suppression.objects.filter(kind=SIGN_IN_CHANNEL, core=wish.core)
             if now - wish.asked_at < WAITS_FOR and not suppressions.exists():
-                known = Destination.objects.filter(kind=CHANNEL, core=wish.core)
+                known = Destination.objects.filter(kind=SIGN_IN_CHANNEL, core=wish.core)
                 destination = known.filter(disabled_at=None, erased_at=None).first()
             if destination is not None:
                 with suppress(OverLimit), transaction.atomic():

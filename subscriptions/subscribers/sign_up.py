@@ -231,7 +231,9 @@ def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = 
 
 
 @transaction.atomic
-def add_newsletter(*, reader: Destination, subscribable: Subscribable, origin: Origin, now: datetime) -> bool:
+def take_newsletter(
+    *, reader: Destination, subscribable: Subscribable, origin: Origin, now: datetime
+) -> bool:
     """For a reader who is signed in by a link mailed to the address: no further mail is needed.
 
     False when it comes already. Raises SignUpClosed.

@@ -12,7 +12,7 @@ from subscriptions.models import Destination, SubscriberTag, Tagging
 from subscriptions.rules.tags import MOST_TAGS, BadTag, tag_key, tidy_tag, tidy_tags
 
 # How many people one statement tags.
-TOGETHER = 5000
+PEOPLE_AT_ONCE = 5000
 
 
 def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
@@ -47,7 +47,7 @@ def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
 def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
     """Gives people (the keys of their addresses) these tags besides their own. Returns how many got one."""
     tags, total = tags_named(names), 0
-    for part in batched(sorted(set(destinations)), TOGETHER):
+    for part in batched(sorted(set(destinations)), PEOPLE_AT_ONCE):
         # In the order of their keys, and no longer there if erased meanwhile.
         rows = Destination.objects.select_for_update(no_key=True).filter(pk__any_of=frozenset(part))
         known = list(rows.filter(erased_at=None).order_by("pk").values_list("pk", flat=True))
@@ -73,7 +73,7 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
     """Takes tags from people. Returns how many had one of them."""
     keys = [tag_key(name) for name in tidy_tags(names)]
     total = 0
-    for part in batched(sorted(set(destinations)), TOGETHER):
+    for part in batched(sorted(set(destinations)), PEOPLE_AT_ONCE):
         rows = Tagging.objects.filter(destination__pk__any_of=frozenset(part), tag__key__in=keys)
         total += rows.order_by().values("destination").distinct().count()
         rows.delete()

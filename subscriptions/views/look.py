@@ -11,7 +11,7 @@ from subscriptions.branding.site import site_facts
 from subscriptions.rules.colours import stylesheet
 
 # So long a browser may show the colours of before.
-SECONDS = 60
+LOOK_KEPT_SECONDS = 60
 
 
 @require_safe
@@ -27,5 +27,5 @@ def as_stylesheet(request: HttpRequest, styles: str) -> HttpResponse:
     if response is None:
         response = HttpResponse(styles, content_type="text/css; charset=utf-8")
     response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = f"public, max-age={SECONDS}"
+    response.headers["Cache-Control"] = f"public, max-age={LOOK_KEPT_SECONDS}"
     return response

@@ -26,7 +26,7 @@ from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.details import is_paused
 from subscriptions.subscribers.leave import is_received, leave_all, not_left
 from subscriptions.subscribers.lineage import switches_that_ended
-from subscriptions.subscribers.sign_up import SignUpClosed, add_newsletter, is_open
+from subscriptions.subscribers.sign_up import SignUpClosed, is_open, take_newsletter
 from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
 from subscriptions.views.rhythm import rhythm, zone_in_words
@@ -68,7 +68,7 @@ def _add(request: HttpRequest, reader: Destination, now: datetime) -> HttpRespon
     words = gettext("Get %(newsletter)s, too") % {"newsletter": found}
     origin = Origin(How.MANAGE, request.META.get("REMOTE_ADDR", ""), f"{words}. {rhythm(found)}.")
     try:
-        add_newsletter(reader=reader, subscribable=found, origin=origin, now=now)
+        take_newsletter(reader=reader, subscribable=found, origin=origin, now=now)
     except SignUpClosed:
         # The page shows what is possible.
         return HttpResponseRedirect(here, status=303)

@@ -31,14 +31,14 @@ from subscriptions.rules.words import clock_words, zone_words
 SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"
 MAY_EDIT_DRAFTS = "delivery.change_issue"
-Shown = SafeString | str
+PanelHtml = SafeString | str
 EACH = (
     "Each post is an issue of its own, and goes as soon as it has settled. So the next issues are the posts"
     " that wait to settle. Leave one out here before it goes."
 )
 
 
-def next_issue(assignable: Assignable, request: HttpRequest) -> Shown:
+def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
     """The posts of what is being collected, in the order in which they would go, with what can be done."""
     try:
         stands = as_it_stands(assignable, now=utcnow())
@@ -67,7 +67,7 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> Shown:
     return render_to_string("admin/delivery/edits/posts.html", context, request=request)
 
 
-def words_of_next(assignable: Assignable, request: HttpRequest) -> Shown:
+def words_of_next(assignable: Assignable, request: HttpRequest) -> PanelHtml:
     """The form of its words; nothing for a bridge, or for who may not change them."""
     if assignable.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_NEXT):
         return ""
@@ -80,7 +80,7 @@ def _words(request: HttpRequest, action: str, initial: dict[str, str]) -> SafeSt
     return render_to_string("admin/delivery/edits/words.html", context, request=request)
 
 
-def next_letter(assignable: Assignable) -> Shown:
+def next_letter(assignable: Assignable) -> PanelHtml:
     """Exactly as it would go out now; nothing for a bridge."""
     if assignable.subscribable.channel != "email":
         return ""
@@ -108,7 +108,7 @@ def _frame(newsletter: Subscribable, stands: NextIssue) -> SafeString:
     return letter_frame(letter)
 
 
-def draft_posts(issue: Issue, request: HttpRequest) -> Shown:
+def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
     """The posts of an issue; those of a draft with what can be done to them."""
     if issue.published_at is not None or issue.cancelled_at is not None:
         return format_html("{}{}", issue_posts(issue), _left_out_of(issue))
@@ -125,12 +125,12 @@ def draft_posts(issue: Issue, request: HttpRequest) -> Shown:
     return render_to_string("admin/delivery/edits/posts.html", context, request=request)
 
 
-def _left_out_of(issue: Issue) -> Shown:
+def _left_out_of(issue: Issue) -> PanelHtml:
     titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
     return paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
 
 
-def words_of_draft(issue: Issue, request: HttpRequest) -> Shown:
+def words_of_draft(issue: Issue, request: HttpRequest) -> PanelHtml:
     """The form of a draft's words; nothing for what has gone out, or for a bridge."""
     is_draft = issue.published_at is None and issue.cancelled_at is None
     if not is_draft or issue.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_DRAFTS):
@@ -147,7 +147,7 @@ def _named(posts: Any) -> list[tuple[int, str]]:
     return [(post.item_id, post.entry.title or post.entry.link) for post in posts]
 
 
-def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Shown:
+def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelHtml:
     """What its next issue is, what is in it so far, and which posts wait to settle."""
     collections: Any = newsletter.assignables.annotate(kept=KEPT, every=Count("assignments"))
     rows: list[tuple[str, Any]] = []
@@ -162,7 +162,7 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Shown:
     rows.append(("Goes to", f"{counted(readers_of(newsletter.pk).count(), 'subscriber')}, as of now"))
     waiting = settling(newsletter, SETTLING_SHOWN)
     context = {
-        "meaning": meaning(newsletter),
+        "meaning": next_issue_meaning(newsletter),
         "facts": facts(rows),
         "links": lines,
         "action": edit_url("settling", newsletter.pk),
@@ -184,7 +184,7 @@ def _settling_row(each: SettlingPost) -> dict[str, Any]:
     }
 
 
-def meaning(newsletter: Subscribable) -> str:
+def next_issue_meaning(newsletter: Subscribable) -> str:
     """What “the next issue” means for a newsletter that comes like this."""
     match newsletter.arrangement:
         case "each":

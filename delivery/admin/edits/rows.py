@@ -11,7 +11,7 @@ from common.text import one_line, shortened
 from feeds.models import Item
 
 LONGEST_SHOWN_TITLE = 200
-POSTS_SHOWN = 200
+EDIT_ROWS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked:
     key, _, pressed = str((asked or {}).get("moved", "")).partition("-")
     last = len(posts) - 1
     found = []
-    for place, (pk, title) in enumerate(posts[:POSTS_SHOWN]):
+    for place, (pk, title) in enumerate(posts[:EDIT_ROWS_SHOWN]):
         can = {"up": place > 0, "down": place < last}
         focus = ""
         if pk and key == str(pk):

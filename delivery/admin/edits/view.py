@@ -119,7 +119,7 @@ def _quietly(act: Callable[[], object], said: str = "") -> Callable[[], str]:
 
 def _title(item_id: int) -> str:
     item = Item.objects.defer("entry").filter(pk=item_id).first()
-    return edits.named(item) if item else "The post"
+    return edits.short_title(item) if item else "The post"
 
 
 def _refuse(request: HttpRequest, permission: str) -> None:

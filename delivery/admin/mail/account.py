@@ -33,12 +33,12 @@ from delivery.channels.email.session import CannotLogIn
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.models import Account, Lane
 
-SET_UP = "mail_set_up"
+SET_UP_PAGE = "mail_set_up"
 
 
 def set_up_url(account: Model | None = None) -> str:
     """The page that sets mail up; where an account is named, it stands out there."""
-    url = reverse(SET_UP)
+    url = reverse(SET_UP_PAGE)
     return f"{url}?account={account.pk}#account-{account.pk}" if account else url
 
 

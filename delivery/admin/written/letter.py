@@ -25,7 +25,7 @@ from common.text import counted
 from delivery.admin.issue_actions import for_each_issue
 from delivery.admin.written import words
 from delivery.admin.written.forms import BeginForm, ScheduleForm
-from delivery.issues.written_issue import LetterText, send_letter, text_of
+from delivery.issues.written_issue import LetterText, letter_text, send_letter
 from delivery.issues.written_letters import (
     MOST_MARKDOWN,
     begin_letter,
@@ -48,12 +48,12 @@ COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
 NO_ADDRESS = "Your user has no e-mail address. Set it under Users, then try again."
 
 
-class StateFilter(SimpleListFilter):
+class LetterStateFilter(SimpleListFilter):
     title = "state"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, words.STATES[state]) for state in LETTER_STATES]
+        return [(state, words.LETTER_STATE_WORDS[state]) for state in LETTER_STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[WrittenLetter]") -> Any:
         wanted = self.value()
@@ -79,7 +79,7 @@ class WrittenLetterAdmin(ServiceAdmin):
 
     list_display = ("shown_subject", "subscribable", "shown_state", "goes_out", "author", "changed")
     list_display_links = ("shown_subject",)
-    list_filter = (StateFilter, "subscribable")
+    list_filter = (LetterStateFilter, "subscribable")
     list_select_related = ("subscribable",)
     search_fields = ("subject",)
     own_actions = (Action("drop", "Delete", drop, asked_to_drop, permission="drop"),)
@@ -159,14 +159,14 @@ class WrittenLetterAdmin(ServiceAdmin):
         address = getattr(request.user, "email", "")
         letter.refresh_from_db()
         problem = preview_written(
-            subscribable=letter.subscribable, text=text_of(letter), now=utcnow()
+            subscribable=letter.subscribable, text=letter_text(letter), now=utcnow()
         ).problem
         if not address:
             messages.error(request, NO_ADDRESS)
         elif problem:
             messages.error(request, f"Not sent. {problem}")
         else:
-            newsletter, text = letter.subscribable, text_of(letter)
+            newsletter, text = letter.subscribable, letter_text(letter)
             send_test_written(subscribable=newsletter, text=text, to=address, now=utcnow())
             messages.success(request, f"A test is on its way to {address}.")
         return self.back(letter)
@@ -193,11 +193,11 @@ class WrittenLetterAdmin(ServiceAdmin):
             self.keep(request, letter)
         except Refused as error:
             messages.error(request, f"Not saved. {error}")
-            return self.desk(request, letter, refused=typed(request))
+            return self.desk(request, letter, refused=posted_text(request))
         return None
 
     def keep(self, request: HttpRequest, letter: WrittenLetter) -> WrittenLetter:
-        text = typed(request)
+        text = posted_text(request)
         return save_letter(
             letter_id=letter.pk,
             subject=text.subject,
@@ -220,7 +220,7 @@ class WrittenLetterAdmin(ServiceAdmin):
     def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The letter that a text makes, as JSON: for the page that follows the typing."""
         newsletter = self.found(request, pk).subscribable
-        text = in_bounds(typed(request))
+        text = in_bounds(posted_text(request))
         shown = preview_written(subscribable=newsletter, text=text, now=utcnow())
         return JsonResponse(as_json(shown, newsletter, ""))
 
@@ -228,7 +228,7 @@ class WrittenLetterAdmin(ServiceAdmin):
         self, request: HttpRequest, letter: WrittenLetter, refused: LetterText | None = None
     ) -> HttpResponse:
         newsletter = letter.subscribable
-        text = refused or text_of(letter)
+        text = refused or letter_text(letter)
         shown = preview_written(subscribable=newsletter, text=in_bounds(text), now=utcnow())
         may_edit = self.has_change_permission(request, letter)
         context = {
@@ -336,8 +336,8 @@ class WrittenLetterAdmin(ServiceAdmin):
 
     @display(description="stands", label=COLOURS)
     def shown_state(self, letter: WrittenLetter) -> tuple[str, str]:
-        state = words.state_of(letter)
-        return state, words.STATES[state]
+        state = words.standing_of(letter)
+        return state, words.LETTER_STATE_WORDS[state]
 
     @display(description="goes out")
     def goes_out(self, letter: Any) -> str:
@@ -345,7 +345,7 @@ class WrittenLetterAdmin(ServiceAdmin):
         return words.in_zone(moment, letter.subscribable) if moment else "when you send it"
 
 
-def typed(request: HttpRequest) -> LetterText:
+def posted_text(request: HttpRequest) -> LetterText:
     """What stands in the form."""
     return LetterText(request.POST.get("subject", ""), request.POST.get("markdown", ""))
 

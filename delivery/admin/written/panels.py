@@ -4,7 +4,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import add_url, button, html_table, link_to, paragraph, when
-from delivery.admin.written.words import STATES, in_zone, state_of
+from delivery.admin.written.words import LETTER_STATE_WORDS, in_zone, standing_of
 from delivery.issues.written_letters import unsent_letters
 from delivery.models import WrittenLetter
 from subscriptions.models import Subscribable
@@ -22,7 +22,7 @@ def letters_written(subscribable: Subscribable) -> SafeString | str:
         (
             (
                 link_to(row),
-                STATES[state_of(row)],
+                LETTER_STATE_WORDS[standing_of(row)],
                 in_zone(row.send_at, subscribable) if row.send_at else "when you send it",
                 when(row.changed_at),
             )

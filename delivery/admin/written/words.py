@@ -9,11 +9,16 @@ from delivery.models import WrittenLetter
 from subscriptions.models import Subscribable
 from subscriptions.rules.words import moment_words
 
-STATES = {"draft": "draft", "scheduled": "scheduled", "trouble": "could not be made", "sent": "gone out"}
+LETTER_STATE_WORDS = {
+    "draft": "draft",
+    "scheduled": "scheduled",
+    "trouble": "could not be made",
+    "sent": "gone out",
+}
 
 
-def state_of(letter: WrittenLetter) -> str:
-    """One of STATES."""
+def standing_of(letter: WrittenLetter) -> str:
+    """One of LETTER_STATE_WORDS."""
     return "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
 
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from common.cli.arguments import add_paging, page
 from common.cli.commands import FeedletterCommand, Result
 from delivery.issues.written_letters import in_letter_state
-from delivery.management.written_letters import letter_row, letters
+from delivery.management.written_letters import all_letters, letter_row
 from delivery.models.written_letter import LETTER_STATES
 from subscriptions.management.options import find_subscribable
 
@@ -22,7 +22,7 @@ class Command(FeedletterCommand):
         add_paging(parser)
 
     def run(self, **options: Any) -> Result:
-        rows = letters().defer("markdown")
+        rows = all_letters().defer("markdown")
         if options["newsletter"]:
             rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
         if options["state"]:

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from delivery.issues.written_issue import send_letter, text_of
+from delivery.issues.written_issue import letter_text, send_letter
 from delivery.issues.written_letters import schedule_letter, unschedule_letter
 from delivery.letters.send_test import send_test_written
 from delivery.management.issue_rows import moment
@@ -30,7 +30,7 @@ class Command(FeedletterCommand):
         letter, now = find_letter(options["id"]), utcnow()
         if options["test"]:
             test = send_test_written(
-                subscribable=letter.subscribable, text=text_of(letter), to=options["test"], now=now
+                subscribable=letter.subscribable, text=letter_text(letter), to=options["test"], now=now
             )
             return Printed(f"A test is on its way to {test.destination}.", delivery_row(test))
         if options["undo"]:

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from delivery.issues.written_issue import text_of
+from delivery.issues.written_issue import letter_text
 from delivery.letters.preview import preview_written
 from delivery.management.written_letters import add_letter, find_letter, letter_row
 
@@ -23,7 +23,7 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         letter = find_letter(options["id"])
-        shown = preview_written(subscribable=letter.subscribable, text=text_of(letter), now=utcnow())
+        shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=utcnow())
         if shown.problem:
             raise CommandError(str(shown.problem))
         forms = {"html": shown.html, "raw": shown.raw, "markdown": letter.markdown, "text": shown.text}

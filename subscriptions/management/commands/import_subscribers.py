@@ -19,9 +19,9 @@ from common.db.lookups import disable_sqlite_mmap
 from subscriptions.lists.importer import OnRefused, Unclear, import_subscribers, try_subscribers
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.rules.list_headings import MEANINGS
-from subscriptions.rules.list_programs import LIST_STATUSES
-from subscriptions.rules.list_times import ORDERS
+from subscriptions.rules.lists.headings import MEANINGS
+from subscriptions.rules.lists.programs import LIST_STATUSES
+from subscriptions.rules.lists.times import ORDERS
 
 LONGEST_LINE = 64 * 1024
 # An import that took so many seconds says how fast it was.

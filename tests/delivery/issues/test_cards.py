@@ -2,7 +2,7 @@
 
 import pytest
 
-from delivery.issues.cards import ISSUES_AT_ONCE, MOST_WORDS, card_of, fill_cards
+from delivery.issues.cards import CARDS_AT_ONCE, LONGEST_CARD_TEXT, card_of, fill_cards
 from delivery.issues.complete import complete_due
 from delivery.models import Issue, IssueCard
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect
@@ -31,14 +31,14 @@ def test_an_issue_gets_its_card_when_it_is_made() -> None:
 
 def test_a_card_is_bounded() -> None:
     text = " ".join(f"word{number}" for number in range(50_000))
-    assert len(card_of(IssueFactory(), [an_entry(title="Rain", content=text)]).words) <= MOST_WORDS
+    assert len(card_of(IssueFactory(), [an_entry(title="Rain", content=text)]).words) <= LONGEST_CARD_TEXT
 
 
 def test_issues_of_a_release_before_get_theirs_as_far_as_the_budget_goes() -> None:
     letter = SubscribableFactory()
     with_posts = an_issue(subscribable=letter, posts=2)
-    IssueFactory.create_batch(ISSUES_AT_ONCE, subscribable=letter)
-    assert fill_cards() == ISSUES_AT_ONCE + 1
+    IssueFactory.create_batch(CARDS_AT_ONCE, subscribable=letter)
+    assert fill_cards() == CARDS_AT_ONCE + 1
     assert len(IssueCard.objects.get(issue=with_posts).titles) == 2
     assert fill_cards() == 0
     letter.delete()

@@ -7,7 +7,7 @@ import pytest
 
 from common.ports.channels import InvalidDestination
 from delivery.engine.send_pass import send_due
-from delivery.issues.written_issue import LetterText, send_letter, text_of
+from delivery.issues.written_issue import LetterText, letter_text, send_letter
 from delivery.letters.preview import preview_written
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_email, send_test_issue, send_test_written
@@ -102,7 +102,7 @@ def test_a_test_of_a_letter_of_ones_own_is_that_letter_marked(
 
 def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None:
     letter = WrittenLetterFactory()
-    shown = preview_written(subscribable=letter.subscribable, text=text_of(letter), now=NOW)
+    shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=NOW)
     send_letter(letter_id=letter.pk, version=1, now=NOW)
     issue = Issue.objects.get()
     # Ada has no keys: but for these, it is the same.

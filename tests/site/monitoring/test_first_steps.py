@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from delivery.customisation import set_theme
 from feedletter_site.models import FirstStep
-from feedletter_site.monitoring.first_steps import NAMES, note_back_up, open_steps
+from feedletter_site.monitoring.first_steps import STEP_NAMES, note_back_up, open_steps
 from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def undone() -> list[str]:
 
 def test_each_step_ticks_when_it_is_done_and_in_the_end_the_list_is_gone(settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
-    assert undone() == list(NAMES)
+    assert undone() == list(STEP_NAMES)
     feed = FeedFactory()
     assert undone()[0] == "newsletter"
     letter = SubscribableFactory(feeds=[feed])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.list_rows import (
+from subscriptions.rules.lists.rows import (
     LONGEST_CELL,
     KnownSubscriber,
     ListRow,

@@ -8,10 +8,10 @@ from enum import Enum
 from ipaddress import ip_address
 
 from common.refused import Refused
-from subscriptions.rules.formulas import from_text
 from subscriptions.rules.invitations import LARGEST_ID
-from subscriptions.rules.list_programs import LIST_STATUSES
-from subscriptions.rules.list_times import NoTime, read_moment
+from subscriptions.rules.lists.formulas import from_text
+from subscriptions.rules.lists.programs import LIST_STATUSES
+from subscriptions.rules.lists.times import NoTime, read_moment
 from subscriptions.rules.tags import MOST_TAGS_OF_ONE, BadTag, tag_key, tags_of_cell
 
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)

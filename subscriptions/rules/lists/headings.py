@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.refused import Refused
-from subscriptions.rules.list_programs import NO_PROGRAM, PROGRAMS, STATUS_WORDS, Program
+from subscriptions.rules.lists.programs import NO_PROGRAM, PROGRAMS, STATUS_WORDS, Program
 
 COLUMNS = (
     "email",

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subscriptions.rules.formulas import as_text, from_text
+from subscriptions.rules.lists.formulas import as_text, from_text
 
 SIGNS = "=+-@＝＋－＠\t\r"
 CELLS = st.text(alphabet=f"'{SIGNS};,\nab", max_size=8) | st.text(max_size=20)
