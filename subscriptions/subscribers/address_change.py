@@ -18,6 +18,7 @@ from common.ports import channels
 from common.ports.events import Event, EventKind, emit
 from common.refused import Refused
 from common.signing import TokenError
+from subscriptions.branding.site import site_facts
 from subscriptions.models import (
     AddressChange,
     Consent,
@@ -129,7 +130,7 @@ def _mail(
     now: datetime,
 ) -> None:
     # Nothing in it is text that a stranger chose.
-    shared = {"newsletter": settings.SITE_HOST, "site_url": settings.SITE_URL}
+    shared = {"newsletter": site_facts().name, "site_url": settings.SITE_URL}
     Notice.objects.create(
         kind=kind,
         key=f"{template}-{to.pk}-{now:%Y%m%dT%H%M%S.%f}",
