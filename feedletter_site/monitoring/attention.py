@@ -38,6 +38,8 @@ class Alert:
     sentence: str
     label: str = ""
     url: str = ""
+    # Another way, as a label and an address.
+    also: tuple[str, str] | None = None
 
 
 def may_see(user: Any, model: type[Model]) -> bool:
@@ -193,7 +195,8 @@ def paused_domains() -> list[Alert]:
 def mail() -> list[Alert]:
     where = reverse("mail_set_up")
     if keeps_letters():
-        return [Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", where)]
+        mailbox = ("Open the mailbox", reverse("delivery:mailbox"))
+        return [Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", where, mailbox)]
     if sends_nothing():
         return [Alert("No letter can go out.", "Set up mail", where)]
     return []

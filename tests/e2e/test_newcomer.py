@@ -113,7 +113,8 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     newcomer.click("link", "Overview", exact=False)
     newcomer.click("link", "Open the mailbox")
     until(lambda: _has_letter(page), "the letter", 60)
-    assert page.get_by_text("The harbour in winter").count() == 1
+    # One, where the posts had settled before there was a reader; else each of “the last few”.
+    assert 1 <= page.get_by_text("The harbour in winter").count() <= 3
 
 
 def _has_letter(page: Any) -> bool:
