@@ -104,6 +104,8 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 @admin.register(Subscription)
 class SubscriptionAdmin(ListPages, ServiceAdmin):
     list_display = ("destination", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
+    # With tags a row is longer than most.
+    list_per_page = 25
     list_filter = (
         NewsletterFilter,
         "status",
