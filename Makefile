@@ -6,7 +6,7 @@ PACKAGES := common feeds subscriptions delivery feedletter_site
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run test lint bench chaos messages requirements clean
+.PHONY: demo run test lint bench chaos pictures messages requirements clean
 
 demo: $(BASE)
 	$(PY) manage.py demo
@@ -32,6 +32,10 @@ bench: $(DEV)
 # Workers and servers die, freeze, go away or have the wrong time while letters go out (half an hour).
 chaos: $(DEV)
 	$(PY) -m tests.load.chaos
+
+# Takes the pictures of README.md and docs/ anew, in Chromium. (PICTURES="morning look" takes some.)
+pictures: $(DEV)
+	$(PY) -m tests.documentation.pictures $(PICTURES)
 
 # Brings the catalogues in locale/ up to date with what is said, and compiles them. Needs GNU gettext.
 SILENT := .venv* static-root var docs bench tests requirements templates/admin feedletter_site/templates

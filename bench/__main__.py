@@ -11,7 +11,7 @@ from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # Takes minutes: only when it is named.
-BY_NAME = ("million", "lists", "ledger", "distance")
+BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance")
 
 
 def main(arguments: list[str]) -> int:
@@ -71,6 +71,10 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.million import million
 
         return million()
+    if name == "segment":
+        from bench.segment import segment
+
+        return segment()
     if name == "parsing":
         from bench.parsing import parsing
 
@@ -91,6 +95,10 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.ledger import ledger
 
         return ledger()
+    if name == "large":
+        from bench.large import large
+
+        return large()
     if name == "subscribe":
         from bench.subscribe import subscribe
 

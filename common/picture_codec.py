@@ -21,7 +21,7 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 # An opaque picture that is larger than this as PNG is a photograph; one with transparent parts that is larger
 # does with 256 colours.
 PHOTOGRAPH = 150_000
-LARGE = 600_000
+LARGE_PICTURE = 600_000
 JPEG_QUALITY = 88
 
 
@@ -94,7 +94,7 @@ def _encoded(image: Image.Image) -> tuple[bytes, str]:
         jpeg = _written(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
         if len(jpeg) < len(png) / 2:
             return jpeg, "jpg"
-    if len(png) > LARGE:
+    if len(png) > LARGE_PICTURE:
         fewer = image.quantize(256, method=Image.Quantize.FASTOCTREE)
         fewer.info = {}
         png = _written(fewer, "PNG", optimize=True)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 # XML 1.0 §2.2 leaves out these; PostgreSQL refuses NUL, UTF-8 knows no lone surrogates.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -32,6 +33,12 @@ def shortened(text: str, limit: int) -> str:
 def counted(count: int, word: str, plural: str = "") -> str:
     """ "1 post", "2 posts", "3,000 posts"."""
     return f"{count:,} {word if count == 1 else plural or word + 's'}"
+
+
+def joined(words: Iterable[str]) -> str:
+    """ "Monday, Tuesday and Friday"; at least one word."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def text_width(text: str) -> int:

@@ -1,6 +1,5 @@
-"""Makes a short text fit a service's limit, counted as the service counts. Pure."""
+"""Makes a short text fit what a service takes, whatever it counts. Pure."""
 
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,29 +7,17 @@ from dataclasses import dataclass, replace
 import grapheme
 
 ELLIPSIS = "…"
-# A grapheme may hold any number of code points: no more than so many times the limit are looked at.
-CODE_POINTS_PER_GRAPHEME = 16
+# Of a part that may be cut no more than so many code points are looked at.
+MOST_CODE_POINTS = 20_000
 # From this length on a word is cut inside: some scripts have no spaces.
 LONG_WORD = 30
 
-_LINK = re.compile(
-    r"https?://(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:[/?#](?:[!-~]*[\w/=&#+-])?)?", re.IGNORECASE | re.ASCII
-)
-_REMOTE_MENTION = re.compile(r"(?<![\w/])(@[a-z0-9_]+)@[a-z0-9.-]+[a-z0-9]+", re.IGNORECASE | re.ASCII)
 # Embeddings, overrides and isolates turn around what follows them, our own words included.
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class DoesNotFit(ValueError):
     """The parts that may not be cut are longer than the limit by themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class LengthLimits:
-    """In graphemes. `per_url` is the price of a link of any length; None counts links as they are."""
-
-    characters: int
-    per_url: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +35,21 @@ def plain_line(text: str) -> str:
     return " ".join("".join(usable).split())
 
 
-def text_length(text: str, limits: LengthLimits) -> int:
-    """Graphemes of the text, a link at its fixed price, `@user@host` as `@user` (as Mastodon counts)."""
-    if limits.per_url is not None:
-        text = _REMOTE_MENTION.sub(r"\1", _LINK.sub("x" * limits.per_url, text))
-    return int(grapheme.length(text))
+def fit_parts(parts: Sequence[FittingPart], fits: Callable[[str], bool]) -> str:
+    """The parts joined, the longest cuttable ones shortened at a word until `fits` says yes to the whole.
 
-
-def fit_parts(parts: Sequence[FittingPart], limits: LengthLimits) -> str:
-    """The parts joined, the longest cuttable ones shortened at a word until the whole fits.
-
-    Links inside a cuttable part go whole or stay whole. Raises DoesNotFit.
+    Links inside a cuttable part go whole or stay whole. `fits` must refuse every text that is longer than one
+    that it refused. Raises DoesNotFit.
     """
-    pieces = [_bounded(part, limits) for part in parts]
+    pieces = [_bounded(part) for part in parts]
     cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable]
     for index in sorted(cuttable, key=lambda index: len(pieces[index].text), reverse=True):
-        if _joined_count(pieces, limits) <= limits.characters:
+        if fits(_joined(pieces)):
             break
-        pieces[index] = replace(pieces[index], text=_shortened(pieces, index, limits))
-    if _joined_count(pieces, limits) > limits.characters:
-        raise DoesNotFit(f"The text does not fit into {limits.characters} characters.")
-    return "".join(piece.text for piece in pieces)
+        pieces[index] = replace(pieces[index], text=_shortened(pieces, index, fits))
+    if not fits(_joined(pieces)):
+        raise DoesNotFit("The text does not fit, even with all cut that may be.")
+    return _joined(pieces)
 
 
 def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:
@@ -102,21 +83,17 @@ def _most(highest: int, works: Callable[[int], bool]) -> int:
     return low
 
 
-def _bounded(part: FittingPart, limits: LengthLimits) -> FittingPart:
-    most = limits.characters * CODE_POINTS_PER_GRAPHEME
-    if not part.cuttable or len(part.text) <= most:
+def _bounded(part: FittingPart) -> FittingPart:
+    if not part.cuttable or len(part.text) <= MOST_CODE_POINTS:
         return part
-    whole, _, broken = part.text[:most].rpartition(" ")
-    return replace(part, text=_ended(whole if "://" in broken else part.text[:most]))
+    whole, _, broken = part.text[:MOST_CODE_POINTS].rpartition(" ")
+    return replace(part, text=_ended(whole if "://" in broken else part.text[:MOST_CODE_POINTS]))
 
 
-def _joined_count(parts: Sequence[FittingPart], limits: LengthLimits) -> int:
-    return text_length("".join(part.text for part in parts), limits)
+def _shortened(parts: Sequence[FittingPart], index: int, fits: Callable[[str], bool]) -> str:
+    before, after = _joined(parts[:index]), _joined(parts[index + 1 :])
+    return cut_at_word(parts[index].text, lambda text: fits(before + text + after))
 
 
-def _shortened(parts: Sequence[FittingPart], index: int, limits: LengthLimits) -> str:
-    before = "".join(part.text for part in parts[:index])
-    after = "".join(part.text for part in parts[index + 1 :])
-    return cut_at_word(
-        parts[index].text, lambda text: text_length(before + text + after, limits) <= limits.characters
-    )
+def _joined(parts: Sequence[FittingPart]) -> str:
+    return "".join(part.text for part in parts)

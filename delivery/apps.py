@@ -11,11 +11,14 @@ class DeliveryConfig(AppConfig):
 
         from common.db import lookups
         from common.ports.events import happened
+        from common.ports.figures import add_figures
         from common.ports.panels import install_later
+        from delivery.bounces import list_growth
         from delivery.bounces.esp_events import on_tracking
         from delivery.channels import register_all
         from delivery.checks import check_email
         from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
+        from delivery.issues import progress
         from delivery.privacy.personal_data import install as install_held_data
         from delivery.privacy.personal_data import needed
         from delivery.views.branding import install as install_looks
@@ -29,6 +32,8 @@ class DeliveryConfig(AppConfig):
         tracking.connect(on_tracking, dispatch_uid="delivery")
         happened.connect(enqueue, dispatch_uid="webhooks")
         install_later("delivery.panels")
+        add_figures(list_growth.GROWTH, list_growth.count_growth)
+        add_figures(progress.ISSUE_FIGURE, progress.count_large_issues)
         install_held_data()
         install_looks()
         checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender))

@@ -1,5 +1,6 @@
 """A newsletter's own look, templates and sender, checked when it is saved: only this app can."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -15,7 +16,10 @@ from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import BadPattern, check_pattern
 from subscriptions.branding.pictures import kept_picture, picture_url
+from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
+from subscriptions.newsletters.define import alter_subscribable
+from subscriptions.rules.colours import as_hex
 from subscriptions.rules.site import SiteFacts
 
 THEME_FIELDS = tuple(field.name for field in fields(ThemeFacts))
@@ -28,6 +32,11 @@ def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
     """The look as rendering takes it; the usual one where none was chosen."""
     row = Theme.objects.filter(subscribable=subscribable).first() if subscribable else None
     return facts_of(row) if row else USUAL_THEME
+
+
+def accent_without_theme(subscribable: Subscribable) -> str:
+    """The accent that letters and pages have where the theme says none."""
+    return as_hex(subscribable.params.get("accent", "") or site_facts().accent)
 
 
 def facts_of(theme: Theme) -> ThemeFacts:
@@ -60,6 +69,18 @@ def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
     check_theme(theme)
     theme.save()
     return theme
+
+
+@transaction.atomic
+def set_look(
+    *, subscribable: Subscribable, theme: Mapping[str, Any], template: str, language: str, params: Any
+) -> None:
+    """The theme, and whatever else decides how letters look; all or nothing. Raises ValidationError."""
+    alter_subscribable(subscribable=subscribable, template=template, language=language, params=params)
+    usual = Theme()
+    is_usual = all((value or None) == (getattr(usual, name) or None) for name, value in theme.items())
+    if not is_usual or Theme.objects.filter(subscribable=subscribable).exists():
+        set_theme(subscribable=subscribable, **theme)
 
 
 @transaction.atomic

@@ -12,6 +12,6 @@ def archive_url(subscribable: Subscribable) -> str:
 
 
 def issue_url(issue: Issue) -> str:
-    """The issue's own page."""
-    archive = archive_url(issue.subscribable)
+    """The issue's own page. Empty for a letter to some readers, too."""
+    archive = "" if issue.is_for_some else archive_url(issue.subscribable)
     return f"{archive}{issue.pk}/" if archive else ""

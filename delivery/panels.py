@@ -1,6 +1,7 @@
 """What delivery adds to the admin pages of the apps before it."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -8,23 +9,34 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, link_to, list_link, listed, paragraph, when
+from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
-from common.ports.panels import Action, CannotAct, Panel, add_action, add_panel
+from common.ports.panels import (
+    Action,
+    CannotAct,
+    Column,
+    Panel,
+    add_action,
+    add_column,
+    add_panel,
+    add_tab_form,
+)
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
+from delivery.admin.issue_panels import result_words
+from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
-from delivery.admin.preview import letter_preview
 from delivery.admin.template_panels import letters
-from delivery.admin.theme import USUAL_LOOK, look_of
 from delivery.admin.written.panels import letters_written
 from delivery.issues import progress
+from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader
+from delivery.issues.item_fate import fate_of
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
-from delivery.rules.progress import told
 from feeds.models import Item
 from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -38,6 +50,7 @@ BOUNCES_SHOWN = 10
 def install() -> None:
     """Called once, before the first admin page."""
     template_sources.append(letter_templates)
+    add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
     add_panel("subscriptions.Subscribable", Panel("Waits for its first reader", first_issue, order=6))
     add_panel("subscriptions.Assignable", Panel("What is in it", next_issue, order=15, asks=True))
@@ -50,10 +63,13 @@ def install() -> None:
         "subscriptions.Subscribable", Panel("Letters of your own", letters_written, order=18, tab="issues")
     )
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20, tab="issues"))
-    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=95, tab="look"))
+    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=95, tab=TAB))
     add_panel(
-        "subscriptions.Subscribable", Panel("Preview", letter_preview, order=30, is_beside=True, tab="look")
+        "subscriptions.Subscribable",
+        Panel("Preview", look_preview, order=60, is_beside=True, tab=TAB, asks=True),
     )
+    add_tab_form("subscriptions.Subscribable", LOOK_FORM)
+    add_column("subscriptions.Subscribable", Column("last_issue", "last issue", last_issues))
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
@@ -62,13 +78,16 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("Sending is paused", sending_paused, order=5))
     for action in PAUSE_ACTIONS:
         add_action("subscriptions.Subscribable", action)
-    add_panel("subscriptions.Subscribable", Panel("Look", look_of, order=10, tab="look"))
     add_action("subscriptions.Subscribable", USUAL_LOOK)
     add_panel(
         "subscriptions.Subscribable",
         Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
     )
     add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
+
+
+def what_became_of(item: Item) -> SafeString:
+    return paragraph(fate_of(item, utcnow()))
 
 
 def item_issues(item: Item) -> SafeString:
@@ -86,7 +105,7 @@ def item_issues(item: Item) -> SafeString:
             )
             for row in shown
         ),
-        "It is in no issue so far.",
+        "It is in no issue so far: it goes out when its collection closes.",
     )
 
 
@@ -94,7 +113,7 @@ def how_delivered(issue_ids: list[int]) -> dict[int, str]:
     """ "12 sent, 1 failed" for each issue that has deliveries. One question."""
     rows = Delivery.objects.filter(issue__in=issue_ids).order_by("issue", "state")
     words: dict[int, list[str]] = defaultdict(list)
-    for issue, state, count in rows.values_list("issue", "state").annotate(Count("pk")):
+    for issue, state, count in rows.values_list("issue", "state").annotate(n=Count("*")):
         words[issue].append(f"{count:,} {Delivery.State(state).label.lower()}")
     return {issue: ", ".join(said) for issue, said in words.items()}
 
@@ -111,19 +130,38 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
     shown = []
     for row in rows:
         row.subscribable = subscribable  # saves a query for each
-        said = told(progress.issue_state(row, counts[row.pk]), counts[row.pk]) if row.published_at else ""
+        said = result_words(row, counts[row.pk]) if row.published_at else ""
         shown.append((link_to(row), when(row.published_at, _not_out(row), zone=subscribable.zone), said))
-    return html_table(("issue", "published", "letters"), shown, "No issue has gone out so far.")
+    return html_table(
+        ("issue", "published", "letters"),
+        shown,
+        "No issue has gone out so far. “Overview” says when one does.",
+    )
+
+
+def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, SafeString | str]:
+    """What became of the last issue of each: "115 sent, 2 failed". Two questions, however many."""
+    rows = {row.subscribable_id: row for row in progress.newest_of_each(row.pk for row in newsletters)}
+    counts = progress.counts_of(row.pk for row in rows.values())
+    shown: dict[int, SafeString | str] = {each.pk: "none so far" for each in newsletters}
+    for each in newsletters:
+        if (row := rows.get(each.pk)) is not None:
+            row.subscribable = each  # saves a query for each
+            said = result_words(row, counts[row.pk])
+            note = f"{when(row.published_at, zone=each.zone)}: {said}"
+            html = '<span class="fl-last-issue">{}<span class="fl-note">{}</span></span>'
+            shown[each.pk] = format_html(html, link_to(row), note)
+    return shown
 
 
 def first_issue(subscribable: Subscribable) -> SafeString | str:
-    """What a new newsletter's first reader will get; nothing once there was one."""
+    """What a new newsletter's first reader will get; nothing once there is one."""
     if not subscribable.awaits_first_reader:
         return ""
     said = "Its first issue goes out when the first reader has confirmed, so that it does not go to nobody."
     waiting = waiting_for_a_reader().filter(subscribable=subscribable).first()
     if waiting is None:
-        return paragraph(said)
+        return "" if readers_of(subscribable.pk).exists() else paragraph(said)
     return format_html("{}{}", paragraph(said), facts([("The first reader gets", link_to(waiting))]))
 
 
@@ -147,7 +185,9 @@ def sent_to(destination: Destination) -> SafeString:
         more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
     newest = html_table(
-        ("what", "newsletter", "state", "sent", "in the server’s words"), shown, "Nothing was sent so far."
+        ("what", "newsletter", "state", "sent", "in the server’s words"),
+        shown,
+        "Nothing was sent so far. The next issue is the first.",
     )
     if not shown:
         return newest
@@ -189,7 +229,7 @@ def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
 def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
     address = getattr(request.user, "email", "")
     if not address:
-        raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
+        raise CannotAct(NO_ADDRESS)
     for subscribable in Subscribable.objects.filter(pk__in=keys[:NEWSLETTERS_TESTED_AT_ONCE]):
         now = utcnow()
         try:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
+from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
@@ -14,11 +16,12 @@ from django_celery_beat.models import (
     PeriodicTask,
     SolarSchedule,
 )
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
 from common.admin.html import moment_of
+from common.admin.page_words import EmptyList, PageWords, words_of
+from common.admin.questions import asks
 from feedletter_site.api.admin import ApiTokenAdmin
 
 __all__ = ["ApiTokenAdmin"]
@@ -29,8 +32,12 @@ for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
 for model in (SolarSchedule, ClockedSchedule):
     admin.site.unregister(model)
 
+# The package speaks of periodic tasks; here, as in the menu, they are the stages of the schedule.
+words_of(PeriodicTask, "stage", "schedule")
+apps.get_app_config("django_celery_beat").verbose_name = "Schedule"
 
-class Chosen(ModelAdmin):  # type: ignore[misc]
+
+class Chosen(PageWords):
     """Groups and permissions are found by typing: two lists side by side are wider than the page."""
 
     filter_horizontal = ()
@@ -47,11 +54,30 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    list_filter = (
+        ("is_staff", asks("Who may open this admin?", BooleanFieldListFilter)),
+        ("is_superuser", asks("Who may do everything?", BooleanFieldListFilter)),
+        ("is_active", asks("Who may sign in?", BooleanFieldListFilter)),
+        ("groups", asks("Which group are they in?", RelatedFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No users",
+        "A user signs in to this admin, and may do what you allow.",
+        "Add a user",
+        "admin:auth_user_add",
+        "auth.add_user",
+    )
 
 
 @admin.register(Group)
 class GroupAdmin(Chosen, DjangoGroupAdmin):  # type: ignore[misc]
-    pass
+    empty = EmptyList(
+        "No groups so far",
+        "A group has permissions, and whoever is in it has them, too. With a few users you need none.",
+        "Add a group",
+        "admin:auth_group_add",
+        "auth.add_group",
+    )
 
 
 LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}
@@ -66,11 +92,15 @@ HELP = {
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(ModelAdmin):  # type: ignore[misc]
+class PeriodicTaskAdmin(PageWords):
     """When each stage ticks. The program defines the stages: none can be added or deleted here."""
 
     list_display = ("name", "description", "enabled", "interval", "crontab", "last_run")
-    list_filter = ("enabled",)
+    list_filter = (("enabled", asks("Which are at work?", BooleanFieldListFilter)),)
+    empty = EmptyList(
+        "The schedule is empty",
+        "Nothing is read or sent while it is. The service makes its stages when it starts: start it again.",
+    )
     list_select_related = ("interval", "crontab")
     readonly_fields = ("name", "description", "last_run")
     fieldsets = (
@@ -96,11 +126,24 @@ class PeriodicTaskAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(IntervalSchedule)
-class IntervalAdmin(ModelAdmin):  # type: ignore[misc]
-    pass
+class IntervalAdmin(PageWords):
+    empty = EmptyList(
+        "No intervals",
+        "An interval says how often a stage of the schedule ticks.",
+        "Add an interval",
+        "admin:django_celery_beat_intervalschedule_add",
+        "django_celery_beat.add_intervalschedule",
+    )
 
 
 @admin.register(CrontabSchedule)
-class CrontabAdmin(ModelAdmin):  # type: ignore[misc]
+class CrontabAdmin(PageWords):
+    empty = EmptyList(
+        "No crontabs",
+        "A crontab says at which hours a stage of the schedule ticks.",
+        "Add a crontab",
+        "admin:django_celery_beat_crontabschedule_add",
+        "django_celery_beat.add_crontabschedule",
+    )
     list_display = ("__str__", "human_readable")
     fields = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")

@@ -25,9 +25,13 @@ ADMIN_LOOK = {
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("feedletter/favicon.svg")}
     ],
     "SHOW_HISTORY": True,
-    "LOGIN": {"form": "feedletter_site.sign_in_form.LimitedSignInForm"},
+    "LOGIN": {"form": "feedletter_site.sign_in.form.LimitedSignInForm"},
     "DASHBOARD_CALLBACK": "feedletter_site.monitoring.dashboard.dashboard",
-    "STYLES": [lambda request: static("feedletter/admin.css")],
+    "STYLES": [
+        lambda request: static("feedletter/admin.css"),
+        lambda request: static("feedletter/phone.css"),
+    ],
+    "SCRIPTS": [lambda request: static("feedletter/admin.js")],
     # The blue of letters and pages; white on 600 and 600 on white have a contrast above 6.
     "COLORS": {
         "primary": {
@@ -58,14 +62,14 @@ ADMIN_LOOK = {
             {
                 "title": "Newsletters",
                 "items": [
-                    _page("Newsletters and bridges", "mail", "subscriptions_subscribable_changelist"),
+                    _page("Newsletters", "mail", "subscriptions_subscribable_changelist"),
                     _page("Letters of your own", "edit_note", "delivery_writtenletter_changelist"),
                     _page("Subscribers", "group", "subscriptions_destination_changelist"),
                     _page("Subscriptions", "how_to_reg", "subscriptions_subscription_changelist"),
                     _page("Tags of subscribers", "sell", "subscriptions_subscribertag_changelist"),
                     _page("Imports", "upload_file", "subscriptions_listimport_changelist"),
                     _page("Collections", "inbox", "subscriptions_assignable_changelist"),
-                    _page("Not to be written to", "block", "subscriptions_suppression_changelist"),
+                    _page("Do not write", "block", "subscriptions_suppression_changelist"),
                 ],
             },
             {
@@ -95,7 +99,7 @@ ADMIN_LOOK = {
                     _page("Users", "person", "auth_user_changelist"),
                     _page("Groups", "groups", "auth_group_changelist"),
                     _page("API tokens", "key", "feedletter_site_apitoken_changelist"),
-                    _page("Stages", "schedule", "django_celery_beat_periodictask_changelist"),
+                    _page("Schedule", "schedule", "django_celery_beat_periodictask_changelist"),
                     _page("Intervals", "timer", "django_celery_beat_intervalschedule_changelist"),
                     _page("Crontabs", "calendar_month", "django_celery_beat_crontabschedule_changelist"),
                 ],

@@ -1,7 +1,9 @@
 """/api/v1/: for staff and tokens, the public sign-up and the public schema."""
 
+from typing import Any
+
 from django.urls import include, path, re_path
-from rest_framework.routers import DefaultRouter
+from rest_framework.routers import DefaultRouter, Route
 
 from delivery.api.letters import LetterViewSet
 from delivery.api.newsletters import SendableSubscribableViewSet
@@ -9,6 +11,7 @@ from delivery.api.views import DeliveryViewSet, IssueViewSet
 from feedletter_site.api.views import NothingHere, SchemaView
 from subscriptions.api.destinations import DestinationViewSet
 from subscriptions.api.feeds import DroppableFeedViewSet, ExcludableItemViewSet
+from subscriptions.api.site import SiteViewSet
 from subscriptions.api.subscribe import SubscribeView
 from subscriptions.api.subscribers import SubscriptionViewSet
 
@@ -22,6 +25,13 @@ class Router(DefaultRouter):
         # A redirect to the slash would turn a POST into a GET.
         self.trailing_slash = "/?"
 
+    def get_routes(self, viewset: Any) -> list[Any]:
+        """What there is one of only stands at the address where others have their list."""
+        if not getattr(viewset, "is_single", False):
+            return super().get_routes(viewset)
+        mapping = {"get": "retrieve", "patch": "partial_update"}
+        return [Route("^{prefix}{trailing_slash}$", mapping, "{basename}", detail=False, initkwargs={})]
+
 
 router = Router()
 router.register("feeds", DroppableFeedViewSet, basename="api-feed")
@@ -32,6 +42,7 @@ router.register("destinations", DestinationViewSet, basename="api-destination")
 router.register("letters", LetterViewSet, basename="api-letter")
 router.register("issues", IssueViewSet, basename="api-issue")
 router.register("deliveries", DeliveryViewSet, basename="api-delivery")
+router.register("site", SiteViewSet, basename="api-site")
 
 urlpatterns = [
     path("schema/", SchemaView.as_view(), name="api-schema"),

@@ -9,12 +9,14 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from common import counters, passes
+        from common.ports.figures import keep_by
         from feedletter_site.logs import mask_keys
-        from feedletter_site.monitoring import vitals
+        from feedletter_site.monitoring import figures, vitals
         from feedletter_site.services import password_limits
         from feedletter_site.ticks.schedule import after_migrate
 
         mask_keys()
+        keep_by(figures.kept)
         password_limits.watch()
 
         passes.when_passed(vitals.VITALS.ran)

@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "feedletter_site.kept_answers.KeptAnswerMiddleware",
 ]
 
 ROOT_URLCONF = "feedletter_site.urls"
@@ -230,6 +231,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "IssueState": "delivery.rules.progress.STATES",
         "DeliveryState": "delivery.models.Delivery.State",
+        "Weekday": "subscriptions.api.weekdays.WEEKDAY_NAMES",
     },
     "SERVE_INCLUDE_SCHEMA": False,
 }

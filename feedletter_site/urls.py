@@ -10,11 +10,11 @@ from common.ports import panels
 from delivery.admin.doctor import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
-from feedletter_site import password_reset
 from feedletter_site.first_steps import first_steps
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.setup import setup, sign_in
+from feedletter_site.sign_in import password_reset
+from feedletter_site.sign_in.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
 

@@ -1,5 +1,7 @@
 """What subscriptions adds to the admin pages of feeds."""
 
+from datetime import datetime
+
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -59,15 +61,22 @@ def collections_of_post(item: Item) -> SafeString:
     shown = []
     for row in rows.prefetch_related("assignable__subscribable__feeds"):
         held = row.assignable
-        out = f"Left out by an editor on {when(row.left_out_at)}. {OUT_UNLESS}" if row.left_out_at else ""
+        out = _left_out_by_hand(row.left_out_at, held.subscribable) if row.left_out_at else ""
         shown.append((link_to(held, held.subscribable), out or "It goes with the others.", waits_for(held)))
     if item.state == Item.State.UNASSIGNED:
         ahead = LeftOut.objects.filter(item=item, by_hand=True).select_related("subscribable")
         shown += [
-            (link_to(row.subscribable), f"Left out by an editor on {when(row.at)}. {OUT_UNLESS}", "")
-            for row in ahead
+            (link_to(row.subscribable), _left_out_by_hand(row.at, row.subscribable), "") for row in ahead
         ]
-    return html_table(("newsletter", "this post", "when it goes out"), shown, "It is in no open collection.")
+    return html_table(
+        ("newsletter", "this post", "when it goes out"),
+        shown,
+        "It is in no open collection. “Is it sent” above says why.",
+    )
+
+
+def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
+    return f"Left out by an editor on {when(at, zone=subscribable.zone)}. {OUT_UNLESS}"
 
 
 def exclude_posts(request: HttpRequest, keys: list[int]) -> str:

@@ -17,8 +17,11 @@ class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         return format_html(
             # (By Alpine, because the admin's policy runs no script that stands in the page.)
-            '<span class="fl-colour" x-data>{}<input type="color" value="{}" aria-label="Choose a colour"'
+            '<span class="fl-colour" x-data x-on:input="if ($event.target.type === \'text\')'
+            ' $refs.choice.value = $event.target.value || $refs.choice.dataset.usual">{}'
+            '<input type="color" x-ref="choice" value="{}" data-usual="{}" aria-label="Choose a colour"'
             " x-on:input=\"$root.querySelector('[type=text]').value = $el.value\"></span>",
             super().render(name, value, attrs, renderer),
             value or self.usual,
+            self.usual,
         )

@@ -21,7 +21,7 @@ def html_table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = 
     names = list(head)
     # On a phone a row becomes a card, and each cell says what it is.
     cell = '<td data-label="{}">{}</td>'
-    cells = (format_html_join("", cell, zip(names, row, strict=True)) for row in rows)
+    cells = (format_html_join("", cell, zip(names, map(with_commas, row), strict=True)) for row in rows)
     body = format_html_join("", "<tr>{}</tr>", ((each,) for each in cells))
     if not body:
         return format_html('<p class="fl-quiet">{}</p>', empty)
@@ -31,9 +31,16 @@ def html_table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = 
     )
 
 
+def with_commas(value: Any) -> Any:
+    """A number as the admin writes them everywhere: 12,000. Anything else as it is."""
+    return f"{value:,}" if type(value) is int else value
+
+
 def facts(pairs: Iterable[tuple[str, Any]]) -> SafeString:
     """A list of names and values."""
-    rows = format_html_join("", "<dt>{}</dt><dd>{}</dd>", pairs)
+    rows = format_html_join(
+        "", "<dt>{}</dt><dd>{}</dd>", ((name, with_commas(value)) for name, value in pairs)
+    )
     return format_html('<dl class="fl-facts">{}</dl>', rows)
 
 

@@ -10,6 +10,16 @@ from django.utils.functional import cached_property
 
 from common.admin.model_admin import ReadOnlyAdmin
 
+# A search that no index serves looks at so many of the newest rows.
+SEARCHED = 20_000
+
+
+def newest(rows: "QuerySet[Any]") -> "QuerySet[Any]":
+    """Those of the rows that are among the newest of all, in whatever order they are."""
+    keys = rows.model._default_manager.order_by("-pk").values_list("pk", flat=True)
+    older = list(keys[SEARCHED : SEARCHED + 1])
+    return rows.filter(pk__gt=older[0]) if older else rows
+
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     """Counts no further than MOST: whoever looks for an older row filters, or searches."""
@@ -33,16 +43,8 @@ class LargeList(ReadOnlyAdmin):
     paginator = BoundedPaginator
     list_per_page = 30
     list_before_template = "admin/large_list.html"
-    # A search that no index serves looks at so many of the newest rows.
-    searched = 20_000
     # No index would serve any other order.
     sortable_by = ()
-
-    def newest(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """The newest of them, in whatever order they are."""
-        keys = rows.model._default_manager.order_by("-pk").values_list("pk", flat=True)
-        older = list(keys[self.searched : self.searched + 1])
-        return rows.filter(pk__gt=older[0]) if older else rows
 
 
 class FewChoices(RelatedFieldListFilter):

@@ -15,13 +15,15 @@ from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from unfold.admin import ModelAdmin
 
+from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
 
 # Stands before the names of an action's own fields.
 PREFIX = "with"
+# The button that shows what is typed, and saves nothing.
+TRY = "_preview"
 
 
 def runner(action: panels.Action) -> Callable[..., HttpResponse | None]:
@@ -72,6 +74,14 @@ def _ask(
     return TemplateResponse(request, "admin/confirm_action.html", context)
 
 
+class TriedForm(BaseForm):
+    """A form that is looked at and not saved: never valid, though it complains only of what is wrong."""
+
+    def is_valid(self) -> bool:
+        super().is_valid()
+        return False
+
+
 class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
     """Django's form page without a transaction around it: services open their own, and ask servers before."""
 
@@ -87,7 +97,7 @@ class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
         return answer
 
 
-class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
+class ServiceAdmin(PageWords, OwnTransactions):
     """A page whose changes go through services; what a service refuses is shown at the field it names."""
 
     compressed_fields = True
@@ -96,6 +106,7 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
     # A row takes five kilobytes of html.
     list_per_page = 40
     warn_unsaved_form = True
+    change_form_after_template = "admin/try.html"
     change_form_outer_before_template = "admin/panels_first.html"
     change_form_outer_after_template = "admin/panels_last.html"
     own_panels: Sequence[panels.Panel] = ()
@@ -124,8 +135,9 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
-        refusal = getattr(request, "refusal", None)
-        return type(form.__name__, (RefusedForm, form), {"refusal": refusal}) if refusal else form
+        if refusal := getattr(request, "refusal", None):
+            form = type(form.__name__, (RefusedForm, form), {"refusal": refusal})
+        return type(form.__name__, (TriedForm, form), {}) if TRY in request.POST else form
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -142,6 +154,8 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
             context["tabs"] = [
                 (each.title, f"{request.path}?tab={each.name}", each.name == tab) for each in self.tabs
             ]
+            own = self.tab_form(request, obj)
+            context["tries"] = own is not None and own.tries(obj) and self.has_change_permission(request, obj)
             shown = self.shown_panels(obj, request, tab)
             context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
@@ -156,6 +170,11 @@ class ServiceAdmin(ModelAdmin, OwnTransactions):  # type: ignore[misc]
         if asked in names or not names:
             return asked if names else ""
         return "" if request.method == "POST" else names[0]
+
+    def tab_form(self, request: HttpRequest, obj: Model | None) -> panels.TabForm | None:
+        """The form of the tab that is shown, if a later app has it."""
+        tab = self.tab(request, obj)
+        return next((each for each in panels.tab_forms(self.label) if tab and each.tab == tab), None)
 
     def shown_panels(self, obj: Model, request: HttpRequest, tab: str) -> list[tuple[panels.Panel, str]]:
         every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)

@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from common.refused import Refused
 
 REFUSALS = (ValidationError, Refused)
+# To an admin who wants a test mail.
+NO_ADDRESS = "Not sent: your user has no e-mail address. Set it under Users, then try again."
 
 
 class RefusedForm(forms.BaseForm):
@@ -43,11 +45,17 @@ def report(request: HttpRequest, act: Callable[[], str]) -> bool:
     try:
         said = act()
     except REFUSALS as error:
-        messages.error(request, refusal_sentence(error))
+        messages.error(request, not_done(error))
         return False
     if said:
         messages.success(request, said)
     return True
+
+
+def not_done(error: Exception) -> str:
+    """A refusal as a message, which says first that nothing was done."""
+    said = refusal_sentence(error)
+    return said if said.startswith("Not ") else f"Not done. {said}"
 
 
 def refusal_sentence(error: Exception) -> str:

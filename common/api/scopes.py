@@ -11,6 +11,8 @@ SCOPES: Mapping[str, str] = {
     "feeds:write": "Add, change and remove feeds; exclude posts and take them back.",
     "newsletters:read": "See newsletters and bridges.",
     "newsletters:write": "Define, change, pause and remove newsletters and bridges.",
+    "site:read": "See the site’s settings.",
+    "site:write": "Change the site’s settings: its name, colour and links.",
     "subscribers:read": "See subscribers and their addresses.",
     "subscribers:write": "Add, change, confirm and end subscriptions; disable and erase addresses.",
     "letters:read": "See letters of your own, drafts included.",

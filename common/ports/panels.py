@@ -1,7 +1,7 @@
 """Panels and actions of an object's admin page: an app has its own, and later apps add to it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -44,6 +44,30 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a list. `of_rows` gives, by their keys, what it shows for all rows of a page at once."""
+
+    name: str
+    title: str
+    of_rows: Callable[[Sequence[Any]], Mapping[int, SafeString | str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TabForm:
+    """The form of a tab, where a later app has it.
+
+    `form` is a ModelForm of the page's object, `fieldsets` are Django's, of that object. `save` gets the
+    object and what the form found. One with `tries` has a button to look at what is typed before it is saved.
+    """
+
+    tab: str
+    form: type[Any]
+    fieldsets: Callable[[Any], Sequence[tuple[str, dict[str, Any]]]]
+    save: Callable[[Any, dict[str, Any]], None]
+    tries: Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """An action on chosen rows. `run` gets their keys and returns a sentence of what happened.
 
@@ -71,6 +95,8 @@ class Action:
 _installers: list[Callable[[], None]] = []
 _panels: dict[str, list[Panel]] = defaultdict(list)
 _actions: dict[str, list[Action]] = defaultdict(list)
+_columns: dict[str, list[Column]] = defaultdict(list)
+_tab_forms: dict[str, list[TabForm]] = defaultdict(list)
 
 
 def install_later(path: str) -> None:
@@ -90,6 +116,14 @@ def add_action(model: str, action: Action) -> None:
     _actions[model].append(action)
 
 
+def add_column(model: str, column: Column) -> None:
+    _columns[model].append(column)
+
+
+def add_tab_form(model: str, form: TabForm) -> None:
+    _tab_forms[model].append(form)
+
+
 def panels(model: str) -> list[Panel]:
     install()
     return list(_panels[model])
@@ -98,6 +132,16 @@ def panels(model: str) -> list[Panel]:
 def actions(model: str) -> list[Action]:
     install()
     return list(_actions[model])
+
+
+def columns_of(model: str) -> list[Column]:
+    install()
+    return list(_columns[model])
+
+
+def tab_forms(model: str) -> list[TabForm]:
+    install()
+    return list(_tab_forms[model])
 
 
 def install() -> None:

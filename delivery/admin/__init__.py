@@ -8,7 +8,6 @@ from delivery.admin.lane import LaneAdmin
 from delivery.admin.mail import AccountAdmin
 from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.template import LetterTemplateAdmin
-from delivery.admin.theme import ThemeAdmin
 from delivery.admin.webhook import WebhookAdmin
 from delivery.admin.webhook_call import WebhookCallAdmin
 from delivery.admin.written.letter import WrittenLetterAdmin
@@ -22,7 +21,6 @@ __all__ = [
     "LaneAdmin",
     "LetterTemplateAdmin",
     "RestoreAdmin",
-    "ThemeAdmin",
     "WebhookAdmin",
     "WebhookCallAdmin",
     "WrittenLetterAdmin",

@@ -3,12 +3,15 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin.html import facts, link_to, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted, shortened
@@ -58,7 +61,18 @@ def _held(keys: list[int]) -> list[Bounce]:
 @admin.register(Bounce)
 class BounceAdmin(ReadOnlyAdmin):
     list_display = ("whom", "shown_kind", "came", "said", "done")
-    list_filter = ("kind", "held")
+    list_filter = (
+        ("kind", asks("Why did it come back?", ChoicesFieldListFilter)),
+        ("held", asks("Which wait for you?", BooleanFieldListFilter)),
+    )
+    empty = EmptyList(
+        "Nothing has come back",
+        "Mail that cannot be delivered comes back, and readers may complain. Both are told here, with what"
+        " was done about it. The mail check says whether Feedletter gets to know of them.",
+        "Check the mail",
+        "mail_check",
+        "delivery.view_lane",
+    )
     search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")
     list_select_related = ("destination",)
     own_panels = (Panel("What came back", describe_bounce, order=10),)
@@ -70,7 +84,7 @@ class BounceAdmin(ReadOnlyAdmin):
     )
     came = moment_of("at", "came")
 
-    @display(description="whom", ordering="recipient")
+    @display(description="address", ordering="recipient")
     def whom(self, bounce: Bounce) -> str:
         return str(bounce.destination or bounce.recipient or "nobody known")
 

@@ -3,14 +3,16 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin import SimpleListFilter
+from django.contrib.admin import ChoicesFieldListFilter, SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin.html import facts, html_table, link_to, moment_of, when
-from common.admin.lists import FewChoices, LargeList
+from common.admin.lists import FewChoices, LargeList, newest
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.channels import all_kinds
 from common.ports.panels import Action, Panel
@@ -63,7 +65,7 @@ def failed_attempts(delivery: Delivery) -> SafeString:
     return html_table(
         ("when", "outcome", "status", "in the server’s words"),
         ((when(row.at), row.outcome, row.status, row.text) for row in rows),
-        "No attempt has failed.",
+        "No attempt has failed: there is nothing to mend.",
     )
 
 
@@ -83,7 +85,7 @@ def retry_deliveries(request: HttpRequest, keys: list[int]) -> str:
 class KindFilter(SimpleListFilter):
     """By the kind of mail. Other kinds than issues ask for `issue=None`: those rows have an index."""
 
-    title = "kind"
+    title = "What kind of mail is it?"
     parameter_name = "kind__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -102,10 +104,6 @@ class KindFilter(SimpleListFilter):
 class LaneFilter(FewChoices):
     """By the lane in which they wait or are held. What has left its lane is found by its newsletter."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.title = "waits in the lane"
-
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any] | None":
         chosen: QuerySet[Any] | None = super().queryset(request, queryset)
         return (
@@ -115,19 +113,27 @@ class LaneFilter(FewChoices):
 
 @admin.register(Delivery)
 class DeliveryAdmin(LargeList):
-    list_display = ("destination", "what", "shown_state", "sent", "last_error")
+    list_display = ("address", "what", "shown_state", "sent", "last_error")
     list_filter = (
-        "state",
-        "held_for",
+        ("state", asks("Which arrived, and which did not?", ChoicesFieldListFilter)),
+        ("held_for", asks("What are they held for?", ChoicesFieldListFilter)),
         KindFilter,
-        ("lane", LaneFilter),
-        ("issue__subscribable", FewChoices),
+        ("lane", asks("In which lane do they wait?", LaneFilter)),
+        ("issue__subscribable", asks("Of which newsletter?", FewChoices)),
     )
     search_fields = ("destination__core",)
     search_help_text = (
         "An address, or how it begins. A domain, or the mail server’s id: among the newest 20,000 deliveries."
     )
     list_select_related = ("destination", "issue")
+    empty = EmptyList(
+        "Nothing has been sent so far",
+        "Every message to every subscriber stands here, with the mail server’s answer. The first ones come"
+        " with a newsletter’s first issue, or when somebody subscribes.",
+        "Go to the newsletters",
+        "admin:subscriptions_subscribable_changelist",
+        "subscriptions.view_subscribable",
+    )
     own_panels = (
         Panel("How it stands", describe_delivery, order=10),
         Panel("What did not work", failed_attempts, order=20),
@@ -159,7 +165,11 @@ class DeliveryAdmin(LargeList):
             return queryset.filter(destination__in=keys[:MOST_ADDRESSES_FOUND]), False
         if "@" in words:
             return queryset.none(), False
-        return self.newest(queryset).filter(Q(domain=words) | Q(remote_id__icontains=words)), False
+        return newest(queryset).filter(Q(domain=words) | Q(remote_id__icontains=words)), False
+
+    @display(description="address")
+    def address(self, delivery: Delivery) -> str:
+        return str(delivery.destination)
 
     @display(description="what")
     def what(self, delivery: Delivery) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -12,6 +13,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.admin.html import facts, moment_of, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
@@ -159,7 +162,18 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
 @admin.register(DkimKey)
 class DkimKeyAdmin(ServiceAdmin):
     list_display = ("selector", "domain", "algorithm", "shown_state", "made")
-    list_filter = ("active", "algorithm")
+    list_filter = (
+        ("active", asks("Which sign now?", BooleanFieldListFilter)),
+        ("algorithm", asks("Of which algorithm?", ChoicesFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No keys so far",
+        "A DKIM key signs your letters, so that mail providers can see that they are yours. Most mail"
+        " services sign by themselves; your own server may need a key from here.",
+        "Make a key",
+        "admin:delivery_dkimkey_add",
+        "delivery.add_dkimkey",
+    )
     search_fields = ("domain", "selector")
     shown_after_adding = True
     own_panels = (

@@ -2,23 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
-from django.core.cache import cache
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from common.admin.flows import Flow, flow_plot
-from common.clock import utcnow
 from common.text import counted
-from delivery.bounces.list_growth import WEEKS, counted_of
-from subscriptions.models import Subscribable, Subscription
+from delivery.bounces.list_growth import WEEKS, growth_of
+from subscriptions.models import Subscribable
 from subscriptions.rules.growth import GrowthStretch, by_day, by_week, totals
+from subscriptions.subscribers.counts import confirmed_counts
 
 DAYS = 84
-# Counting a million rows takes a moment: what took as long is not done again at once.
-TOOK_LONG = timedelta(seconds=0.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,8 @@ def of_newsletter(subscribable: Subscribable) -> SafeString | str:
 def drawn(subscribable: Subscribable) -> SafeString | str:
     """Of one newsletter."""
     today = timezone.localdate()
-    now = Subscription.objects.confirmed().filter(subscribable=subscribable).count()
-    return drawn_of(figures(subscribable, today), today, now)
+    now = confirmed_counts([subscribable.pk])[subscribable.pk]
+    return drawn_of(growth_of(subscribable, today), today, now)
 
 
 def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> SafeString | str:
@@ -64,19 +61,6 @@ def plots_of(found: Mapping[str, Mapping[date, int]], today: date) -> list[Plot]
         _plot("fl-days", "The last 12 weeks, by day", by_days, lambda day: f"{day:%a} {day.day} {day:%b}"),
         _plot("fl-weeks", "The last year, by week", by_weeks, lambda day: f"Week of {day.day} {day:%b %Y}"),
     ]
-
-
-def figures(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
-    """Counted from the rows; remembered for a while where that took long."""
-    key = f"growth:{subscribable.pk if subscribable else 'all'}:{today}"
-    known: dict[str, dict[date, int]] | None = cache.get(key)
-    if known is not None:
-        return known
-    began = utcnow()
-    found = counted_of(subscribable, today)
-    if utcnow() - began > TOOK_LONG:
-        cache.set(key, found, 600)
-    return found
 
 
 def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Plot:

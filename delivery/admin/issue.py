@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import SimpleListFilter
+from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms.widgets import Script
@@ -14,6 +14,8 @@ from unfold.decorators import display
 
 from common.admin.html import list_link, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.edits.panels import draft_posts, words_of_draft
@@ -35,7 +37,7 @@ ISSUES_PER_PAGE = 50
 
 
 class StateFilter(SimpleListFilter):
-    title = "state"
+    title = "Which have gone out?"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -49,9 +51,17 @@ class StateFilter(SimpleListFilter):
 @admin.register(Issue)
 class IssueAdmin(ReadOnlyAdmin):
     list_display = ("title", "newsletter", "shown_state", "published", "posts", "reached")
-    list_filter = (StateFilter, "subscribable")
+    list_filter = (StateFilter, ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)))
     search_fields = ("title", "subject")
     list_select_related = ("subscribable",)
+    empty = EmptyList(
+        "No issues so far",
+        "A newsletter’s posts become an issue when its time has come. Until then they are in a collection,"
+        " which says when that is.",
+        "See what is being collected",
+        "admin:subscriptions_assignable_changelist",
+        "subscriptions.view_assignable",
+    )
     list_per_page = ISSUES_PER_PAGE
     ordering = ("-created_at", "-pk")
     own_panels = (
@@ -138,8 +148,8 @@ class IssueAdmin(ReadOnlyAdmin):
         return state, issue_panels.state_words(issue, state)
 
     @display(description="posts", ordering="post_count")
-    def posts(self, issue: Any) -> int:
-        return int(issue.post_count)
+    def posts(self, issue: Any) -> str:
+        return f"{issue.post_count:,}"
 
     @display(description="got it")
     def reached(self, issue: Any) -> SafeString | str:

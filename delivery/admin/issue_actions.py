@@ -13,6 +13,7 @@ from django.utils import timezone
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget
 
 from common.admin.html import when
+from common.admin.refusals import NO_ADDRESS, not_done
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct
 from common.refused import Refused
@@ -48,7 +49,7 @@ def for_each_issue(act: Callable[..., str]) -> Callable[..., str]:
             try:
                 said.append(act(pk, **given))
             except Refused as error:
-                messages.error(request, str(error))
+                messages.error(request, not_done(error))
             progress.forget(pk)
         return " ".join(said)
 
@@ -161,7 +162,7 @@ def restore(pk: int) -> str:
 def send_test_issues(request: HttpRequest, keys: list[int]) -> str:
     address = getattr(request.user, "email", "")
     if not address:
-        raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
+        raise CannotAct(NO_ADDRESS)
     for issue in of(keys[:ISSUES_TESTED_AT_ONCE]):
         send_test_of_issue(issue=issue, to=address, now=utcnow())
     return f"A test is on its way to {address}."

@@ -126,7 +126,7 @@ def live_arrivals(issue: Issue) -> SafeString | str:
 
 def live_domains(issue: Issue) -> SafeString | str:
     """The table of domains, which follows, too."""
-    return _live(issue, "domains", by_domain(issue), "Nothing yet.")
+    return _live(issue, "domains", by_domain(issue), "Nobody has been written to yet.")
 
 
 def _live(issue: Issue, name: str, shown: SafeString | str, empty: str) -> SafeString | str:

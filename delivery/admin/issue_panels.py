@@ -1,5 +1,6 @@
 """What an issue's page tells besides its figures: what it is, what it waits for, who came late."""
 
+from collections import Counter
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -13,10 +14,11 @@ from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
 from delivery.issues.first_reader import WAITS_AT_MOST
 from delivery.issues.pause import is_paused
-from delivery.issues.progress import sent_late
+from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import late_subscribers
-from delivery.links import archive_url, issue_url
+from delivery.links import issue_url
 from delivery.models import Issue, WrittenLetter
+from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
 POSTS_SHOWN = 50
@@ -30,6 +32,11 @@ STATE_WORDS = {
 }
 TEXT_FORGOTTEN = "Its text is no longer kept. The archive is made from its posts."
 
+NOT_COUNTED = (
+    "Not counted: letters hold no picture and no link that would watch their readers, and mail programs that"
+    " open and click by themselves make such figures wrong (docs/sending.md)."
+)
+
 
 def state_words(issue: Issue, state: str) -> str:
     if state == "cancelled":
@@ -37,6 +44,17 @@ def state_words(issue: Issue, state: str) -> str:
     if state == "sent" and issue.awaits_reader:
         return "in the archive"
     return STATE_WORDS[state]
+
+
+def result_words(issue: Issue, counts: Counter[str]) -> str:
+    """What became of the letters of an issue that is out: "115 sent, 4,890 cancelled"."""
+    if issue.awaits_reader:
+        return "in the archive, nobody had subscribed"
+    if not total(counts):
+        return "cancelled" if issue.cancelled_at else "nobody was subscribed"
+    state = issue_state(issue, counts)
+    said = told(state, counts)
+    return f"paused: {said}" if state == "paused" else said
 
 
 def draft(issue: Issue) -> SafeString | str:
@@ -48,11 +66,11 @@ def draft(issue: Issue) -> SafeString | str:
         said = f"You discarded it on {at}: it goes to nobody. Its posts stay issued."
         return format_html("{}{}", paragraph(said), paragraph("If that was a mistake, take it back above."))
     if issue.awaits_reader:
-        latest = issue.created_at + WAITS_AT_MOST
+        latest = when(issue.created_at + WAITS_AT_MOST, zone=issue.subscribable.zone)
         return facts(
             [
                 ("When", "As soon as the first reader has confirmed."),
-                ("Otherwise", f"On {when(latest)}, or when a newer issue is made, it goes into the archive."),
+                ("Otherwise", f"On {latest}, or when a newer issue is made, it goes into the archive."),
                 ("Readers find you here", web_link(page_url(issue.subscribable)) or "Only you add them."),
             ]
         )
@@ -79,6 +97,8 @@ def describe_issue(issue: Issue) -> SafeString:
     if written := WrittenLetter.objects.filter(issue=issue).first():
         rows.append(("Written by", written.author or "somebody, by a command"))
         rows.append(("For", audience_words(written)))
+        if issue.is_for_some:
+            rows.append(("In the archive", "No: it is for some readers, and stays theirs."))
     zone = issue.subscribable.zone
     if issue.published_at is not None:
         rows.append(("Published", when(issue.published_at, zone=zone)))
@@ -91,8 +111,10 @@ def describe_issue(issue: Issue) -> SafeString:
     if issue.period_start and issue.period_end:
         period = (when(each, zone=zone) for each in (issue.period_start, issue.period_end))
         rows.append(("Holds posts that settled", " to ".join(period)))
-    if archive_url(issue.subscribable) and issue.published_at:
+    if issue_url(issue) and issue.published_at:
         rows.append(("In the archive", web_link(issue_url(issue))))
+    if issue.published_at is not None and issue.subscribable.channel == "email":
+        rows.append(("Opens and clicks", NOT_COUNTED))
     return facts(rows)
 
 

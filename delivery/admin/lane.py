@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import AllValuesFieldListFilter, BooleanFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -12,6 +13,8 @@ from unfold.decorators import display
 
 from common.admin.html import moment_of
 from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -89,7 +92,18 @@ class DomainInline(StackedInline):  # type: ignore[misc]
 class LaneAdmin(ServiceAdmin):
     form = LaneForm
     list_display = ("__str__", "waiting", "state", "limits", "concurrency", "rests", "last_error")
-    list_filter = ("kind", "paused")
+    list_filter = (
+        ("kind", asks("What goes through it?", AllValuesFieldListFilter)),
+        ("paused", asks("Which are paused?", BooleanFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No lanes so far",
+        "A lane is the way out of one mail account, or of one account elsewhere, with its own limits. It is"
+        " made when the first message goes that way.",
+        "Set up mail",
+        "mail_set_up",
+        "delivery.view_account",
+    )
     inlines = (DomainInline,)
     own_panels = (
         Panel("How it goes", describe_lane, order=10),
@@ -150,8 +164,8 @@ class LaneAdmin(ServiceAdmin):
         return False
 
     @display(description="waiting", ordering="waiting_count")
-    def waiting(self, lane: Any) -> int:
-        return int(lane.waiting_count)
+    def waiting(self, lane: Any) -> str:
+        return f"{lane.waiting_count:,}"
 
     @display(description="state", label=LANE_COLOURS)
     def state(self, lane: Lane) -> str:

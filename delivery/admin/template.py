@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
@@ -12,7 +13,11 @@ from django.views.decorators.http import require_POST
 
 from common.admin.html import list_url, moment_of, object_url
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
+from delivery.admin.look import look_view
 from delivery.admin.template_desk import Desk
 from delivery.admin.template_panels import page_of
 from delivery.customisation import current
@@ -31,10 +36,25 @@ SAVED = "Version {} is in use from now on. Letters that have gone out stay as th
 class LetterTemplateAdmin(ReadOnlyAdmin):
     """The list has every version; a row leads to where it can be read, compared and used again."""
 
-    list_display = ("name", "subscribable", "version", "is_current", "author", "note", "saved")
-    list_filter = ("subscribable", "is_current")
+    list_display = ("name", "newsletter", "version", "is_current", "author", "note", "saved")
+    list_filter = (
+        ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),
+        ("is_current", asks("Which are in use?", BooleanFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No template of your own",
+        "Mails and pages have good templates from the start. A newsletter’s page, under “Look”, leads to"
+        " where you change one; each version is kept here.",
+        "Go to the newsletters",
+        "admin:subscriptions_subscribable_changelist",
+        "subscriptions.view_subscribable",
+    )
     list_select_related = ("subscribable",)
     saved = moment_of("created_at", "saved")
+
+    @admin.display(description="newsletter", ordering="subscribable")
+    def newsletter(self, row: LetterTemplate) -> str:
+        return str(row.subscribable)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("html", "text")
@@ -50,6 +70,8 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
             path(place + end, self.admin_site.admin_view(view), name=f"delivery_lettertemplate_{name}")
             for end, view, name in views
         ]
+        look = self.admin_site.admin_view(require_POST(look_view))
+        own.append(path("of/<str:newsletter>/look/", look, name="delivery_look_show"))
         return own + super().get_urls()
 
     def change_view(
@@ -113,7 +135,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
                 now=utcnow(),
             )
         except TemplateRefused as error:
-            messages.error(request, f"It cannot be used again. {error.problem}")
+            messages.error(request, f"Not saved. {error.problem}")
         else:
             messages.success(request, SAVED.format(row.version))
         return self.back(desk)
@@ -128,7 +150,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         address = getattr(request.user, "email", "")
         shown = desk.shown()
         if not address:
-            messages.error(request, "Your user has no e-mail address. Set it under Users, then try again.")
+            messages.error(request, NO_ADDRESS)
         elif shown.problem:
             messages.error(request, f"Not sent. {shown.problem}")
         elif not desk.known.is_page:

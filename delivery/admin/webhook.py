@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin import BooleanFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -17,6 +18,8 @@ from unfold.widgets import (
 
 from common.admin.html import facts, html_table, link_to, list_link, moment_of, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.events import EventKind
 from common.ports.panels import Action, Panel
@@ -150,7 +153,15 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
 class WebhookAdmin(ServiceAdmin):
     form = WebhookForm
     list_display = ("name", "shown_url", "shown_state", "told_of", "added")
-    list_filter = ("active",)
+    list_filter = (("active", asks("Which are called?", BooleanFieldListFilter)),)
+    empty = EmptyList(
+        "No webhooks so far",
+        "A webhook tells another program of yours when somebody subscribes or leaves, when a letter bounces"
+        " or when an issue is published.",
+        "Add a webhook",
+        "admin:delivery_webhook_add",
+        "delivery.add_webhook",
+    )
     search_fields = ("name", "url")
     shown_after_adding = True
     own_panels = (

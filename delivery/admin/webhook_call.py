@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import AllValuesFieldListFilter, ChoicesFieldListFilter, RelatedFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -12,6 +13,8 @@ from unfold.decorators import display
 
 from common.admin.html import facts, link_to, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -57,7 +60,18 @@ def retry_chosen_calls(request: HttpRequest, keys: list[int]) -> str:
 @admin.register(WebhookCall)
 class WebhookCallAdmin(ReadOnlyAdmin):
     list_display = ("kind", "webhook", "shown_state", "happened", "shown_outcome", "shown_answer")
-    list_filter = ("state", "webhook", "kind")
+    list_filter = (
+        ("state", asks("Which were taken?", ChoicesFieldListFilter)),
+        ("webhook", asks("By which webhook?", RelatedFieldListFilter)),
+        ("kind", asks("What happened?", AllValuesFieldListFilter, WHAT)),
+    )
+    empty = EmptyList(
+        "No webhook has been called",
+        "A call is made when something happens that a webhook asks for. Its page can send a test.",
+        "Go to the webhooks",
+        "admin:delivery_webhook_changelist",
+        "delivery.view_webhook",
+    )
     search_fields = ("event_id", "destination__core")
     list_select_related = ("webhook",)
     list_per_page = 50

@@ -1,19 +1,23 @@
 """What issues and deliveries take."""
 
+from rest_framework import serializers
+
 from common.api.bodies import Fields
 from common.api.fields import Choice, Moment, Text, Whole
-from common.api.pagination import ListParameters
+from common.api.pagination import ListParameters, search
 from delivery.issues.written_letters import MOST_MARKDOWN
 from delivery.models import Delivery
 from delivery.models.written_letter import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.progress import STATES
-from subscriptions.api.bodies import LONGEST_ADDRESS, name, words
+from subscriptions.api.bodies import LONGEST_ADDRESS, name, tags_field, words
+from subscriptions.rules.tags import MOST_TAGS_OF_ONE
 
 
 class IssueParameters(ListParameters):
     subscribable = name("The newsletter’s name.", required=False)
     state = Choice(choices=STATES, required=False)
+    search = search("Words of its title and posts, or their beginnings; all must be there.")
 
 
 class DeliveryParameters(ListParameters):
@@ -37,12 +41,24 @@ class LetterParameters(ListParameters):
     state = Choice(choices=LETTER_STATES, required=False)
 
 
+ANY_OF = "Tags: only who has one of them gets it. None: everybody."
+NONE_OF = "Tags: who has one of them does not get it."
+
+
+def _others() -> serializers.ListField:
+    told = "Names of newsletters whose readers get it, too, each person once."
+    return serializers.ListField(child=name(), max_length=MOST_TAGS_OF_ONE, required=False, help_text=told)
+
+
 class WriteLetter(Fields):
     """A draft: nothing is sent."""
 
     subscribable = name("The newsletter’s name.")
     subject = words(LONGEST_SUBJECT)
-    markdown = words(MOST_MARKDOWN, "CommonMark with tables; html stays text.")
+    markdown = words(MOST_MARKDOWN, "CommonMark with tables and %Fields%; html stays text.")
+    any_of = tags_field(ANY_OF)
+    none_of = tags_field(NONE_OF)
+    others = _others()
 
 
 class ChangeLetter(Fields):
@@ -50,6 +66,9 @@ class ChangeLetter(Fields):
 
     subject = words(LONGEST_SUBJECT)
     markdown = words(MOST_MARKDOWN)
+    any_of = tags_field(ANY_OF)
+    none_of = tags_field(NONE_OF)
+    others = _others()
     version = Whole(required=False, help_text="Of the letter as you read it: a later one answers 409.")
 
 

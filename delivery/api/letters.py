@@ -13,7 +13,8 @@ from rest_framework.response import Response
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
 from delivery.api.bodies import ChangeLetter, LetterParameters, LetterTest, SendLetter, WriteLetter
-from delivery.api.serializers import LetterSerializer
+from delivery.api.serializers import LetterReadersSerializer, LetterSerializer
+from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
 from delivery.issues.written_issue import letter_text, send_letter
 from delivery.issues.written_letters import (
     begin_letter,
@@ -25,7 +26,13 @@ from delivery.issues.written_letters import (
 )
 from delivery.letters.send_test import send_test_written
 from delivery.models import WrittenLetter
+from delivery.rules.audience import AUDIENCE_PARTS
 from subscriptions.models import Subscribable
+
+
+def _audience(asked: dict[str, Any]) -> dict[str, list[str]]:
+    """What the body says about whom it is for."""
+    return {part: asked[part] for part in AUDIENCE_PARTS if part in asked}
 
 
 class LetterViewSet(ResourceViewSet):
@@ -54,6 +61,7 @@ class LetterViewSet(ResourceViewSet):
             raise ValidationError({"subscribable": f"There is no newsletter {asked['subscribable']}."})
         made = begin_letter(
             subscribable=newsletter,
+            audience=chosen_audience(newsletter, **_audience(asked)),
             subject=asked.get("subject", ""),
             markdown=asked.get("markdown", ""),
             author=request.user.get_username(),
@@ -67,8 +75,9 @@ class LetterViewSet(ResourceViewSet):
         letter, asked = self.get_object(), self.body()
         save_letter(
             letter_id=letter.pk,
-            subject=asked.get("subject", letter.subject),
-            markdown=asked.get("markdown", letter.markdown),
+            subject=asked.get("subject"),
+            markdown=asked.get("markdown"),
+            audience=altered_audience(letter, **named) if (named := _audience(asked)) else None,
             version=asked.get("version", letter.version),
             now=utcnow(),
         )
@@ -80,10 +89,22 @@ class LetterViewSet(ResourceViewSet):
         drop_letter(letter_id=self.get_object().pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(summary="Send a letter to all readers")
+    @extend_schema(summary="Count a letter’s readers", responses=LetterReadersSerializer)
+    @action(detail=True)
+    def readers(self, request: Request, **_: Any) -> Response:
+        """To how many it would go now. 409 when a tag or newsletter that it names was deleted."""
+        letter = self.get_object()
+        count, every = count_readers(letter)
+        shown = {"count": count, "of": every, "to": audience_words(letter)}
+        return Response(LetterReadersSerializer(shown).data)
+
+    @extend_schema(summary="Send a letter")
     @action(detail=True, methods=["post"])
     def send(self, request: Request, **_: Any) -> Response:
-        """Now, or at a time. It becomes an issue. 409 for one that has gone out."""
+        """To those whom it is for: now, or at a time. It becomes an issue.
+
+        409 for one that has gone out, and for one that nobody would get.
+        """
         letter, asked, now = self.get_object(), self.body(), utcnow()
         version = asked.get("version", letter.version)
         if "at" in asked:

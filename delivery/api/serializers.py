@@ -6,10 +6,12 @@ from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
 from delivery.issues import progress
+from delivery.issues.audience import audience_of, named_now
 from delivery.links import issue_url
 from delivery.models import Attempt, Delivery, Issue, WrittenLetter
 from delivery.models.written_letter import LETTER_STATES
 from delivery.rules.progress import STATES
+from subscriptions.models import Subscribable
 
 MOST_ATTEMPTS = 50
 
@@ -64,6 +66,9 @@ class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
 
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
     state = serializers.ChoiceField(choices=LETTER_STATES, read_only=True)
+    any_of = serializers.SerializerMethodField(help_text="Tags: only who has one of them gets it.")
+    none_of = serializers.SerializerMethodField(help_text="Tags: who has one of them does not get it.")
+    others = serializers.SerializerMethodField(help_text="Newsletters whose readers get it, too.")
 
     class Meta:
         model = WrittenLetter
@@ -72,6 +77,9 @@ class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
             "subscribable",
             "subject",
             "markdown",
+            "any_of",
+            "none_of",
+            "others",
             "state",
             "version",
             "author",
@@ -82,6 +90,24 @@ class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
             "issue",
         )
         read_only_fields = fields
+
+    def get_any_of(self, letter: WrittenLetter) -> list[str]:
+        return list(named_now(letter).any_of.values())
+
+    def get_none_of(self, letter: WrittenLetter) -> list[str]:
+        return list(named_now(letter).none_of.values())
+
+    def get_others(self, letter: WrittenLetter) -> list[str]:
+        others = Subscribable.objects.filter(pk__in=audience_of(letter).others)
+        return list(others.order_by("name").values_list("name", flat=True))
+
+
+class LetterReadersSerializer(serializers.Serializer[Any]):
+    """How many would get a letter now, and of how many."""
+
+    count = serializers.IntegerField()
+    of = serializers.IntegerField(help_text="All readers of its newsletters.")
+    to = serializers.CharField(help_text="Whom it is for, in words.")
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):

@@ -16,6 +16,7 @@ from delivery.api.bodies import ApproveIssue, DeliveryParameters, IssueParameter
 from delivery.api.serializers import DeliverySerializer, IssueSerializer, WholeDeliverySerializer
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at
+from delivery.issues.cards import with_words
 from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
 from delivery.issues.retry import cancel_delivery, failed_of, retry_delivery, retry_failed
 from delivery.models import Delivery, Issue
@@ -40,6 +41,9 @@ class IssueViewSet(ResourceViewSet):
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         rows = super().narrowed(rows)
+        if text := self.asked.get("search"):
+            # As in the archive; other lists look for a part of a text.
+            rows = rows.filter(with_words(text))
         return progress.in_state(rows, self.asked["state"]) if "state" in self.asked else rows
 
     def paginate_queryset(self, queryset: Any) -> Any:

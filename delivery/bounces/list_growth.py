@@ -1,16 +1,46 @@
 """How the lists grow, day by day, with what came back among them."""
 
 from datetime import date
+from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
 
+from common.ports.figures import kept_figures
 from delivery.models import Bounce
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.growth import first_monday
+from subscriptions.subscribers.counts import large_newsletters
 from subscriptions.subscribers.growth import growth, per_day
 
 WEEKS = 53
+GROWTH = "growth"
+
+
+def growth_of(subscribable: Subscribable, today: date) -> dict[str, dict[date, int]]:
+    """Of a newsletter: counted now, or kept where its subscribers are very many."""
+    kept = kept_figures(GROWTH, [subscribable.pk]).get(subscribable.pk)
+    if not kept or kept["zone"] != timezone.get_current_timezone_name():
+        return counted_of(subscribable, today)
+    return {
+        name: {date.fromisoformat(day): count for day, count in days.items()}
+        for name, days in kept["growth"].items()
+    }
+
+
+def count_growth() -> dict[int, dict[str, Any]]:
+    """For whoever keeps figures."""
+    today, zone = timezone.localdate(), timezone.get_current_timezone_name()
+    found = {newsletter.pk: counted_of(newsletter, today) for newsletter in large_newsletters()}
+    return {
+        key: {
+            "zone": zone,
+            "growth": {
+                name: {day.isoformat(): count for day, count in days.items()} for name, days in each.items()
+            },
+        }
+        for key, each in found.items()
+    }
 
 
 def counted_growth(today: date) -> dict[str, dict[date, int]]:

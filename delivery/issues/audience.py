@@ -1,24 +1,34 @@
-"""Who gets a letter: the one place that knows. Today that is everybody who is confirmed.
+"""Who gets a letter: the one place that knows.
 
-A letter and its issue each keep their `audience`; {} is everybody. What narrows it is added here, and to the
-form of the letter's page: publishing, late subscribers, welcomes and all counts ask `recipients_of`.
+A letter and its issue each keep their `audience` (delivery/rules/audience.py); {} is everybody. What narrows
+it is added here, and to the form of the letter's page: publishing, late subscribers, welcomes and all counts
+ask this.
 """
 
-from django.db.models import QuerySet
+from collections.abc import Iterable
 
-from common.refused import Refused
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from common.ports.panels import CannotAct
 from delivery.models import Issue, WrittenLetter
-from subscriptions.models import Subscription
+from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, listed_names
+from subscriptions.models import Subscribable, SubscriberTag, Subscription
+from subscriptions.rules.tags import Segment, segment_of, tag_key, tidy_tags
+from subscriptions.subscribers.segments import subscribers_in
+
+__all__ = ["UnknownAudience"]
 
 
-class UnknownAudience(Refused):
-    """A newer release has chosen readers in a way that this one does not know. Nobody is written to."""
+class WaitsForPerson(CannotAct):
+    """A letter cannot go as it stands, and time will not mend it: somebody has to look."""
 
 
 def recipients_of(letter: Issue | WrittenLetter) -> "QuerySet[Subscription]":
-    """Who would get it if it were published now. Raises UnknownAudience."""
-    _check(letter)
-    return readers_of(letter.subscribable_id)
+    """Who would get it if it were published now, each person once.
+
+    Raises UnknownAudience, and WaitsForPerson when what it names was deleted.
+    """
+    return each_once(letter, subscribers_of(letter))
 
 
 def readers_of(newsletter_id: int) -> "QuerySet[Subscription]":
@@ -26,15 +36,132 @@ def readers_of(newsletter_id: int) -> "QuerySet[Subscription]":
     return Subscription.objects.reachable().filter(subscribable=newsletter_id)
 
 
+def subscribers_of(letter: Issue | WrittenLetter, *, lock: bool = False) -> "QuerySet[Subscription]":
+    """The subscriptions of whom it is for: of several newsletters, somebody may have more than one.
+
+    With `lock`, no tag that it names can be deleted before the transaction ends: without a tag that its
+    readers must not have, it would reach more people. Raises as `recipients_of`.
+    """
+    audience = audience_of(letter)
+    if not letter.audience:
+        return readers_of(letter.subscribable_id)
+    tags = SubscriberTag.objects.filter(pk__in=audience.tags).order_by("pk")
+    if lock:
+        tags = tags.select_for_update(no_key=True)
+    keys = dict(tags.values_list("pk", "key"))
+    others = set(_newsletters(audience.others).values_list("pk", flat=True))
+    gone = [f"the tag “{name}”" for pk, name in audience.tags.items() if pk not in keys]
+    gone += [f"the newsletter “{name}”" for pk, name in audience.others.items() if pk not in others]
+    if gone:
+        raise WaitsForPerson(
+            f"Whom it is for names {' and '.join(gone)}, deleted since: "
+            "it goes to nobody until you choose anew."
+        )
+    segment = Segment(
+        any_of=frozenset(keys[pk] for pk in audience.any_of),
+        none_of=frozenset(keys[pk] for pk in audience.none_of),
+    )
+    return subscribers_in(segment, newsletters=[letter.subscribable_id, *sorted(others)]).reachable()
+
+
+def each_once(letter: Issue | WrittenLetter, rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
+    """Of each person one subscription: that to the letter's own newsletter, else the oldest."""
+    if not letter.audience.get("others"):
+        return rows
+    own = Q(subscribable=letter.subscribable_id)
+    theirs = rows.filter(own | Q(pk__lt=OuterRef("pk")), destination=OuterRef("destination"))
+    return rows.filter(own | ~Exists(theirs))
+
+
+def count_readers(letter: Issue | WrittenLetter) -> tuple[int, int]:
+    """How many would get it now, and of how many readers of its newsletters. Raises as `recipients_of`."""
+    count = recipients_of(letter).count()
+    audience = audience_of(letter)
+    if not audience.tags:
+        return count, count
+    every = Subscription.objects.reachable()
+    every = every.filter(subscribable__in=[letter.subscribable_id, *audience.others])
+    return count, each_once(letter, every).count()
+
+
+def _newsletters(keys: Iterable[int]) -> "QuerySet[Subscribable]":
+    """What readers of a letter may be taken from: bridges have none."""
+    return Subscribable.objects.filter(pk__in=list(keys), channel="email")
+
+
+def audience_of(letter: Issue | WrittenLetter) -> Audience:
+    """Raises UnknownAudience."""
+    try:
+        return Audience.from_json(letter.audience)
+    except UnknownAudience as error:
+        raise UnknownAudience(f"“{letter}”: {error}") from error
+
+
+def named_now(letter: Issue | WrittenLetter) -> Audience:
+    """Whom it is for, by the names of today; what was deleted says so. Raises UnknownAudience."""
+    audience = audience_of(letter)
+    if not letter.audience:
+        return audience
+    tags = dict(SubscriberTag.objects.filter(pk__in=audience.tags).values_list("pk", "name"))
+    others = {row.pk: str(row) for row in _newsletters(audience.others)}
+
+    def renamed(part: dict[int, str], names: dict[int, str]) -> dict[int, str]:
+        return {key: names.get(key, f"{name} (deleted)") for key, name in part.items()}
+
+    return Audience(
+        any_of=renamed(dict(audience.any_of), tags),
+        none_of=renamed(dict(audience.none_of), tags),
+        others=renamed(dict(audience.others), others),
+    )
+
+
 def audience_words(letter: Issue | WrittenLetter) -> str:
     """Whom it is for, to follow “to”. Raises UnknownAudience."""
-    _check(letter)
-    return "everybody who is confirmed"
+    return audience_sentence(named_now(letter))
 
 
-def _check(letter: Issue | WrittenLetter) -> None:
-    if letter.audience:
-        raise UnknownAudience(
-            f"“{letter}” is for some of its newsletter’s readers, chosen in a way that this release does "
-            "not know. Run the release that it was made with."
-        )
+def chosen_audience(
+    newsletter: Subscribable,
+    *,
+    any_of: Iterable[str] = (),
+    none_of: Iterable[str] = (),
+    others: Iterable[str] = (),
+) -> Audience:
+    """The audience of tags and newsletters as people name them. Raises Refused, by field."""
+    any_of, none_of, others = tidy_tags(any_of), tidy_tags(none_of), list(others)
+    segment_of(any_of=any_of, none_of=none_of)
+    rows = {row.name: row for row in Subscribable.objects.filter(name__in=others, channel="email")}
+    for name in others:
+        if name not in rows:
+            raise CannotAct(f"There is no newsletter “{name}” that goes out by e-mail.", "others")
+        if rows[name].pk == newsletter.pk:
+            raise CannotAct(f"Readers of “{newsletter}” get it anyway: it is a letter of that.", "others")
+    return Audience(
+        any_of=_tags(any_of, "any_of"),
+        none_of=_tags(none_of, "none_of"),
+        others={rows[name].pk: str(rows[name]) for name in others},
+    )
+
+
+def altered_audience(
+    letter: WrittenLetter,
+    *,
+    any_of: Iterable[str] | None = None,
+    none_of: Iterable[str] | None = None,
+    others: Iterable[str] | None = None,
+) -> Audience:
+    """The letter's audience with other parts in it; those that are None stay. Raises Refused, by field."""
+    wanted = {"any_of": any_of, "none_of": none_of, "others": others}
+    given = {name: list(names) for name, names in wanted.items() if names is not None}
+    chosen, kept = chosen_audience(letter.subscribable, **given), audience_of(letter)
+    parts = {name: getattr(chosen if name in given else kept, name) for name in wanted}
+    segment_of(any_of=parts["any_of"].values(), none_of=parts["none_of"].values())
+    return Audience(**parts)
+
+
+def _tags(names: tuple[str, ...], part: str) -> dict[int, str]:
+    found = {tag.key: tag for tag in SubscriberTag.objects.filter(key__in=map(tag_key, names))}
+    if missing := [name for name in names if tag_key(name) not in found]:
+        said = listed_names(missing, "or")
+        raise CannotAct(f"No subscriber has ever had the tag {said}. Tags are made by tagging people.", part)
+    return {tag.pk: tag.name for tag in found.values()}

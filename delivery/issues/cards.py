@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import chain
 
+from django.db.models import Q, Value
+from django.db.models.functions import StrIndex
+from django.db.models.lookups import GreaterThan
 from django.utils import translation
 
 from common.html.clean import plain
@@ -12,7 +15,7 @@ from common.passes import TimeBudget
 from delivery.models import Issue, IssueCard
 from delivery.rendering.languages import spoken
 from delivery.rendering.subjects import post_title
-from delivery.rules.search_words import searchable
+from delivery.rules.search_words import asked_words, searchable
 from feeds.parsing.entry import Entry
 
 # So that a search of 5,000 issues reads 100 MB at most, and usually a tenth of it.
@@ -35,6 +38,17 @@ def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
         chain([issue.title], (entry.title for entry in entries), texts), most=LONGEST_CARD_TEXT
     )
     return IssueCard(issue=issue, titles=titles, words=words)
+
+
+def with_words(text: str) -> Q:
+    """Which issues have all these words, or words that begin so, in their title or their posts."""
+    asked = asked_words(text)
+    found = Q() if asked or not text else Q(pk=None)
+    for word in asked:
+        # Issues of a release before have no card until `fill_cards` comes to them.
+        there = Q(GreaterThan(StrIndex("card__words", Value(word)), 0))
+        found &= there | Q(card=None, title__icontains=word.strip())
+    return found
 
 
 def fill_cards(*, budget: timedelta | None = None) -> int:

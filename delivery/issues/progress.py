@@ -12,20 +12,26 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.core.cache import cache
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import TruncMinute
 
+from common.ports.figures import LARGE, kept_figures
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import LATE
 from delivery.models import Bounce, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
 from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
+from subscriptions.models import Subscribable
+from subscriptions.subscribers.counts import large_newsletters
 
 T = TypeVar("T")
 
-# Fewer deliveries than these are counted anew each time.
-LARGE = 20_000
 DOMAINS_SHOWN = 20
+# What is kept of large newsletters: the counts of so many issues each.
+ISSUE_FIGURE = "issue"
+NEWEST = 12
+# The states that a delivery of an issue that is over comes from, or is in, when it is tried again.
+CHANGING = ("failed", *NOT_FINISHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +51,66 @@ class DomainFigures:
 
 
 def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
-    """How many deliveries each issue has in each state. One query for all whose counts are not kept."""
+    """How many deliveries each issue has in each state. One query for all whose counts are not kept.
+
+    Those of a large issue that is over may lack, for some minutes, late subscribers that it was sent to.
+    """
     pks = list(issue_ids)
     known: dict[int, Counter[str]] = {
         pk: found for pk in pks if (found := cache.get(_key(pk, "counts"))) is not None
     }
+    known |= _kept_counts([pk for pk in pks if pk not in known])
     unknown = [pk for pk in pks if pk not in known]
     if not unknown:
         return known
     begun = time.monotonic()
     found = {pk: Counter[str]() for pk in unknown}
+    # (Of "*", because the index has no key: so nothing else is read.)
     rows = Delivery.objects.filter(issue__in=unknown).order_by().values_list("issue", "state")
-    for pk, issue_state, count in rows.annotate(Count("pk")):
+    for pk, issue_state, count in rows.annotate(n=Count("*")):
         found[pk][issue_state] = count
     for pk, counts in found.items():
         if total(counts) >= LARGE:
             cache.set(_key(pk, "counts"), counts, _keep_for(time.monotonic() - begun))
     return {**known, **found}
+
+
+def _kept_counts(issue_ids: list[int]) -> dict[int, Counter[str]]:
+    """Those that are kept and still true: as many have failed, and nothing is on its way."""
+    kept = {pk: Counter[str](found) for pk, found in kept_figures(ISSUE_FIGURE, issue_ids).items()}
+    changing = {pk: Counter[str]() for pk in kept}
+    rows = Delivery.objects.filter(issue__in=kept, state__in=CHANGING).order_by()
+    for pk, state, count in rows.values_list("issue", "state").annotate(n=Count("*")) if kept else ():
+        changing[pk][state] = count
+    return {
+        pk: found
+        for pk, found in kept.items()
+        if changing[pk] == Counter({state: found[state] for state in CHANGING if found[state]})
+    }
+
+
+def count_large_issues() -> dict[int, dict[str, int]]:
+    """The counts of the newest issues of large newsletters, as far as they are over."""
+    found: dict[int, dict[str, int]] = {}
+    for newsletter in large_newsletters():
+        out = newsletter.issues.filter(published_at__isnull=False).order_by("-published_at", "-pk")
+        pks = list(out.values_list("pk", flat=True)[:NEWEST])
+        rows = Delivery.objects.filter(issue__in=pks).order_by().values_list("issue", "state")
+        for pk, state, count in rows.annotate(n=Count("*")):
+            found.setdefault(pk, {})[state] = count
+    return {
+        pk: states
+        for pk, states in found.items()
+        if total(states) >= LARGE and not any(states.get(state) for state in NOT_FINISHED)
+    }
+
+
+def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
+    """The last issue of each that is out, without its letter."""
+    out = Issue.objects.filter(subscribable=OuterRef("pk"), published_at__isnull=False)
+    newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
+    rows = Subscribable.objects.filter(pk__in=list(newsletters)).order_by().values_list(newest)
+    return list(Issue.objects.filter(pk__in=rows).defer("html", "text", "holes"))
 
 
 def counts(issue: Issue) -> Counter[str]:

@@ -13,7 +13,7 @@ from common.counters import count
 from common.filled_tables import tend
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
-from delivery.issues.audience import recipients_of
+from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of
 from delivery.issues.frequency_switches import not_switching
 from delivery.issues.pause import locked_issue
 from delivery.lanes.lanes import domain_expression, lane_expression
@@ -34,8 +34,7 @@ def publish(*, issue_id: int, now: datetime) -> int:
     if not drafts.update(published_at=now):
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
-    recipients = not_switching(issue, recipients_of(issue))
-    queued = queue(issue=issue, recipients=recipients, now=now)
+    queued = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
     _tell(issue, queued, now)
     return queued
 
@@ -95,9 +94,22 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
         return int(cursor.rowcount)
 
 
+def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]":
+    """Each person once. With `lock` in a transaction that publishes. Raises as `subscribers_of`."""
+    # (Who switches from one of its newsletters to another gets it by the one that they get now.)
+    return each_once(issue, not_switching(issue, subscribers_of(issue, lock=lock)))
+
+
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
     """Who would get the issue if it were sent to late subscribers now."""
-    recipients = not_switching(issue, recipients_of(issue))
+    try:
+        return _late(issue, _recipients(issue))
+    except WaitsForPerson:
+        # A tag that it names was deleted: nobody can be told to have it any more.
+        return Subscription.objects.none()
+
+
+def _late(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
     if issue.published_at is None:
         return recipients.none()
     theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))
@@ -115,4 +127,4 @@ def send_late(*, issue_id: int, now: datetime) -> int:
         raise CannotAct(f"“{issue}” was cancelled: it goes to nobody any more.")
     if issue.pruned_at is not None:
         raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent again.")
-    return queue(issue=issue, recipients=late_subscribers(issue), now=now, key=LATE)
+    return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE)

@@ -19,11 +19,15 @@ from common.html.markdown import html_of
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from common.text import without_controls
+from delivery.issues.audience import WaitsForPerson, audience_words, named_now
 from delivery.issues.contents import newsletter_facts
 from delivery.issues.publish import publish
 from delivery.issues.written_letters import locked_letter, refuse_changed, refuse_empty, scheduled_letters
 from delivery.models import Issue, IssueItem, WrittenLetter
-from delivery.rendering.issue import IssueFacts, Rendered, render_issue
+from delivery.rendering import subjects
+from delivery.rendering.issue import Rendered, render_issue
+from delivery.rendering.typed_fields import TypedFields
+from delivery.rules.audience import EVERY_READER, Audience
 from feeds.parsing.entry import Entry
 from subscriptions.models import Subscribable
 
@@ -45,15 +49,49 @@ def letter_text(letter: WrittenLetter) -> LetterText:
     return LetterText(letter.subject, letter.markdown)
 
 
-def letter_facts(subscribable: Subscribable, text: LetterText, *, now: datetime) -> IssueFacts:
-    """What it is rendered from: a post without a feed, in the newsletter's look, under the typed subject.
+@dataclass(frozen=True, slots=True)
+class MadeLetter:
+    """A letter as it goes out, and as the archive has it: without what belongs to one reader."""
+
+    rendered: Rendered
+    entry: Entry
+
+
+def make_letter(
+    subscribable: Subscribable, text: LetterText, *, now: datetime, audience: Audience = EVERY_READER
+) -> MadeLetter:
+    """Renders a post without a feed, in the newsletter's look, under the typed subject. Raises LetterError.
 
     An address such as /media/cat.png is one of this site.
     """
-    content = html_of(text.markdown, base=f"{settings.SITE_URL}/")
-    entry = Entry(guid="letter", title=text.subject, content=content)
-    facts = newsletter_facts(subscribable, [entry], now=now)
-    return replace(facts, arrangement="each", template="post", subject=text.subject)
+    base = f"{settings.SITE_URL}/"
+    plain = newsletter_facts(subscribable, [], now=now)
+    fields = TypedFields(plain.params)
+    content = fields.as_links(html_of(fields.in_markdown(text.markdown), base=base), base=base)
+    entry = Entry(guid="letter", title=fields.in_subject(text.subject), content=content)
+    facts = replace(
+        plain,
+        arrangement="each",
+        template="post",
+        subject=entry.title,
+        entries=(entry,),
+        other_newsletters=tuple(audience.others.values()),
+        # What is in no archive cannot be read on there.
+        archive_url="" if audience.tags else plain.archive_url,
+    )
+    shared = {
+        "from": facts.from_email,
+        "replyto": facts.reply_to,
+        "archivelink": plain.archive_url,
+        "weblink": plain.archive_url,
+    }
+    kept = replace(
+        entry,
+        title=fields.for_nobody(entry.title, shared, is_html=False),
+        content=fields.for_nobody(content, shared, is_html=True),
+    )
+    rendered = replace(render_issue(facts), title=subjects.title([kept], facts.language))
+    return MadeLetter(fields.as_holes(rendered), kept)
 
 
 def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
@@ -66,13 +104,12 @@ def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
         raise CannotAct("There is no such letter any more.")
     refuse_changed(letter, version)
     refuse_empty(letter)
-    facts = letter_facts(letter.subscribable, letter_text(letter), now=now)
-    rendered = render_issue(facts)
+    made = _make(letter, now)
     with transaction.atomic():
         locked = locked_letter(letter_id)
         # Then its text is the one that was rendered.
         refuse_changed(locked, version)
-        return _publish(locked, facts, rendered, now)
+        return _publish(locked, made, now)
 
 
 def release_letters(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -87,14 +124,14 @@ def release_letters(*, clock: Callable[[], datetime] = utcnow, budget: timedelta
 
 
 def release_letter(*, letter_id: int, now: datetime) -> bool:
-    """Publishes one if it is due. A failure is recorded on it and tried again later."""
+    """Publishes one if it is due. A failure is recorded on it, and tried again later unless it is a person's
+    to mend."""
     try:
         due = scheduled_letters(now).filter(pk=letter_id)
         letter = due.select_related("subscribable").first()
         if letter is None:
             return False
-        facts = letter_facts(letter.subscribable, letter_text(letter), now=now)
-        rendered = render_issue(facts)
+        made = _make(letter, now)
         with transaction.atomic():
             # Locked first: whoever sent it, or took it off the schedule, has done so by then.
             WrittenLetter.objects.select_for_update(no_key=True).filter(pk=letter_id).values_list(
@@ -102,7 +139,7 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
             ).first()
             if not due.filter(version=letter.version).exists():
                 return False
-            _publish(locked_letter(letter_id), facts, rendered, now)
+            _publish(locked_letter(letter_id), made, now)
     except Exception as error:
         log.exception("sending a scheduled letter failed", extra={"letter": letter_id})
         _note_failure(letter_id, error, now)
@@ -110,8 +147,16 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
     return True
 
 
-def _publish(letter: WrittenLetter, facts: IssueFacts, rendered: Rendered, now: datetime) -> int:
-    """Stores the issue of a locked letter, and a delivery for each of its readers."""
+def _make(letter: WrittenLetter, now: datetime) -> MadeLetter:
+    return make_letter(letter.subscribable, letter_text(letter), now=now, audience=named_now(letter))
+
+
+def _publish(letter: WrittenLetter, made: MadeLetter, now: datetime) -> int:
+    """Stores the issue of a locked letter, and a delivery for each of its readers. To nobody nothing goes.
+
+    Whom it is for is looked up here, when it goes.
+    """
+    rendered = made.rendered
     issue = Issue.objects.create(
         subscribable=letter.subscribable,
         # No collection's: those are numbers and instants.
@@ -125,13 +170,19 @@ def _publish(letter: WrittenLetter, facts: IssueFacts, rendered: Rendered, now: 
         holes=rendered.holes,
         created_at=now,
     )
-    (entry,) = facts.entries
     IssueItem.objects.create(
-        issue=issue, position=0, entry=replace(entry, guid=f"letter-{letter.pk}").to_json()
+        issue=issue, position=0, entry=replace(made.entry, guid=f"letter-{letter.pk}").to_json()
     )
     letter.issue, letter.next_try_at = issue, None
     letter.save(update_fields=["issue", "next_try_at"])
-    return publish(issue_id=issue.pk, now=now)
+    queued = publish(issue_id=issue.pk, now=now)
+    if not queued:
+        # And with it goes all that was stored here.
+        raise WaitsForPerson(
+            f"Nobody would get it: it is for {audience_words(letter)}, and “{letter.subscribable}” has no "
+            "such reader now."
+        )
+    return queued
 
 
 @transaction.atomic
@@ -140,8 +191,11 @@ def _note_failure(letter_id: int, error: Exception, now: datetime) -> None:
     if letter is None:
         return
     letter.failures += 1
-    letter.last_error = without_controls(f"{type(error).__name__}: {error}")[:2000]
-    letter.next_try_at = now + delay(
-        letter.failures, first=FIRST_LETTER_BACKOFF, limit=LONGEST_LETTER_BACKOFF
-    )
+    if isinstance(error, WaitsForPerson):
+        letter.last_error, letter.next_try_at = str(error), None
+    else:
+        letter.last_error = without_controls(f"{type(error).__name__}: {error}")[:2000]
+        letter.next_try_at = now + delay(
+            letter.failures, first=FIRST_LETTER_BACKOFF, limit=LONGEST_LETTER_BACKOFF
+        )
     letter.save(update_fields=["failures", "last_error", "next_try_at"])

@@ -5,6 +5,7 @@ wants to edit it takes it off the schedule first. What sends it is in `written_i
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -14,6 +15,7 @@ from common.text import one_line, without_controls
 from delivery.issues.approve import LATEST_RELEASE
 from delivery.models import WrittenLetter
 from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.rules.audience import EVERY_READER, Audience
 from subscriptions.models import Subscribable
 
 MOST_MARKDOWN = 100_000
@@ -44,30 +46,55 @@ def in_letter_state(rows: "QuerySet[WrittenLetter]", state: str) -> "QuerySet[Wr
 
 
 def begin_letter(
-    *, subscribable: Subscribable, author: str, now: datetime, subject: str = "", markdown: str = ""
+    *,
+    subscribable: Subscribable,
+    author: str,
+    now: datetime,
+    subject: str = "",
+    markdown: str = "",
+    audience: Audience = EVERY_READER,
 ) -> WrittenLetter:
     """A new draft. Raises CannotAct for a bridge, and for what is too long."""
     if subscribable.channel != "email":
         raise CannotAct(f"“{subscribable}” is a bridge: letters go out by e-mail only.", "subscribable")
     texts = _texts(subject, markdown)
     return WrittenLetter.objects.create(
-        subscribable=subscribable, author=author[:150], created_at=now, changed_at=now, **texts
+        subscribable=subscribable,
+        author=author[:150],
+        created_at=now,
+        changed_at=now,
+        audience=audience.to_json(),
+        **texts,
     )
 
 
 @transaction.atomic
-def save_letter(*, letter_id: int, subject: str, markdown: str, version: int, now: datetime) -> WrittenLetter:
-    """Keeps what was written. `version` is the one that it was written on.
+def save_letter(
+    *,
+    letter_id: int,
+    subject: str | None = None,
+    markdown: str | None = None,
+    audience: Audience | None = None,
+    version: int,
+    now: datetime,
+) -> WrittenLetter:
+    """Keeps what was written, and for whom; what is None stays. `version` is the one that it was written on.
 
-    Raises ChangedMeanwhile when there is a later one, and CannotAct for what is no draft.
+    Whom it is for is of the version, too: nobody sends it to others than their page said. Raises
+    ChangedMeanwhile when there is a later one, and CannotAct for what is no draft.
     """
     letter = draft_letter(letter_id, version)
-    texts = _texts(subject, markdown)
-    if texts == {"subject": letter.subject, "markdown": letter.markdown}:
+    wanted: dict[str, Any] = _texts(
+        letter.subject if subject is None else subject, letter.markdown if markdown is None else markdown
+    )
+    if audience is not None:
+        wanted["audience"] = audience.to_json()
+    if all(getattr(letter, name) == value for name, value in wanted.items()):
         return letter
-    letter.subject, letter.markdown = texts["subject"], texts["markdown"]
+    for name, value in wanted.items():
+        setattr(letter, name, value)
     letter.version, letter.changed_at = letter.version + 1, now
-    letter.save(update_fields=["subject", "markdown", "version", "changed_at"])
+    letter.save(update_fields=[*wanted, "version", "changed_at"])
     return letter
 
 

@@ -15,6 +15,7 @@ from delivery.issues.pause import locked_issue
 from delivery.issues.publish import LATE, queue
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery
+from delivery.models.issue import FOR_SOME
 from subscriptions.models import Notice
 from subscriptions.subscribers.notices import LATEST
 from subscriptions.subscribers.sign_in import mail_links
@@ -23,7 +24,7 @@ NOTICES_A_BATCH = 200
 
 
 def send_latest(notice: Notice, *, now: datetime) -> bool:
-    """Queues the newest issue that went out, in the caller's transaction. False when there is none to send.
+    """Queues the newest issue that went out to all, in the caller's transaction. False when there is none.
 
     Nothing is queued for a reader who has it: it may have been published while they were confirming.
     """
@@ -33,7 +34,9 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     # To a newsletter's first reader the issue that waits for them comes first.
     for pk in waiting_for_a_reader().filter(subscribable=reader.subscribable_id).values_list("pk", flat=True):
         release_issue(issue_id=pk, now=now)
-    out = reader.subscribable.issues.filter(published_at__isnull=False, cancelled_at=None, pruned_at=None)
+    out = reader.subscribable.issues.filter(
+        ~FOR_SOME, published_at__isnull=False, cancelled_at=None, pruned_at=None
+    )
     issue = out.defer("html", "text").order_by("-published_at", "-pk").first()
     if issue is None:
         return False

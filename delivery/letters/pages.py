@@ -17,6 +17,7 @@ from django.utils import translation
 from common.ttl_cache import TtlCache
 from delivery.customisation import own_source, theme_of
 from delivery.models import Issue, LetterTemplate
+from delivery.models.issue import FOR_SOME
 from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page import FORM, ISSUE_PAGE, Link, PageFacts, render_page
@@ -61,7 +62,7 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
 
 def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
     """Each with the keys of what stands around it on its page, asked for in one query."""
-    out = Issue.objects.filter(subscribable=OuterRef("subscribable"), published_at__isnull=False)
+    out = Issue.objects.filter(~FOR_SOME, subscribable=OuterRef("subscribable"), published_at__isnull=False)
     moment, pk = OuterRef("published_at"), OuterRef("pk")
     before = out.filter(Q(published_at__lt=moment) | Q(published_at=moment, pk__lt=pk))
     after = out.filter(Q(published_at__gt=moment) | Q(published_at=moment, pk__gt=pk))

@@ -18,7 +18,7 @@ from delivery.letters.mails import NOBODYS_KEY
 from delivery.letters.pages import made_up_page
 from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail, sample_written
 from delivery.rendering.errors import BrokenTemplate, LetterError
-from delivery.rendering.facts import TemplateSource
+from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.fill import fill_header, fill_html, fill_text
 from delivery.rendering.page import render_page
 from delivery.rendering.placeholders import values_for
@@ -86,6 +86,17 @@ def preview_written(*, subscribable: Subscribable, text: LetterText, now: dateti
         return Preview(problem=error)
     except (LetterError, InvalidDestination) as error:
         return Preview(problem=BrokenTemplate(name, str(error)))
+
+
+def preview_look(*, subscribable: Subscribable, theme: ThemeFacts, now: datetime) -> Preview:
+    """What a made-up Ada would get by a look that nobody has saved. Never raises for its template."""
+    try:
+        shown = sample_issue(subscribable, "", None, now=now, make_up=True, theme=theme)
+        return _filled(letter_of(subscribable, "issues/", shown), ada(), shown, now=now)
+    except BrokenTemplate as error:
+        return Preview(problem=error)
+    except (LetterError, InvalidDestination) as error:
+        return Preview(problem=BrokenTemplate("letter", str(error)))
 
 
 def _filled(letter: Letter, reader: Recipient, shown: Sample, *, now: datetime) -> Preview:

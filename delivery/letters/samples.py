@@ -11,12 +11,12 @@ from typing import Any
 from common.ports.hooks import HookError
 from common.refused import Refused
 from delivery.issues.contents import Collected, arranged, collected, issue_facts
-from delivery.issues.written_issue import LetterText, letter_facts
+from delivery.issues.written_issue import LetterText, make_letter
 from delivery.letters.mails import mail_context, newsletter_mail
 from delivery.models import Issue
 from delivery.rendering import sample_data
 from delivery.rendering.errors import LetterError, Rendered
-from delivery.rendering.facts import TemplateSource
+from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
 from delivery.rules.posts import Post, announced
 from feeds.items.include import present_entries
@@ -68,6 +68,14 @@ def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected |
     taken = [entry for entry in entries if judge(entry, subscribable.active_rules).is_kept]
     done = arranged(subscribable, [Post(0, 0, entry) for entry in taken[:1]])
     return replace(_collection(subscribable, [], now), posts=done.posts) if done.posts else None
+
+
+def is_collecting(subscribable: Subscribable, *, now: datetime) -> bool:
+    """Whether a sample has what is being collected, or the newest posts in its place."""
+    try:
+        return being_collected(subscribable, now=now) is not None
+    except LetterError:
+        return False
 
 
 class NothingToShow(Refused):
@@ -138,8 +146,9 @@ def sample_issue(
     *,
     now: datetime,
     make_up: bool = False,
+    theme: ThemeFacts | None = None,
 ) -> Sample:
-    """The letter by the template `name`; by the one it would have if that is empty.
+    """The letter by the template `name`; by the one it would have if that is empty. So with the theme.
 
     Raises LetterError, and NothingToShow where there are no posts, unless it may `make_up` some.
     """
@@ -149,15 +158,17 @@ def sample_issue(
         facts = replace(facts, template=name.partition("/")[2])
     if source is not None:
         facts = replace(facts, own={name: source})
+    if theme is not None:
+        facts = replace(facts, theme=theme)
     return Sample(render_issue(facts), facts.entries, is_made_up)
 
 
 def sample_written(subscribable: Subscribable, text: LetterText, *, now: datetime) -> Sample:
     """A letter that an editor writes, as it would go out. Raises LetterError."""
-    facts = letter_facts(subscribable, text, now=now)
-    rendered = render_issue(facts)
+    made = make_letter(subscribable, text, now=now)
     # What has no subject yet is shown without one.
-    return Sample(replace(rendered, subject=rendered.subject if text.subject else ""), facts.entries)
+    subject = made.rendered.subject if text.subject else ""
+    return Sample(replace(made.rendered, subject=subject), (made.entry,))
 
 
 def sample_mail(

@@ -6,7 +6,9 @@ from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
 from common.cli.arguments import find, whole
+from delivery.issues.audience import audience_words
 from delivery.models import WrittenLetter
+from delivery.rules.audience import AUDIENCE_PARTS
 
 
 def all_letters() -> "QuerySet[WrittenLetter]":
@@ -22,12 +24,43 @@ def find_letter(pk: int) -> WrittenLetter:
     return found
 
 
+def add_audience(parser: CommandParser) -> None:
+    """Adds the options that say whom a letter is for; None where they are left out."""
+    parser.add_argument(
+        "--tag",
+        dest="any_of",
+        action="append",
+        metavar="TAG",
+        help="Only to who has this tag; of several, one of them.",
+    )
+    parser.add_argument(
+        "--not-tag",
+        dest="none_of",
+        action="append",
+        metavar="TAG",
+        help="Not to who has this tag; of several, one of them.",
+    )
+    parser.add_argument(
+        "--also",
+        dest="others",
+        action="append",
+        metavar="NAME",
+        help="Also to the readers of this newsletter; who reads several gets it once.",
+    )
+
+
+def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
+    """What was given of them."""
+    return {part: options[part] for part in AUDIENCE_PARTS if options[part] is not None}
+
+
 def letter_row(letter: WrittenLetter) -> dict[str, Any]:
     """Needs the newsletter selected."""
     return {
         "id": letter.pk,
         "newsletter": letter.subscribable.name,
         "subject": letter.subject,
+        "to": audience_words(letter),
         "state": letter.state,
         "send_at": letter.send_at,
         "issue": letter.issue_id,

@@ -152,7 +152,7 @@ class Delivery(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk} to {self.destination_id}"
+        return f"{self.issue or self.get_kind_display()} to {self.destination}"
 
 
 class Attempt(models.Model):

@@ -1,11 +1,15 @@
 """An issue: a completed collection, rendered once for everybody."""
 
 from django.db import models
-from django.db.models import Value
+from django.db.models import Q, Value
 from django.utils import timezone
 
+from delivery.rules.audience import NARROWING, is_for_some
 from feeds.models import Item
 from subscriptions.models import Subscribable
+
+# A letter to some of the readers is theirs: it stands on no page of the newsletter.
+FOR_SOME = Q(audience__has_any_keys=list(NARROWING))
 
 
 class Issue(models.Model):
@@ -61,6 +65,11 @@ class Issue(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def is_for_some(self) -> bool:
+        """Whether it is for some of its newsletter's readers: then it is not in the archive."""
+        return is_for_some(self.audience)
 
 
 class IssueItem(models.Model):

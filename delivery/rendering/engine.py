@@ -36,13 +36,11 @@ from delivery.rendering.drawn import RenderedParts
 from delivery.rendering.errors import LetterError, UnknownTemplate
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import FieldNode, LetterContext
-from delivery.rendering.placeholders import Placeholders, UnknownField, field_names
+from delivery.rendering.placeholders import FIELD, Placeholders, UnknownField, field_names
 from delivery.rendering.sandbox import client
 
 # The names that templates may look up, by class: as many as there are kinds of values in contexts.
 _OPEN: dict[type, frozenset[str]] = {}
-# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
-_FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
 _NAME = re.compile(r"([a-z0-9_-]{1,64}/)?[a-z0-9_-]{1,64}\.(html|txt|css)", re.ASCII)
 ISSUE_FOLDER = "issues"
 MAIL_FOLDER = "mails"
@@ -144,7 +142,7 @@ class KeptLoader(cached.Loader, _StrictLoader):
 def with_holes(source: str) -> str:
     """The source with `{% field x %}` for `%x%`; template tags, such as `{%if%}`, are left alone."""
     pieces = tag_re.split(source)
-    pieces[::2] = [_FIELD.sub(_hole, piece) for piece in pieces[::2]]
+    pieces[::2] = [FIELD.sub(_hole, piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 

@@ -89,6 +89,8 @@ class IssueFacts:
     # The subject that an editor or the newsletter's own code chose; and how many posts stand in it in full.
     subject: str = ""
     most_posts: int | None = None
+    # Whose readers get it besides: its foot says why.
+    other_newsletters: tuple[str, ...] = ()
     # What an editor says above the posts and below them: html that was cleaned.
     note_top: str = ""
     note_foot: str = ""

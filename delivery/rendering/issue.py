@@ -82,6 +82,7 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
             theme=facts.theme,
             site=facts.site,
         ),
+        "subscribed_to": " / ".join(map(one_line, (facts.readers_name, *facts.other_newsletters))),
         "site": facts.site,
         "description": one_line(facts.description),
         "title": title,

@@ -31,6 +31,8 @@ _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 PERSONAL = frozenset(
     {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
 )
+# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
+FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
 _ALPHABET = string.ascii_letters + string.digits
 
 
@@ -60,6 +62,12 @@ def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | No
         return {name: _value(name, letter, recipient, params) for name in wanted}
     own = {name.lower(): value for name, value in recipient.params.items()}
     return {name: own[name] if name in own else _value(name, letter, recipient, params) for name in wanted}
+
+
+def values_without_reader(params: Mapping[str, str], shared: Mapping[str, str]) -> dict[str, str]:
+    """The values that a letter has before it is anybody's: `shared` unless blank, then extra parameters."""
+    said = {name: value for name, value in shared.items() if value.strip()}
+    return {name.lower(): value for name, value in params.items()} | said
 
 
 def _value(name: str, letter: Letter, recipient: Recipient, params: Mapping[str, str]) -> str:

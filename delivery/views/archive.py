@@ -8,18 +8,16 @@ from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet, Value
-from django.db.models.functions import StrIndex
-from django.db.models.lookups import GreaterThan
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from common.text import one_line
+from delivery.issues.cards import with_words
 from delivery.letters.pages import issue_page
 from delivery.models import Issue, IssueCard
-from delivery.rules.search_words import asked_words
 from delivery.views.issues import issue_or_404, newsletter_or_404, published
 from delivery.views.newsletter import sign_up_form
 from delivery.views.posts import shown_of
@@ -81,12 +79,7 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
-    asked = asked_words(wanted.words)
-    found = Q() if asked or not wanted.words else Q(pk=None)
-    for word in asked:
-        # Issues of a release before have no card until `fill_cards` comes to them.
-        there = Q(GreaterThan(StrIndex("card__words", Value(word)), 0))
-        found &= there | Q(card=None, title__icontains=word.strip())
+    found = with_words(wanted.words)
     if wanted.year:
         begins, ends = (datetime(year, 1, 1, tzinfo=zone) for year in (wanted.year, wanted.year + 1))
         found &= Q(published_at__gte=begins, published_at__lt=ends)

@@ -15,12 +15,14 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.html import facts, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.api.permissions import may_hand_on
 from common.api.scopes import SCOPES
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
 from feedletter_site.api_urls import router
+from feedletter_site.kept_answers import shown_once
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
 
@@ -83,6 +85,14 @@ class ApiTokenAdmin(ServiceAdmin):
     list_display = ("name", "begins", "opens", "made", "last_used", "shown_standing")
     list_select_related = ("made_by",)
     search_fields = ("name", "prefix")
+    empty = EmptyList(
+        "No tokens so far",
+        "A token lets another program of yours use the API: see subscribers, say, or make newsletters. It"
+        " may do what you choose, and no more than you may.",
+        "Make a token",
+        "admin:feedletter_site_apitoken_add",
+        "feedletter_site.add_apitoken",
+    )
     own_panels = (Panel("About it", about, order=10),)
     own_actions = (
         Action("revoke", "Revoke", revoke, what_revoking_does, fits=lambda row: row.revoked_at is None),
@@ -132,7 +142,7 @@ class ApiTokenAdmin(ServiceAdmin):
         }
         answer = TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context)
         add_never_cache_headers(answer)
-        return answer
+        return shown_once(answer)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # A token is never changed: for other scopes make another one.

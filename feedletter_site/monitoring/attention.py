@@ -14,7 +14,7 @@ from common.clock import utcnow
 from common.text import counted, shortened
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
-from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
+from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall, WrittenLetter
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feeds.models import Feed, Item
@@ -150,6 +150,7 @@ def objects_in_trouble(user: Any) -> list[Alert]:
     deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - WEBHOOK_FAILS_AFTER)
     lately = WebhookCall.objects.filter(created_at__gte=utcnow() - FAILED_LATELY)
     untold = lately.filter(state="failed").exclude(kind=TEST)
+    written = WrittenLetter.objects.filter(issue=None, send_at__isnull=False)
     found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
         (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
@@ -157,6 +158,7 @@ def objects_in_trouble(user: Any) -> list[Alert]:
         (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
         (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
+        (written.filter(failures__gt=0), "letter of your own does not go out", {"state": "scheduled"}),
         (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),
         (Webhook.objects.filter(deaf), "webhook is not reached", {}),
         (untold, "call of a webhook failed this week", {"state__exact": "failed"}),

@@ -6,7 +6,7 @@ workers count them again every few minutes: no look waits for a million rows.
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
@@ -15,8 +15,9 @@ from typing import Any
 from django.utils import timezone
 
 from common.clock import utcnow
+from common.ports.figures import LARGE, counters
 from delivery.bounces.list_growth import counted_growth
-from delivery.issues.progress import LARGE, counts_of
+from delivery.issues.progress import counts_of
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import total, waiting
 from feedletter_site.models import Figure
@@ -55,6 +56,25 @@ def overview_figures(now: datetime) -> Figures:
 def count_again() -> None:
     """For the workers."""
     _count(Figure.objects.filter(pk=NAME).first())
+    for kind, count in counters().items():
+        _keep(kind, count())
+
+
+def _keep(kind: str, found: Mapping[int, Any]) -> None:
+    """Those of a kind, in the place of all there were."""
+    rows = [Figure(name=f"{kind}:{key}", value=value, counted_at=utcnow()) for key, value in found.items()]
+    names = [row.name for row in rows]
+    Figure.objects.filter(name__startswith=f"{kind}:").exclude(name__in=names).delete()
+    Figure.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["name"], update_fields=["value", "counted_at"]
+    )
+
+
+def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
+    """Those that are there and not too old."""
+    names = {f"{kind}:{key}": key for key in keys}
+    rows = Figure.objects.filter(name__in=names, counted_at__gt=utcnow() - TOO_OLD) if names else ()
+    return {names[row.name]: row.value for row in rows}
 
 
 def newest_issues() -> list[Issue]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q
 from django.utils.safestring import SafeString
 
 from common.admin.day_plot import DayValue, day_plot
@@ -26,6 +26,8 @@ from subscriptions.models import Assignable
 from subscriptions.rules.completion import why_open
 
 NEXT_SHOWN = 8
+# However many have a date, so many of those that fill up with posts are shown.
+FILLING_SHOWN = 4
 CURVE_DAYS = 84
 # A letter goes out within a minute of its time. What takes longer waits for something: that is asked for.
 SOON = timedelta(minutes=2)
@@ -54,12 +56,23 @@ class LastOut:
 
 
 def going_out_next(now: datetime) -> list[NextOut]:
-    """Those with a date first, soonest first; then those that fill up; last what waits for a first reader."""
-    rows = Assignable.objects.select_related("subscribable").annotate(
+    """Those with a date first, soonest first; then those that fill up; last what waits for a first reader.
+
+    One that fills up has a date, too, if it goes out after so many days with fewer posts.
+    """
+    soonest = Assignable.objects.filter(period_end__isnull=False).order_by("period_end", "pk")
+    oldest = Assignable.objects.filter(period_end=None).order_by("opened_at", "pk")
+    either = Q(pk__in=soonest.values("pk")[:NEXT_SHOWN]) | Q(pk__in=oldest.values("pk")[:NEXT_SHOWN])
+    rows: Any = Assignable.objects.filter(either).select_related("subscribable")
+    rows = rows.order_by("opened_at", "pk").annotate(
         held=Count("assignments", filter=Q(assignments__left_out_at=None)),
         left_out=Count("assignments", filter=Q(assignments__left_out_at__isnull=False)),
     )
-    shown: Any = rows.order_by(F("period_end").asc(nulls_last=True), "opened_at")[:NEXT_SHOWN]
+    dates = {row: _date_of(row) for row in rows}
+    dated = sorted((row for row in dates if dates[row]), key=lambda row: (dates[row], row.pk))
+    filling = [row for row in dates if not dates[row]]
+    dated = dated[: NEXT_SHOWN - min(len(filling), FILLING_SHOWN)]
+    shown = [*dated, *filling[: NEXT_SHOWN - len(dated)]]
     return [
         NextOut(
             str(row.subscribable),
@@ -72,6 +85,12 @@ def going_out_next(now: datetime) -> list[NextOut]:
         NextOut(str(issue.subscribable), object_url(issue), "first issue", "Waits for its first reader.")
         for issue in waiting_for_a_reader().select_related("subscribable").order_by("pk")[:NEXT_SHOWN]
     ]
+
+
+def _date_of(row: Any) -> datetime | None:
+    """When it goes out at the latest; None where only posts can tell. Needs its posts counted."""
+    facts = collection_facts(row, counts=(row.held, row.left_out))
+    return facts.period_end or (facts.wait_end if facts.count else None)
 
 
 def _when_out(row: Assignable, counts: tuple[int, int], now: datetime) -> str:
@@ -105,7 +124,7 @@ def _last_out(issue: Issue, counts: Counter[str]) -> LastOut:
         issue.title,
         object_url(issue),
         str(issue.subscribable),
-        when(issue.published_at),
+        when(issue.published_at, zone=issue.subscribable.zone),
         "" if state == "sent" and not issue.awaits_reader else state_words(issue, state),
         () if issue.awaits_reader else parts,
     )

@@ -11,6 +11,7 @@ from unfold.decorators import display
 
 from common.admin.html import facts, html_table, link_to, list_link, listed, moment_of, web_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from feeds.adding.edit import alter_feed
@@ -24,8 +25,9 @@ from feeds.admin.hub import ask_hub, can_ask, hub
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import TagFilter
 from feeds.admin.timeline import at_a_glance, timeline
-from feeds.admin.words import last_reading, next_reading, standing
+from feeds.admin.words import last_reading, next_reading
 from feeds.credentials import exposure
+from feeds.items.standing import standing
 from feeds.models import Feed, Item
 
 NEWEST = 15
@@ -64,14 +66,16 @@ def states(feed: Feed) -> SafeString | str:
         for state, label in Item.State.choices
         if state in counts
     ]
-    return listed(links) if links else "None so far."
+    return listed(links) if links else "None so far. They appear here as soon as it has been read."
 
 
 def newest_posts(feed: Feed) -> SafeString:
     now = utcnow()
     items = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
     rows = ((link_to(item), when(item.published_at), standing(item, now)) for item in items[:NEWEST])
-    return html_table(("post", "published", "is it sent"), rows, "No posts so far.")
+    return html_table(
+        ("post", "published", "is it sent"), rows, "No posts so far. They come with the first reading."
+    )
 
 
 @admin.register(Feed)
@@ -80,6 +84,14 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     list_display = ("shown_title", "shown_health", "shown_tags", "posts", "waiting", "last_read", "next_read")
     list_filter = (HealthFilter, TagFilter)
     search_fields = ("title", "url")
+    empty = EmptyList(
+        "No feeds so far",
+        "Feedletter watches the feeds of blogs, and makes newsletters of their posts. The address of a blog"
+        " is enough: its feed is found.",
+        "Add a feed",
+        "admin:feeds_feed_add",
+        "feeds.add_feed",
+    )
     own_panels = (
         Panel("Held for you", held, order=1),
         Panel("How it goes", how_it_goes, order=10),
@@ -150,5 +162,5 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         return list_link(Item, f"{feed.item_count:,}", feed__id__exact=feed.pk)
 
     @display(description="settling", ordering="waiting_count")
-    def waiting(self, feed: Any) -> int:
-        return int(feed.waiting_count)
+    def waiting(self, feed: Any) -> str:
+        return f"{feed.waiting_count:,}"

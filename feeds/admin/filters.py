@@ -1,12 +1,13 @@
 """Filters of the lists of feeds and posts."""
 
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib.admin import SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from feeds.models import Feed
+from feeds.models import Feed, Item
 
 FAILING = Q(status="active", failures__gt=0)
 
@@ -14,7 +15,7 @@ FAILING = Q(status="active", failures__gt=0)
 class HealthFilter(SimpleListFilter):
     """By the word that the list shows: failing feeds are active ones."""
 
-    title = "health"
+    title = "How is the feed doing?"
     parameter_name = "health"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -33,14 +34,35 @@ class HealthFilter(SimpleListFilter):
         return queryset
 
 
+class SentFilter(SimpleListFilter):
+    """By the state of a post, as what a person asks of it."""
+
+    title = "Which posts are waiting?"
+    parameter_name = "state__exact"
+    ANSWERS = MappingProxyType(
+        {
+            Item.State.UNASSIGNED.value: "waiting to settle",
+            Item.State.ASSIGNED.value: "waiting in a collection",
+            Item.State.CLEARED.value: "done: no longer waiting",
+            Item.State.EXCLUDED.value: "excluded: never sent",
+        }
+    )
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return list(self.ANSWERS.items())
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        return queryset.filter(state=self.value()) if self.value() in self.ANSWERS else queryset
+
+
 class HeldFilter(SimpleListFilter):
     """Posts that wait for an admin's word."""
 
-    title = "held for you"
+    title = "Which posts wait for you?"
     parameter_name = "held"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "held"), ("no", "not held")]
+        return [("yes", "held until you decide"), ("no", "not held")]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         held = Q(state="unassigned", vanished_at=None, held_at__isnull=False)

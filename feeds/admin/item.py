@@ -6,13 +6,14 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.admin.html import facts, link_to, moment_of, paragraph, web_link, when
-from common.admin.lists import FewChoices, LargeList
+from common.admin.html import facts, link_to, moment_of, web_link, when
+from common.admin.lists import FewChoices, LargeList, newest
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from feeds.admin.filters import HeldFilter
+from feeds.admin.filters import HeldFilter, SentFilter
 from feeds.admin.held import dropped, released, what_not_sending_does
-from feeds.admin.words import standing
 from feeds.items.held import exclude_held, release
 from feeds.items.include import include_item
 from feeds.models import Item
@@ -28,10 +29,6 @@ STATE_LABELS = {
     "done": "success",
     "excluded": "warning",
 }
-
-
-def is_it_sent(item: Item) -> SafeString:
-    return paragraph(standing(item, utcnow()))
 
 
 def about(item: Item) -> SafeString:
@@ -56,7 +53,7 @@ def include(request: HttpRequest, keys: list[int]) -> str:
     for key in keys[:INCLUDED_AT_ONCE]:
         messages.info(request, include_item(item_id=key, now=utcnow()))
     left = len(keys) - INCLUDED_AT_ONCE
-    return f"{left} more were left alone: at most {INCLUDED_AT_ONCE} at once." if left > 0 else ""
+    return f"{left:,} more were left alone: at most {INCLUDED_AT_ONCE} at once." if left > 0 else ""
 
 
 def is_held(item: Item) -> bool:
@@ -78,13 +75,22 @@ def what_dropping_held_does(keys: list[int]) -> list[str]:
 @admin.register(Item)
 class ItemAdmin(LargeList):
     list_display = ("shown_title", "feed", "shown_state", "seen", "settled")
-    list_filter = ("state", HeldFilter, ("feed", FewChoices))
+    list_filter = (SentFilter, HeldFilter, ("feed", asks("From which feed?", FewChoices)))
     search_fields = ("title", "link", "guid")
     search_help_text = (
         "Words of the title, a link or an id: among a feed’s posts, or the newest 20,000 of all."
     )
     list_select_related = ("feed",)
-    own_panels = (Panel("Is it sent", is_it_sent, order=10), Panel("About it", about))
+    empty = EmptyList(
+        "No posts so far",
+        "Posts come from feeds. Each is seen here within minutes of its first reading, with when it is sent"
+        " or why it is not.",
+        "Add a feed",
+        "admin:feeds_feed_add",
+        "feeds.add_feed",
+    )
+    # What became of it is told by the app that sends.
+    own_panels = (Panel("About it", about),)
     own_actions = (
         Action("include", "Send after all", include, fits=lambda item: item.state == "excluded"),
         Action("release", "Send what is held", send_held, fits=is_held),
@@ -104,7 +110,7 @@ class ItemAdmin(LargeList):
         self, request: HttpRequest, queryset: "QuerySet[Item]", search_term: str
     ) -> "tuple[QuerySet[Item], bool]":
         """All of a feed's own posts are searched: they are few."""
-        rows = queryset if "feed__id__exact" in request.GET else self.newest(queryset)
+        rows = queryset if "feed__id__exact" in request.GET else newest(queryset)
         found: tuple[QuerySet[Item], bool] = super().get_search_results(request, rows, search_term)
         return found if search_term.strip() else (queryset, False)
 

@@ -13,6 +13,7 @@ from unfold.decorators import display
 
 from common.admin.html import html_table, link_to, list_link
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.ports.panels import Action, Panel
 from common.text import counted
 from feeds.models import Feed, Tag
@@ -25,7 +26,7 @@ OFFERED = 30
 class TagFilter(SimpleListFilter):
     """The tags that most feeds have; the others by their own pages."""
 
-    title = "tag"
+    title = "Which tag has it?"
     parameter_name = "tag"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -49,7 +50,7 @@ def its_feeds(tag: Tag) -> SafeString:
     shown = html_table(
         ("feed", "health"),
         ((link_to(feed), feed.health) for feed in feeds[:FEEDS_SHOWN]),
-        "No feed has this tag.",
+        "No feed has this tag. Give it on a feed’s page, or delete it.",
     )
     if not count:
         return shown
@@ -73,6 +74,14 @@ class TagAdmin(ServiceAdmin):
     list_display = ("name", "shown_feeds")
     ordering = (Lower("name"),)
     search_fields = ("name",)
+    empty = EmptyList(
+        "No feed has a tag",
+        "Tags sort feeds into groups. Give them on a feed’s page, for many at once in the list of feeds, or"
+        " bring them with an OPML file.",
+        "Go to the feeds",
+        "admin:feeds_feed_changelist",
+        "feeds.view_feed",
+    )
     fieldsets = ((None, {"fields": ("name",)}),)
     own_panels = (Panel("Its feeds", its_feeds),)
     own_actions = (Action("drop", "Delete", delete, confirm=what_deleting_does, permission="drop"),)

@@ -7,29 +7,11 @@ from django.http import HttpRequest
 
 from common.admin.html import ago
 from common.text import counted
-from feeds.models import Feed, Item
+from feeds.models import Feed
 from feeds.polling.record import PollResult
-from feeds.rules.item_status import ItemStatus, explain
 from feeds.rules.why import because
 
 JUST_NOW = timedelta(seconds=10)
-
-
-def standing(item: Item, now: datetime) -> str:
-    """Whether the post is sent, and why not. Asks the database for its feed."""
-    facts = ItemStatus(
-        state=item.state,
-        reason=item.reason,
-        first_seen=item.first_seen,
-        stable_since=item.stable_since,
-        final=item.final_at is not None,
-        vanished=item.vanished_at is not None,
-        rolled_off=item.rolled_off_at is not None,
-        watched=item.feed.status == Feed.Status.ACTIVE,
-        held=item.held_at is not None,
-        changes=item.changes,
-    )
-    return explain(facts, item.feed.timing, now)
 
 
 def last_reading(feed: Feed, now: datetime) -> str:

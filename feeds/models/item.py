@@ -71,6 +71,7 @@ class Item(models.Model):
 
     class Meta:
         ordering = ("-first_seen", "-pk")
+        verbose_name = "post"
         constraints = (
             models.UniqueConstraint(name="item_identity", fields=["feed", "guid_hash"]),
             models.CheckConstraint(

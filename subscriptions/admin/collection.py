@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import RelatedFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -10,6 +11,8 @@ from unfold.decorators import display
 
 from common.admin.html import facts, link_to, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -42,8 +45,15 @@ def try_now(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(Assignable)
 class AssignableAdmin(ReadOnlyAdmin):
-    list_display = ("newsletter", "shown_name", "posts", "waits")
-    list_filter = ("subscribable",)
+    list_display = ("newsletter", "shown_name", "posts", "goes_out")
+    list_filter = (("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),)
+    empty = EmptyList(
+        "Nothing is being collected",
+        "A collection opens with its first post that has settled, and goes out at its newsletter’s time.",
+        "See which posts are settling",
+        "admin:feeds_item_changelist",
+        "feeds.view_item",
+    )
     list_per_page = 50
     own_panels = (Panel("When it goes out", when_it_goes_out, order=10),)
     own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
@@ -62,9 +72,9 @@ class AssignableAdmin(ReadOnlyAdmin):
         return collection_name(assignable)
 
     @display(description="posts", ordering="held")
-    def posts(self, assignable: Any) -> int:
-        return int(assignable.held)
+    def posts(self, assignable: Any) -> str:
+        return f"{assignable.held:,}"
 
     @display(description="when it goes out", ordering="period_end")
-    def waits(self, assignable: Assignable) -> str:
+    def goes_out(self, assignable: Assignable) -> str:
         return waits_for(assignable)

@@ -4,6 +4,7 @@ import shlex
 
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import USES
+from subscriptions.rules.cron_plan import week_plan
 
 # Given only where they differ from those of a new newsletter.
 IF_OTHER = (
@@ -30,12 +31,15 @@ def define_command(subscribable: Subscribable) -> str:
     words = ["manage.py", "define_subscribable", subscribable.name]
     for feed in subscribable.feeds.order_by("pk"):
         words += ["--feed", str(feed.pk)]
-    words += ["--arrangement", subscribable.arrangement]
-    uses = USES[subscribable.arrangement]
+    if plan := week_plan(subscribable.schedule):
+        words += ["--arrangement", "weekly", "--at", f"{plan.at:%H:%M}"]
+        for day in plan.weekdays:
+            words += ["--weekday", Subscribable.Weekday(day).label.lower()]
+    else:
+        words += ["--arrangement", subscribable.arrangement]
+    uses = frozenset() if plan else USES[subscribable.arrangement]
     if "at" in uses:
         words += ["--at", f"{subscribable.at:%H:%M}"]
-    if "weekday" in uses:
-        words += ["--weekday", Subscribable.Weekday(subscribable.weekday).label.lower()]
     if "day_of_month" in uses:
         words += ["--day-of-month", str(subscribable.day_of_month)]
     if "cron" in uses:

@@ -1,18 +1,19 @@
-"""The pages of addresses, and of the addresses that must not be written to."""
+"""The pages of subscribers, and of the addresses that must not be written to."""
 
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Subquery
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, html_table, link_to, listed, moment_of, when
+from common.admin.html import add_url, facts, html_table, link_to, listed, moment_of, when
 from common.admin.lists import LargeList
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -21,6 +22,7 @@ from subscriptions.admin.person_filters import (
     ChannelFilter,
     PersonDisabledFilter,
     PersonNewsletterFilter,
+    channel_name,
     people_found,
 )
 from subscriptions.admin.subscriber_tags import SubscriberTagFilter, tag_actions, tag_names
@@ -31,7 +33,7 @@ from subscriptions.subscribers.tags import fetch_tags
 
 def about_address(destination: Destination) -> SafeString:
     rows = [
-        ("Channel", destination.kind),
+        ("Channel", channel_name(destination.kind)),
         ("Address", destination.core),
         ("Added", when(destination.added_at)),
     ]
@@ -39,7 +41,7 @@ def about_address(destination: Destination) -> SafeString:
         rows.append(("Tags", names))
     if suppressed := Suppression.objects.filter(kind=destination.kind, core=destination.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
-        rows.append(("Must not be written to", f"since {when(suppressed.created_at)}{why}"))
+        rows.append(("Do not write", f"since {when(suppressed.created_at)}{why}"))
     if destination.disabled_at:
         rows.append(("Disabled", when(destination.disabled_at)))
         rows.append(("Why", destination.disabled_reason or "Not said."))
@@ -54,7 +56,7 @@ def wanted(destination: Destination) -> SafeString:
             (link_to(row, row.subscribable), row.get_status_display(), when(row.confirmed_at or row.added_at))
             for row in rows
         ),
-        "No newsletter.",
+        "They get no newsletter. Add them to one with + on the list of subscribers.",
     )
 
 
@@ -72,12 +74,27 @@ GETS = ("confirmed", "unconfirmed")
 class DestinationAdmin(LargeList):
     """One row for each person, whatever newsletters they get."""
 
-    list_display = ("label", "newsletters", "tags", "came_back", "added")
+    list_display = ("address", "newsletters", "tags", "came_back", "added")
     list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
     # `get_search_results` says what is searched.
     search_fields = ("core",)
     search_help_text = "An address from its beginning, whole, or a domain such as @example.org."
     ordering = ("-pk",)
+    empty = EmptyList(
+        "No subscribers so far",
+        "Readers subscribe on a newsletter’s page or with the form on your site, and confirm by mail. You can"
+        " add somebody who has agreed already, or import a list.",
+        "Add a subscriber",
+        "admin:subscriptions_subscription_add",
+        "subscriptions.add_subscription",
+    )
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("subscriptions.add_subscription")
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Nobody is a subscriber without a newsletter: the form asks for both."""
+        return HttpResponseRedirect(add_url(Subscription))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Destination]":
         rows: QuerySet[Destination] = super().get_queryset(request)
@@ -100,7 +117,11 @@ class DestinationAdmin(LargeList):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        return people_found(queryset, search_term, self.newest), False
+        return people_found(queryset, search_term), False
+
+    @display(description="address")
+    def address(self, person: Destination) -> str:
+        return person.label
 
     @display(description="newsletters")
     def newsletters(self, person: Any) -> SafeString:
@@ -122,9 +143,9 @@ class DestinationAdmin(LargeList):
         """Why nothing is sent there any more, if that is so."""
         if person.disabled_at:
             return person.disabled_reason or "Disabled."
-        return (person.suppressed_why or "Must not be written to.") if person.suppressed else ""
+        return (person.suppressed_why or "On the list “Do not write”.") if person.suppressed else ""
 
-    own_panels = (Panel("About it", about_address, order=10), Panel("What they get", wanted, order=20))
+    own_panels = (Panel("About them", about_address, order=10), Panel("What they get", wanted, order=20))
     own_actions = (
         Action(
             "enable", "Enable again", enable_addresses, fits=lambda row: row.disabled_at and not row.erased_at
@@ -138,7 +159,7 @@ class DestinationAdmin(LargeList):
 class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
     """Stores the address as the channel normalises it, or it would match nobody."""
 
-    kind = forms.ChoiceField(label="channel", widget=UnfoldAdminSelectWidget(), initial="email")
+    kind = forms.ChoiceField(label="Channel", widget=UnfoldAdminSelectWidget(), initial="email")
 
     class Meta:
         model = Suppression
@@ -166,8 +187,20 @@ def may_be_written_to(request: HttpRequest, keys: list[int]) -> str:
 @admin.register(Suppression)
 class SuppressionAdmin(ServiceAdmin):
     form = SuppressionForm
-    list_display = ("core", "kind", "reason", "since")
+    list_display = ("core", "channel", "reason", "since")
     search_fields = ("core", "reason")
-    list_filter = ("kind",)
+    list_filter = (ChannelFilter,)
+    empty = EmptyList(
+        "Nobody is on this list",
+        "An address comes here when a mail server says that it does not exist, when its reader complains, or"
+        " when you put it here. Nothing is sent to it then.",
+        "Add an address",
+        "admin:subscriptions_suppression_add",
+        "subscriptions.add_suppression",
+    )
     own_actions = (Action("lift", "May be written to again", may_be_written_to, permission="drop"),)
     since = moment_of("created_at", "since")
+
+    @display(description="channel", ordering="kind")
+    def channel(self, suppression: Suppression) -> str:
+        return channel_name(suppression.kind)

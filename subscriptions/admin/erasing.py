@@ -18,14 +18,14 @@ def what_erasing_does(keys: list[int]) -> list[str]:
         held = count_held(one)
         mails = counted(held.get("mails", 0), "mail")
         lost = f"{counted(held['subscriptions'], 'subscription')} and what is known of {mails}"
-        stays = " It stays on the list of those not to be written to." if is_suppressed(one) else ""
+        stays = " It stays on the list “Do not write”." if is_suppressed(one) else ""
         said.append(f"{one}: {lost} are erased.{stays}")
     if not said:
         return ["None of them is a person’s address that can be erased."]
     return [
         *said,
         "What stays: that letters were sent to somebody, without address and name, and the address of who is "
-        "on the list of those not to be written to. It cannot be undone.",
+        "on the list “Do not write”. It cannot be undone.",
     ]
 
 

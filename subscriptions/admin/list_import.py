@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from django.contrib import admin
+from django.contrib.admin import ChoicesFieldListFilter, RelatedFieldListFilter
 from django.core.exceptions import PermissionDenied
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -11,6 +12,8 @@ from unfold.decorators import display
 
 from common.admin.html import moment_of
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -59,7 +62,18 @@ def what_stopping_does(keys: list[int]) -> list[str]:
 @admin.register(ListImport)
 class ListImportAdmin(ReadOnlyAdmin):
     list_display = ("file_name", "newsletter", "shown_state", "uploaded", "outcome")
-    list_filter = ("state", "subscribable")
+    list_filter = (
+        ("state", asks("How far are they?", ChoicesFieldListFilter)),
+        ("subscribable", asks("Into which newsletter?", RelatedFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No list has been imported",
+        "A list of subscribers comes as a CSV file: your own, or the export of another newsletter program."
+        " You see what it would do before anything is changed.",
+        "Import a list",
+        "admin:subscriptions_subscription_import_list",
+        "subscriptions.add_subscription",
+    )
     list_select_related = ("subscribable",)
     own_panels = (
         Panel("How far it is", panels.how_far, order=10),

@@ -3,24 +3,31 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin import AllValuesFieldListFilter, BooleanFieldListFilter, ChoicesFieldListFilter
 from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.views.main import ORDER_VAR
 from django.db.models import QuerySet
 from django.forms.widgets import Script
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from unfold.decorators import display
 
-from common.admin.html import list_link, web_link
+from common.admin.html import list_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.ports.panels import Action, Panel, Tab
+from common.pictures import MOST_BYTES
+from common.ports import channels
+from common.ports.panels import Action, Column, Panel, Tab, columns_of
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site_panel
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.collections.drop import drop_subscribable
 from subscriptions.forms.admin import shown_for, subscribable_form
-from subscriptions.links import page_url
 from subscriptions.models import PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
     SCHEDULING,
@@ -29,14 +36,17 @@ from subscriptions.newsletters.define import (
     define_subscribable,
     usual_access,
 )
+from subscriptions.newsletters.next_moments import next_moments
+from subscriptions.subscribers.counts import confirmed_counts
 
+STANDING_COLOURS = {"paused": "warning", "takes no new posts": "info", "waits for its first reader": "info"}
 CLOSED = (
     "It is private and only you add subscribers, because a feed of it needs credentials."
     " Change that below if it is not meant so."
 )
 APPROVAL = ("approval", "approval_minutes")
 COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
-SCHEDULE = ("at", "weekday", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
+SCHEDULE = ("weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
 
 def what_dropping_newsletters_does(keys: list[int]) -> list[str]:
@@ -50,8 +60,21 @@ def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(Subscribable)
 class SubscribableAdmin(ServiceAdmin):
-    list_display = ("shown_name", "title", "channel", "shown_rhythm", "subscribers", "shown_page")
-    list_filter = ("channel", "arrangement", "visibility", "stopped")
+    list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "standing")
+    list_filter = (
+        ("channel", asks("How does it travel?", AllValuesFieldListFilter)),
+        ("arrangement", asks("When do readers get it?", ChoicesFieldListFilter)),
+        ("visibility", asks("Who may see it?", ChoicesFieldListFilter)),
+        ("stopped", asks("Which have stopped?", BooleanFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No newsletters so far",
+        "A newsletter takes the posts of one or more feeds and sends them to readers, as each appears or"
+        " together at a time you choose. A bridge posts them to an account.",
+        "Make a newsletter",
+        "admin:subscriptions_subscribable_add",
+        "subscriptions.add_subscribable",
+    )
     search_fields = ("name", "title")
     autocomplete_fields = ("feeds",)
     shown_after_adding = True
@@ -104,8 +127,16 @@ class SubscribableAdmin(ServiceAdmin):
             **shown_for("option_fields", channels),
         }
 
+    @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """With room for the pictures of its look."""
+        answer: HttpResponse = super().change_view(request, *args, **kwargs)
+        return answer
+
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **{"form": subscribable_form(), **kwargs})
+        own = self.tab_form(request, obj)
+        usual = own.form if own else subscribable_form()
+        form = super().get_form(request, obj, change=change, **{"form": usual, **kwargs})
         if self.tab(request, obj):
             # Those that the form's class declares are in it whatever the tab shows.
             shown = flatten_fieldsets(self.get_fieldsets(request, obj))
@@ -113,11 +144,13 @@ class SubscribableAdmin(ServiceAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        tab, look = self.tab(request, obj), ("template", "language", "params")
-        if tab == "look":
-            return (("", {"fields": look}),)
+        tab, own = self.tab(request, obj), self.tab_form(request, obj)
+        if own is not None:
+            # (Who may only look sees the panels.)
+            return own.fieldsets(obj) if self.has_change_permission(request, obj) else ()
         if tab not in ("", "settings"):
             return ()
+        look = ("template", "language", "params")
         options = tuple(shown_for("option_fields", {}))
         # A new one has nothing that could be stopped.
         access = ("visibility", "sign_up", "embed_hosts", *(("stopped",) if obj is not None else ()))
@@ -156,12 +189,41 @@ class SubscribableAdmin(ServiceAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscribable]":
         every: QuerySet[Subscribable] = super().get_queryset(request)
+        if ORDER_VAR not in request.GET:
+            return every
+        # To be sorted by it; otherwise those on the page are counted.
         return every.annotate(subscriber_count=count_of(Subscription.objects.confirmed(), "subscribable"))
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Those of later apps stand before the number of subscribers."""
+        own = list(super().get_list_display(request))
+        place = own.index("subscribers")
+        return [*own[:place], *(shown_column(column) for column in columns_of(self.label)), *own[place:]]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """What the columns show besides the rows is asked for once for the whole page."""
+        usual, added = super().get_changelist(request, **kwargs), columns_of(self.label)
+
+        def get_results(changelist: Any, request: HttpRequest) -> None:
+            usual.get_results(changelist, request)
+            rows = list(changelist.result_list)
+            counts = confirmed_counts(row.pk for row in rows)
+            moments = next_moments(rows, now=utcnow())
+            later = {column.name: column.of_rows(rows) for column in added}
+            for row in rows:
+                row.subscriber_count, row.next_moment = counts[row.pk], moments[row.pk]
+                row.columns = {name: found.get(row.pk, "") for name, found in later.items()}
+            changelist.result_list = rows
+
+        return type("NewsletterList", (usual,), {"get_results": get_results})
 
     def save_model(self, request: HttpRequest, obj: Subscribable, form: Any, change: bool) -> None:
         data = dict(form.cleaned_data)
-        if change and "arrangement" not in data:
-            alter_subscribable(subscribable=obj, **data)
+        if (tab_form := self.tab_form(request, obj)) is not None:
+            tab_form.save(obj, data)
+            return
+        if not data:
+            # A tab without a form.
             return
         unused = SCHEDULING - USES[data["arrangement"]]
         own = {field.name for field in Subscribable._meta.concrete_fields}
@@ -206,23 +268,47 @@ class SubscribableAdmin(ServiceAdmin):
         # An action deletes it, which says first what is deleted along with it.
         return False
 
-    @display(description="name", ordering="name")
-    def shown_name(self, subscribable: Subscribable) -> str:
-        return subscribable.name
+    @display(description="newsletter", ordering="title")
+    def shown_title(self, subscribable: Subscribable) -> str:
+        return str(subscribable)
 
     @display(description="readers get it")
-    def shown_rhythm(self, subscribable: Subscribable) -> str:
-        return rhythm_for_admins(subscribable)
+    def shown_rhythm(self, subscribable: Subscribable) -> SafeString | str:
+        said = rhythm_for_admins(subscribable)
+        kind = "" if subscribable.channel == "email" else channels.get(subscribable.channel).label
+        return format_html('{}<span class="fl-note">{}</span>', said, kind) if kind else said
+
+    @display(description="next letter")
+    def goes_out_next(self, subscribable: Any) -> str:
+        """In its own zone. What has no date of its own goes as posts come."""
+        if subscribable.next_moment is not None:
+            return when(subscribable.next_moment, zone=subscribable.zone)
+        return "none" if subscribable.stopped else "as posts come"
+
+    @display(description="stands", label=STANDING_COLOURS)
+    def standing(self, subscribable: Subscribable) -> str:
+        if subscribable.sending_paused_at is not None:
+            return "paused"
+        if subscribable.stopped:
+            return "takes no new posts"
+        return "waits for its first reader" if subscribable.awaits_first_reader else "on"
 
     @display(description="subscribers", ordering="subscriber_count")
     def subscribers(self, subscribable: Any) -> SafeString:
         shown = f"{subscribable.subscriber_count:,}"
         return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
 
-    @display(description="page")
-    def shown_page(self, subscribable: Subscribable) -> str:
-        url = page_url(subscribable)
-        return web_link(url, f"/s/{subscribable.name}/") if url else "private"
+
+def shown_column(column: Column) -> Any:
+    """A column of a later app, as a list takes it."""
+
+    def shown(row: Any) -> SafeString | str:
+        found: SafeString | str = row.columns[column.name]
+        return found
+
+    shown.short_description = column.title  # type: ignore[attr-defined]
+    shown.__name__ = column.name
+    return shown
 
 
 def free_name(title: str) -> str:

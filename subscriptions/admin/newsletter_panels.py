@@ -1,8 +1,8 @@
 """The panels on a newsletter's page."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Count
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -16,7 +16,7 @@ from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
-from subscriptions.subscribers.leave import reasons_for_leaving
+from subscriptions.subscribers.counts import reader_counts
 
 COLLECTIONS_SHOWN = 20
 NEXT_TIMES = 5
@@ -36,16 +36,18 @@ def how_it_goes(subscribable: Subscribable) -> SafeString:
     if ends := next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES):
         lines = format_html_join("", "{}<br>", ((moment_words(end, zone),) for end in ends))
         rows.append(("If there is anything new, it goes out on", lines))
-    rows.append(("Subscribers", subscribers(subscribable)))
-    if reasons := reasons_for_leaving(subscribable):
+    counts = reader_counts(subscribable)
+    rows.append(("Subscribers", subscribers(subscribable, counts.by_status)))
+    if counts.why_left:
         words = dict(Subscription.LeftWhy.choices)
-        rows.append(("Why readers left", listed(f"{words[why]}: {n:,}" for why, n in reasons.items())))
+        rows.append(
+            ("Why readers left", listed(f"{words[why]}: {n:,}" for why, n in counts.why_left.items()))
+        )
     return format_html("{}{}", facts(rows), open_collections(subscribable))
 
 
-def subscribers(subscribable: Subscribable) -> SafeString:
+def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeString:
     """How many of each status, and ways to add one, to import a list and to export it."""
-    counts = dict(subscribable.subscriptions.order_by().values_list("status").annotate(Count("pk")))
     links: list[SafeString | str] = [
         list_link(
             Subscription,
@@ -76,7 +78,9 @@ def open_collections(subscribable: Subscribable) -> SafeString:
         row.subscribable = subscribable  # saves a query for each row
         shown.append((link_to(row, counted(row.held, "post")), waits_for(row)))
     return html_table(
-        ("being collected", "when it goes out"), shown, "Nothing is being collected at the moment."
+        ("being collected", "when it goes out"),
+        shown,
+        "Nothing is being collected at the moment. The next post that settles begins it.",
     )
 
 

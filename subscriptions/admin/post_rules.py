@@ -106,10 +106,11 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
     rules = [rule for rule in subscribable.post_rules.all() if rule.active]
     if not subscribable.hooks and not rules:
         return ""
+    zone = subscribable.zone
     troubles = format_html_join(
         "",
         '<p class="fl-alert">{} On {} it could not judge a post, which was kept as it was: {}</p>',
-        ((str(rule), when(rule.trouble_at), rule.trouble) for rule in rules if rule.trouble),
+        ((str(rule), when(rule.trouble_at, zone=zone), rule.trouble) for rule in rules if rule.trouble),
     )
     tried = try_rules(subscribable)
     kept = sum(each.is_kept for each in tried)
@@ -133,7 +134,8 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
 def left_out_lately(subscribable: Subscribable) -> SafeString | str:
     """Posts that it did not take; nothing where there are none."""
     rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
-    shown = [(link_to(row.item), when(row.at), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
+    zone = subscribable.zone
+    shown = [(link_to(row.item), when(row.at, zone=zone), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
     return html_table(("post", "when", "because"), shown) if shown else ""
 
 
@@ -141,7 +143,7 @@ def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
     """Settled posts of its feeds that cannot be taken in; nothing where there are none."""
     rows = Stuck.objects.filter(item__feed__in=subscribable.feeds.all())
     shown = [
-        (link_to(row.item), row.last_error, when(row.next_try_at))
+        (link_to(row.item), row.last_error, when(row.next_try_at, zone=subscribable.zone))
         for row in rows.select_related("item").defer("item__entry")[:LEFT_OUT_SHOWN]
     ]
     if not shown:

@@ -1,8 +1,9 @@
-"""The pages of subscribers."""
+"""The pages of subscriptions: who gets which newsletter."""
 
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin import ChoicesFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -10,6 +11,8 @@ from unfold.decorators import display
 
 from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Panel
 from common.text import shortened
@@ -64,8 +67,8 @@ def standing(subscription: Subscription) -> SafeString:
         rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
     if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
-        said = f"must not be written to since {when(suppressed.created_at)}{why}"
-        rows.append(("Suppressed", link_to(suppressed, said)))
+        said = f"since {when(suppressed.created_at)}{why}"
+        rows.append(("Do not write", link_to(suppressed, said)))
     return facts(rows)
 
 
@@ -103,12 +106,12 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ListPages, ServiceAdmin):
-    list_display = ("destination", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
+    list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
     # With tags a row is longer than most.
     list_per_page = 25
     list_filter = (
         NewsletterFilter,
-        "status",
+        ("status", asks("Do they get it?", ChoicesFieldListFilter)),
         TagOfSubscriptionFilter,
         SuppressedFilter,
         DisabledFilter,
@@ -123,6 +126,14 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     # The primary key has an index, so that a million rows need not be sorted for a page.
     ordering = ("-pk",)
     shown_after_adding = True
+    empty = EmptyList(
+        "No subscriptions so far",
+        "A subscription says who gets which newsletter. Readers make them on a newsletter’s page or with the"
+        " form on your site; you can add one, or import a list.",
+        "Add a subscriber",
+        "admin:subscriptions_subscription_add",
+        "subscriptions.add_subscription",
+    )
     own_panels = (
         Panel("How it stands", standing, order=10),
         Panel("How they agreed", how_they_agreed, order=15),
@@ -176,6 +187,13 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # The row of a subscriber who left stays, so that an import does not take them back.
         return False
+
+    def noun(self, object_id: str | None) -> str:
+        return super().noun(object_id) if object_id else "Add a subscriber"
+
+    @display(description="address", ordering="destination")
+    def address(self, subscription: Subscription) -> str:
+        return str(subscription.destination)
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, subscription: Subscription) -> str:

@@ -1,16 +1,18 @@
-"""Filters and search of the list of subscribers, made for a million of them."""
+"""Filters and search of the list of subscriptions, made for a million of them."""
 
 from datetime import timedelta
 from typing import Any
 
 from django.contrib.admin import SimpleListFilter
 from django.core.cache import cache
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from common.clock import utcnow
 from common.ports import channels
-from subscriptions.models import Destination, Subscribable, Subscription, Suppression
+from subscriptions.admin.person_filters import disabled_people, suppressed_people
+from subscriptions.models import Destination, Subscribable
+from subscriptions.subscribers.counts import subscriber_languages
 
 DAYS = {
     "1": "in the last 24 hours",
@@ -19,13 +21,13 @@ DAYS = {
     "365": "in a year",
 }
 MOST_TERMS = 5
-LANGUAGES, MOST_LANGUAGES, REMEMBERED = "subscribers:languages", 100, 300
+LANGUAGES, REMEMBERED = "subscribers:languages", 300
 
 
 class NewsletterFilter(SimpleListFilter):
     """As Django's own filter, without its query over the whole other table."""
 
-    title = "newsletter"
+    title = "Which newsletter do they get?"
     parameter_name = "subscribable__id__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -52,34 +54,32 @@ class YesNoFilter(SimpleListFilter):
                 return queryset.filter(~self.condition())
         return queryset
 
-    def condition(self) -> Q | Exists:
+    def condition(self) -> Q:
         raise NotImplementedError
 
 
 class DisabledFilter(YesNoFilter):
-    title = "does anything arrive there"
+    title = "Who stopped getting mail?"
     parameter_name = "disabled"
-    yes, no = "no: the address is disabled", "yes"
+    yes, no = "stopped: nothing arrived there", "mail arrives"
 
     def condition(self) -> Q:
-        return Q(destination__disabled_at__isnull=False)
+        return Q(destination__in=disabled_people())
 
 
 class SuppressedFilter(YesNoFilter):
-    title = "may be written to"
+    title = "Who must not be written to?"
     parameter_name = "suppressed"
-    yes, no = "no: suppressed", "yes"
+    yes, no = "on the list “Do not write”", "not on it"
 
-    def condition(self) -> Exists:
-        return Exists(
-            Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
-        )
+    def condition(self) -> Q:
+        return Q(destination__in=suppressed_people())
 
 
 class PausedFilter(YesNoFilter):
-    title = "paused"
+    title = "Who takes a break?"
     parameter_name = "paused"
-    yes, no = "paused", "not paused"
+    yes, no = "paused for now", "not paused"
 
     def condition(self) -> Q:
         # NULL is excluded explicitly, because NOT of a comparison with NULL is NULL, too.
@@ -87,7 +87,7 @@ class PausedFilter(YesNoFilter):
 
 
 class LanguageFilter(SimpleListFilter):
-    title = "language"
+    title = "Which language do they read?"
     parameter_name = "language"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -102,14 +102,13 @@ def languages() -> list[str]:
     """The languages of all subscribers. It reads all rows, so it is cached for a while."""
     found = cache.get(LANGUAGES)
     if found is None:
-        rows = Subscription.objects.order_by().values_list("language", flat=True).distinct()
-        found = sorted(rows[:MOST_LANGUAGES])
+        found = subscriber_languages()
         cache.set(LANGUAGES, found, REMEMBERED)
     return list(found)
 
 
 class AddedFilter(SimpleListFilter):
-    title = "added"
+    title = "When did they come?"
     parameter_name = "added"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -16,7 +16,9 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
 from common.admin.html import list_link
+from common.admin.lists import SEARCHED, newest
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.ports.panels import Action
 from common.text import counted
 from subscriptions.models import Destination, SubscriberTag, Subscription, Tagging
@@ -67,7 +69,11 @@ class RemoveTagsForm(forms.Form):
         names = SubscriberTag.objects.values_list("name", flat=True)
         field: Any = self.fields["names"]
         field.choices = [(name, name) for name in names]
-        self.intro = "Which tags should they lose?" if field.choices else "Nobody has a tag yet."
+        self.intro = (
+            "Which tags should they lose?"
+            if field.choices
+            else "Nobody has a tag yet. “Add tags” gives them one."
+        )
 
 
 People = Callable[[list[int]], Iterable[int]]
@@ -110,19 +116,20 @@ def destinations_of(keys: list[int]) -> Iterable[int]:
 class SubscriberTagFilter(SimpleListFilter):
     """Those who have a tag, or none. `path` is where the rows have their address."""
 
-    title = "tag"
+    title = "Which tag do they have?"
     parameter_name = "tag"
     path = "pk"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         tags = [(str(tag.pk), tag.name) for tag in SubscriberTag.objects.all()[:OFFERED]]
-        return [*tags, (NO_TAG, "no tag")] if tags else []
+        return [*tags, (NO_TAG, f"no tag, among the newest {SEARCHED:,}")] if tags else []
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         value = str(self.value() or "")
         tagged = Tagging.objects.filter(destination=OuterRef(self.path))
         if value == NO_TAG:
-            return queryset.filter(~Exists(tagged))
+            # Where everybody has a tag, all of a million would be looked at to find nobody.
+            return newest(queryset).filter(~Exists(tagged))
         if not value:
             return queryset
         if not value.isdecimal() or len(value) > 18:
@@ -163,6 +170,14 @@ class SubscriberTagAdmin(ServiceAdmin):
 
     list_display = ("name", "people")
     search_fields = ("name",)
+    empty = EmptyList(
+        "No subscriber has a tag",
+        "Tags sort subscribers into groups, whatever newsletters they get. A list that you import may bring"
+        " them; or choose subscribers in their list, then “Add tags”.",
+        "Go to the subscribers",
+        "admin:subscriptions_destination_changelist",
+        "subscriptions.view_destination",
+    )
     fieldsets = ((None, {"fields": ("name",)}),)
     own_actions = (Action("drop", "Delete", delete_chosen, confirm=what_deleting_does, permission="drop"),)
 

@@ -115,6 +115,13 @@ class ChangeSubscribable(Fields):
     max_wait_days = number(MAX_WAIT_DAYS, "every_n: not waiting longer than this.")
     at = Clock(required=False, help_text="daily, weekly, monthly: the hour, such as 07:00.")
     weekday = Weekday(required=False, help_text="weekly: the day.")
+    weekdays = serializers.ListField(
+        child=Weekday(),
+        min_length=1,
+        max_length=7,
+        required=False,
+        help_text="weekly: one or several days, in place of weekday. Several are kept as a cron line.",
+    )
     day_of_month = Whole(
         min_value=1, max_value=31, required=False, help_text="monthly: 29 to 31 mean the last day."
     )
@@ -215,6 +222,17 @@ class PauseSubscription(Fields):
     """How long."""
 
     until = Day(help_text="The day on which letters come again, on the newsletter’s clock.")
+
+
+class ChangeSite(Fields):
+    """Left out, it stays as it is; an empty text is the usual."""
+
+    name = words(100, "What readers know the whole by; empty: the domain.")
+    about = words(300, "A sentence under the name, above the list of newsletters.")
+    logo_says_name = Flag(required=False, help_text="The name is in the logo, and does not stand beside it.")
+    accent = words(7, "All colours are made of it, such as #1a5fb4; a newsletter may have its own.")
+    imprint_url = words(500, "The address of who is behind it.")
+    privacy_url = words(500, "The address of what is done with readers’ data.")
 
 
 class DisableDestination(Fields):

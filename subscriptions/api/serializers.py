@@ -6,9 +6,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.clock import utcnow
+from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.api.weekdays import WEEKDAY_NAMES
 from subscriptions.management.rows import next_end
 from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.rules.cron_plan import week_plan
 
 SHOWN_STATUSES = (*Subscription.Status.values, "suppressed")
 
@@ -21,7 +23,11 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
     open = serializers.IntegerField(read_only=True, help_text="Collections being filled.")
     next_close = serializers.SerializerMethodField()
     at = serializers.SerializerMethodField(help_text="Hours and minutes, on the clock of its time zone.")
-    weekday = serializers.SerializerMethodField()
+    weekday = serializers.SerializerMethodField(help_text="weekly: the day.")
+    weekdays = serializers.SerializerMethodField(
+        help_text="The days of one that comes once on certain weekdays, whether weekly or by a cron line."
+    )
+    rhythm = serializers.SerializerMethodField(help_text="When it comes, in words.")
     options = serializers.DictField(child=serializers.CharField(), read_only=True)
     params = serializers.DictField(child=serializers.CharField(), read_only=True)
 
@@ -39,10 +45,12 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
             "open",
             "next_close",
             "arrangement",
+            "rhythm",
             "n",
             "max_wait_days",
             "at",
             "weekday",
+            "weekdays",
             "day_of_month",
             "cron",
             "time_zone",
@@ -82,6 +90,14 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
     @extend_schema_field(serializers.ChoiceField(choices=WEEKDAY_NAMES))
     def get_weekday(self, subscribable: Subscribable) -> str:
         return WEEKDAY_NAMES[subscribable.weekday]
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=WEEKDAY_NAMES)))
+    def get_weekdays(self, subscribable: Subscribable) -> list[str]:
+        plan = week_plan(subscribable.schedule)
+        return [WEEKDAY_NAMES[day] for day in plan.weekdays] if plan else []
+
+    def get_rhythm(self, subscribable: Subscribable) -> str:
+        return rhythm_for_admins(subscribable)
 
 
 class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):

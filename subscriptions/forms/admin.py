@@ -15,6 +15,7 @@ from django.db.models import NOT_PROVIDED
 from django.utils.html import escape
 from unfold.widgets import (
     INPUT_CLASSES,
+    UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminPasswordWidget,
     UnfoldAdminSelect2Widget,
     UnfoldAdminSelectWidget,
@@ -22,14 +23,19 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from common.admin.refusals import add_refusal
 from common.ports import channels
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import SCHEDULING, USES, check_subscribable
+from subscriptions.rules.cron_plan import on_weekdays, week_plan
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
 LONGEST_OPTION = 700
 # When people read their mail.
 EARLY = time(7)
+Arrangement = Subscribable.Arrangement
+# What the form says otherwise than lists do.
+LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
 def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
@@ -163,6 +169,13 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="What has settled by then goes out then, such as 07:00.",
         widget=ClockWidget(),
     )
+    weekdays = forms.TypedMultipleChoiceField(
+        required=False,
+        coerce=int,
+        choices=Subscribable.Weekday.choices,
+        help_text="On each of these days there is a letter, if there is anything new.",
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
     template = forms.ChoiceField(
         required=False,
         help_text="How a letter looks. The usual one fits what the letter holds.",
@@ -175,7 +188,8 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Subscribable
-        exclude = ("options",)  # noqa: DJ006 - editable fields are marked on the model
+        # The weekday is one of `weekdays`.
+        exclude = ("options", "weekday")  # noqa: DJ006 - editable fields are marked on the model
         widgets = {  # noqa: RUF012
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
             "embed_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
@@ -209,6 +223,14 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         allowed = ", ".join(settings.HOOK_MODULES)
         loadable = f"What may be loaded: {allowed}." if allowed else "None may be loaded: set HOOK_MODULES."
         _explain(self, "hooks", f"A Python module with code of your own. {loadable}")
+        _offer(self, "arrangement", [(key, LABELS.get(key, words)) for key, words in Arrangement.choices])
+        if plan := week_plan(self.instance.schedule):
+            # What comes on several weekdays is stored as a cron line, and shown as what it is.
+            self.initial.update(
+                {"arrangement": "weekly", "at": plan.at, "weekdays": plan.weekdays, "cron": ""}
+            )
+        else:
+            self.initial.setdefault("weekdays", [Subscribable.Weekday.MONDAY])
         if self.instance.pk is None:
             closed = "Over a feed that needs credentials it is private and closed at first."
             _explain(self, "visibility", closed)
@@ -226,11 +248,8 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         """Resets the fields that the arrangement does not use, and takes the channel's options."""
         data = super().clean() or {}
         # A tab of the newsletter's page has some of the fields only.
-        unused = SCHEDULING - USES.get(str(data.get("arrangement")), frozenset())
-        for name in unused if "arrangement" in self.fields else ():
-            default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
-            data[name] = None if default is NOT_PROVIDED else default
-            self.errors.pop(name, None)
+        if "arrangement" in self.fields:
+            self._clean_schedule(data)
         if "approval" in self.fields and data.get("approval") != Subscribable.Approval.DELAY:
             data["approval_minutes"] = None
             self.errors.pop("approval_minutes", None)
@@ -242,6 +261,22 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
                 for name, text in refusal_by_field(kind, str(error), otherwise="").items():
                     self.add_error(name if name in self.fields else "channel", text)
         return data
+
+    def _clean_schedule(self, data: dict[str, Any]) -> None:
+        """Writes the chosen weekdays as the row has them, and resets what the arrangement does not use."""
+        unused = SCHEDULING - USES.get(str(data.get("arrangement")), frozenset())
+        days, at = data.pop("weekdays", []), data.get("at")
+        if data.get("arrangement") == Arrangement.WEEKLY and not days:
+            self.add_error("weekdays", "Choose one weekday at least.")
+        elif data.get("arrangement") == Arrangement.WEEKLY and at is not None:
+            schedule = on_weekdays(days, at)
+            data |= {"arrangement": schedule.arrangement, "cron": schedule.cron, "weekday": schedule.weekday}
+            self.instance.weekday = schedule.weekday
+            unused = SCHEDULING - USES[schedule.arrangement] - {"at"}
+        for name in unused - {"weekday", "weekdays"}:
+            default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
+            data[name] = None if default is NOT_PROVIDED else default
+            self.errors.pop(name, None)
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
@@ -256,7 +291,8 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             check_subscribable(self.instance)
         except ValidationError as error:
-            self.add_error(None, error)
+            # (It may name a field of another tab.)
+            add_refusal(self, error)
 
 
 def subscribable_form() -> type[SubscribableForm]:

@@ -22,6 +22,7 @@ OPTION_NAMES: Mapping[str, str] = {
     "from_email": "--from",
     "params": "--param",
     "post_order": "--order",
+    "weekdays": "--weekday",
     "embed_hosts": "--embed-host",
 }
 TEXT_FIELDS = (
@@ -37,7 +38,7 @@ TEXT_FIELDS = (
 )
 CHOICE_FIELDS = ("channel", "arrangement", "approval", "visibility", "sign_up", "post_order")
 NUMBER_FIELDS = ("n", "max_wait_days", "day_of_month", "approval_minutes", "max_posts")
-NEWSLETTER_FIELDS = (*TEXT_FIELDS, *CHOICE_FIELDS, *NUMBER_FIELDS, "at", "weekday")
+NEWSLETTER_FIELDS = (*TEXT_FIELDS, *CHOICE_FIELDS, *NUMBER_FIELDS, "at", "weekdays")
 
 
 def add_newsletter(parser: CommandParser) -> None:
@@ -64,7 +65,14 @@ def add_fields(parser: CommandParser) -> None:
     parser.add_argument(
         "--at", type=clock, metavar="HH:MM", help="daily, weekly, monthly: the hour, such as 07:00."
     )
-    parser.add_argument("--weekday", type=weekday, metavar="DAY", help="weekly: the day, such as monday.")
+    parser.add_argument(
+        "--weekday",
+        dest="weekdays",
+        type=weekday,
+        action="append",
+        metavar="DAY",
+        help="weekly: the day, such as monday; given several times, there is a letter on each.",
+    )
     parser.add_argument(
         "--day-of-month", type=whole, metavar="DAY", help="monthly: 1 to 31; 31 is the last day."
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
+from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.models import PostRule, Subscribable, Subscription, Suppression
 from subscriptions.rules.periods import next_ends
 
@@ -30,6 +31,7 @@ def subscribable_row(subscribable: Any, *, now: datetime) -> dict[str, Any]:
         "subscribers": subscribable.subscribers,
         "open": subscribable.open,
         "next_close": subscribable.closes or next_end(subscribable, now=now),
+        "rhythm": rhythm_for_admins(subscribable),
     }
 
 

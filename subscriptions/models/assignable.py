@@ -67,7 +67,8 @@ class Assignable(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.subscribable_id}/{self.within_type_id}"
+        opened = self.opened_at.astimezone(self.subscribable.zone)
+        return f"{self.subscribable}, collected since {opened.day} {opened:%B %Y}"
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):

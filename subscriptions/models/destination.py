@@ -22,12 +22,19 @@ class Destination(models.Model):
 
     class Meta:
         ordering = ("pk",)
+        verbose_name = "subscriber"
         constraints = (
             models.UniqueConstraint(
                 name="destination_identity",
                 fields=["kind", "core"],
                 # On PostgreSQL: compared byte by byte, which finds beginnings, and faster than by a language.
                 opclasses=["varchar_pattern_ops", "varchar_pattern_ops"],
+            ),
+        )
+        indexes = (
+            # The list of people shows whom nothing reaches any more: a few of very many.
+            models.Index(
+                name="destination_disabled", fields=["id"], condition=models.Q(disabled_at__isnull=False)
             ),
         )
 
@@ -45,6 +52,8 @@ class Suppression(models.Model):
 
     class Meta:
         ordering = ("-created_at",)
+        verbose_name = "address not to write to"
+        verbose_name_plural = "do not write"
         constraints = (models.UniqueConstraint(name="suppression_identity", fields=["kind", "core"]),)
 
     def __str__(self) -> str:

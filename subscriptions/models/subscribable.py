@@ -199,8 +199,7 @@ class Subscribable(models.Model):
 
     class Meta:
         ordering = ("name",)
-        verbose_name = "newsletter or bridge"
-        verbose_name_plural = "newsletters and bridges"
+        verbose_name = "newsletter"
         constraints = (
             models.CheckConstraint(
                 name="subscribable_n_with_every_n",

@@ -77,7 +77,6 @@ class Subscription(models.Model):
 
     class Meta:
         ordering = ("-added_at", "-pk")
-        verbose_name = "subscriber"
         constraints = (
             models.UniqueConstraint(name="subscription_once", fields=["subscribable", "destination"]),
         )

@@ -13,13 +13,15 @@ from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.own_code import check_hooks
 from subscriptions.rules import embed_hosts
+from subscriptions.rules.cron_plan import on_weekdays, week_plan
+from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
 
 # The fields that each arrangement uses besides the time zone. Any other that is given is refused.
 USES: Mapping[str, frozenset[str]] = {
     "each": frozenset(),
     "daily": frozenset({"at"}),
-    "weekly": frozenset({"at", "weekday"}),
+    "weekly": frozenset({"at", "weekday", "weekdays"}),
     "monthly": frozenset({"at", "day_of_month"}),
     "every_n": frozenset({"n", "max_wait_days"}),
     "cron": frozenset({"cron"}),
@@ -43,8 +45,10 @@ checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
     """A new newsletter or bridge. Raises ValidationError, naming the field.
 
-    Over a feed that needs credentials it is private and closed, unless `fields` say otherwise.
+    A weekly one takes `weekdays`, too: several are kept as a cron line. Over a feed that needs credentials
+    it is private and closed, unless `fields` say otherwise.
     """
+    fields = with_weekdays(fields, Subscribable().schedule)
     refuse_unknown(fields)
     fields = {**usual_access(feeds), **fields}
     refuse_unused(str(fields.get("arrangement", "each")), fields)
@@ -74,7 +78,11 @@ def open_newsletters(feed: Feed) -> list[str]:
 def alter_subscribable(
     *, subscribable: Subscribable, feeds: Sequence[Feed] | None = None, **fields: Any
 ) -> Subscribable:
-    """Changes the named fields. Open collections keep their stored end. Raises ValidationError."""
+    """Changes the named fields, and `weekdays`. Open collections keep their stored end.
+
+    Raises ValidationError.
+    """
+    fields = with_weekdays(fields, subscribable.schedule)
     refuse_unknown(fields)
     arrangement = str(fields.get("arrangement", subscribable.arrangement))
     refuse_unused(arrangement, fields)
@@ -132,6 +140,37 @@ def set_extra_params(
             check_of_later_app(subscribable)
         subscribable.save(update_fields=["params"])
     return subscribable
+
+
+def with_weekdays(given: Mapping[str, Any], now: Schedule) -> dict[str, Any]:
+    """The fields, with those of the row in place of `weekdays`; `now` is the schedule so far.
+
+    Whatever comes on several weekdays counts as weekly here, so that its days or its hour can be changed
+    alone. Raises ValidationError.
+    """
+    fields = {name: value for name, value in given.items() if name != "weekdays"}
+    days, plan, asked = given.get("weekdays"), week_plan(now), fields.get("arrangement")
+    if days is not None and fields.get("weekday") is not None:
+        raise ValidationError({"weekdays": "Give weekday or weekdays, not both."})
+    if asked != "weekly" and (asked is not None or plan is None or fields.get("cron")):
+        if days is not None:
+            refuse_unused(str(asked or now.arrangement), {"weekdays": days})
+        return fields
+    if days is None and now.arrangement == "cron" and plan is not None:
+        if fields.get("weekday") is not None:
+            days = [fields["weekday"]]
+        elif asked or fields.get("at") is not None:
+            days = plan.weekdays
+    if days is None:
+        return fields
+    refuse_unused("weekly", fields)
+    try:
+        schedule = on_weekdays(days, fields.get("at") or (plan.at if plan else now.at))
+    except ValueError as error:
+        raise ValidationError({"weekdays": str(error)}) from error
+    fields = {name: value for name, value in fields.items() if name not in SCHEDULING}
+    kept = ("arrangement", *USES[schedule.arrangement])
+    return fields | {name: getattr(schedule, name) for name in kept if hasattr(schedule, name)}
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -127,6 +127,11 @@ def page_colours(accent: str, background: str = "") -> tuple[PageColours, PageCo
     return _page(chosen, night=False), _page(chosen, night=True)
 
 
+def as_hex(accent: str) -> str:
+    """As #rrggbb; the default one for anything but #rgb or #rrggbb."""
+    return _chosen(accent, DEFAULT_ACCENT)
+
+
 def accent_by_day(accent: str) -> str:
     """The accent as pages show it by day; empty for none."""
     return page_colours(accent)[0].accent if accent else ""

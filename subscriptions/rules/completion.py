@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from common.text import joined
 from subscriptions.rules.words import moment_words
 
 USUAL_GRACE = timedelta(minutes=60)
@@ -81,9 +82,8 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
     owed = _unsettled(collection.period_end, feeds)
     if len(owed) > DEBTS_SHOWN:
         owed = [*owed[:DEBTS_SHOWN], f"{len(owed) - DEBTS_SHOWN} more"]
-    debts = " and ".join(part for part in (", ".join(owed[:-1]), owed[-1]) if part)
     latest = moment_words(collection.period_end + collection.grace, zone)
-    return f"Its time is over. It waits for {debts}, until {latest}."
+    return f"Its time is over. It waits for {joined(owed)}, until {latest}."
 
 
 def _is_over(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:

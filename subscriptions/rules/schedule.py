@@ -104,3 +104,11 @@ def check_cron(line: str) -> None:
         raise ValueError(f"The cron line “{line}” has a wrong {name}. It reads: {CRON_FIELDS}.") from None
     if len(found) < 2:
         raise ValueError(f"The cron line “{line}” never fires: there is no such date.")
+
+
+def explained(line: str) -> str:
+    """The line as the cron library says it in English; empty for a wrong one."""
+    try:
+        return CronSim(line, _ANY_TIME).explain()
+    except CronSimError:
+        return ""

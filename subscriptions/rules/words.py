@@ -4,7 +4,9 @@ import re
 from datetime import datetime, time
 from zoneinfo import ZoneInfo
 
-from subscriptions.rules.schedule import Schedule
+from common.text import joined
+from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
+from subscriptions.rules.schedule import Schedule, explained
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -29,10 +31,30 @@ def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
                 return f"on the last day of each month {at}"
             return f"on the {ordinal(day)} of each month{' (or its last day)' if day > 28 else ''} {at}"
         case "cron":
-            return "on its own schedule"
+            plan = cron_plan(schedule.cron)
+            said = _plan_words(plan) if plan else explained(schedule.cron)
+            # The cron library begins a sentence.
+            return f"{said[:1].lower()}{said[1:]}, {zone_words(zone)}" if said else "on its own schedule"
         case "every_n" if n is not None and n > 1:
             return f"every {n} posts"
     return "each post as it appears"
+
+
+def _plan_words(plan: CronPlan) -> str:
+    """ "every Monday and Thursday at 18:00"."""
+    at = f"at {joined(clock_words(each) for each in plan.times)}"
+    if plan.weekdays == MONDAY_TO_FRIDAY:
+        return f"every day from Monday to Friday {at}"
+    if plan.weekdays:
+        return f"every {joined(WEEKDAYS[day] for day in plan.weekdays)} {at}"
+    if plan.days_of_month:
+        return f"on the {joined(_day_words(day) for day in plan.days_of_month)} of each month {at}"
+    return f"every day {at}"
+
+
+def _day_words(day: int) -> str:
+    """A day of the month as a cron plan means it."""
+    return "last day" if day == LAST_DAY else ordinal(day)
 
 
 def moment_words(moment: datetime, zone: ZoneInfo) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext
 
@@ -222,11 +222,8 @@ def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[An
     for one in (
         change.old.subscriptions.filter(status=CONFIRMED).select_related("subscribable").order_by("pk")
     ):
-        there = theirs.get(one.subscribable_id)
+        there = theirs.get(one.subscribable_id) or _move(one, change.new, now)
         if there is None:
-            emit(Event(EventKind.LEFT, (one.pk,), now, {"how": "address changed"}))
-            Subscription.objects.filter(pk=one.pk).update(destination=change.new)
-            emit(Event(EventKind.CONFIRMED, (one.pk,), now, {"how": "address changed"}))
             done.append(["moved", one.pk])
             continue
         _end(one, now)
@@ -243,6 +240,20 @@ def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[An
         # So the links in the old address's letters lead on.
         Switch.objects.create(old=one, new=there, rarer=one.subscribable, at=now, made_at=now, settled_at=now)
     return done
+
+
+def _move(one: Subscription, new: Destination, now: datetime) -> Subscription | None:
+    """Brings the subscription to the new address; or returns what that has taken this very moment."""
+    try:
+        # A sign-up locks no address: its row is seen only here, once it is committed.
+        with transaction.atomic():
+            emit(Event(EventKind.LEFT, (one.pk,), now, {"how": "address changed"}))
+            Subscription.objects.filter(pk=one.pk).update(destination=new)
+            emit(Event(EventKind.CONFIRMED, (one.pk,), now, {"how": "address changed"}))
+    except IntegrityError:
+        rows = new.subscriptions.select_for_update(no_key=True, of=("self",)).select_related("subscribable")
+        return rows.get(subscribable=one.subscribable_id)
+    return None
 
 
 def _end(subscription: Subscription, now: datetime) -> None:

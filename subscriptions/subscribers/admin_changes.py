@@ -86,7 +86,9 @@ def _refuse_suppressed(kind: str, core: str, label: str) -> None:
     suppressed = Suppression.objects.filter(kind=kind, core=core).first()
     if suppressed is not None:
         reason = f" ({suppressed.reason})" if suppressed.reason else ""
-        raise InvalidDestination(f"{label} must not be written to{reason}. Remove its suppression first.")
+        raise InvalidDestination(
+            f"{label} must not be written to{reason}. Take it off the list “Do not write” first."
+        )
 
 
 def _locked_row(

@@ -1,20 +1,21 @@
-"""Who of a newsletter's subscribers is in a segment."""
+"""Who of some newsletters' subscribers is in a segment."""
 
 from collections.abc import Collection
 
 from django.db.models import Exists, OuterRef
 
-from subscriptions.models import Subscribable, Subscription, Tagging
+from subscriptions.models import SubscriberTag, Subscription, Tagging
 from subscriptions.models.subscription import SubscriptionQuerySet
 from subscriptions.rules.tags import Segment
 
 
-def subscribers_in(segment: Segment, *, subscribable: Subscribable) -> SubscriptionQuerySet:
-    """The newsletter's confirmed subscriptions whose people have the segment's tags, each person once.
+def subscribers_in(segment: Segment, *, newsletters: Collection[int]) -> SubscriptionQuerySet:
+    """The confirmed subscriptions of these newsletters (their keys) whose people have the segment's tags.
 
     Disabled addresses are among them: whoever sends asks for `.reachable()` besides, as for every issue.
+    Of one newsletter each person is there once.
     """
-    rows = Subscription.objects.confirmed().filter(subscribable=subscribable)
+    rows = Subscription.objects.confirmed().filter(subscribable__in=newsletters)
     if segment.any_of:
         rows = rows.filter(_have(segment.any_of))
     for key in sorted(segment.all_of):
@@ -25,5 +26,7 @@ def subscribers_in(segment: Segment, *, subscribable: Subscribable) -> Subscript
 
 
 def _have(keys: Collection[str]) -> Exists:
-    # A join would name somebody once for every tag, and NOT IN reads all taggings for each row.
-    return Exists(Tagging.objects.filter(destination=OuterRef("destination"), tag__key__in=sorted(keys)))
+    # A join would name somebody once for every tag, and NOT IN reads all taggings for each row. By the tags'
+    # own keys, of which the database knows how many people have each.
+    tags = list(SubscriberTag.objects.filter(key__in=keys).order_by("pk").values_list("pk", flat=True))
+    return Exists(Tagging.objects.filter(destination=OuterRef("destination"), tag__in=tags))

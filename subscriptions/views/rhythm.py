@@ -1,15 +1,17 @@
 """How often a newsletter comes, in the reader's words. Admins read those of `subscriptions.rules.words`."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.utils import translation
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, pgettext_lazy
 
 from common.clock import utcnow
 from subscriptions.models import Subscribable
+from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
 from subscriptions.rules.periods import next_ends
-from subscriptions.rules.schedule import Schedule
+from subscriptions.rules.schedule import Schedule, explained
 from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
 
 # Whole sentences: days have a gender in some languages.
@@ -21,6 +23,17 @@ WEEKLY = (
     gettext_noop("Every Friday at %(time)s, %(zone)s"),
     gettext_noop("Every Saturday at %(time)s, %(zone)s"),
     gettext_noop("Every Sunday at %(time)s, %(zone)s"),
+)
+
+SEVERAL_DAYS = (
+    # Translators: one of several days, as in "Every Monday and Thursday".
+    pgettext_lazy("one of several days", "Monday"),
+    pgettext_lazy("one of several days", "Tuesday"),
+    pgettext_lazy("one of several days", "Wednesday"),
+    pgettext_lazy("one of several days", "Thursday"),
+    pgettext_lazy("one of several days", "Friday"),
+    pgettext_lazy("one of several days", "Saturday"),
+    pgettext_lazy("one of several days", "Sunday"),
 )
 
 
@@ -44,22 +57,73 @@ def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
         case "weekly":
             return gettext(WEEKLY[schedule.weekday]) % at
         case "monthly":
-            day = schedule.day_of_month
-            if day == 31:
-                return gettext("On the last day of each month at %(time)s, %(zone)s") % at
-            if day == 1:
-                return gettext("On the 1st of each month at %(time)s, %(zone)s") % at
-            speaks_english = (translation.get_language() or "en").startswith("en")
-            at["day"] = ordinal(day) if speaks_english else str(day)
-            if day > 28:
-                return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s") % at
-            # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
-            return gettext("On the %(day)s of each month at %(time)s, %(zone)s") % at
+            return _monthly_words(schedule.day_of_month, at)
         case "cron":
-            return gettext("On its own schedule")
+            plan = cron_plan(schedule.cron)
+            return _plan_words(plan, at["zone"]) if plan else _line_words(schedule.cron, at["zone"])
         case "every_n" if n is not None and n > 1:
             return ngettext("Every %(n)s post", "Every %(n)s posts", n) % {"n": n}
     return gettext("Each post as it appears")
+
+
+def _plan_words(plan: CronPlan, zone: str) -> str:
+    """A cron line's plan, as a whole sentence."""
+    at = {"time": _joined(clock_words(each) for each in plan.times), "zone": zone}
+    if plan.weekdays == MONDAY_TO_FRIDAY:
+        return gettext("Every day from Monday to Friday at %(time)s, %(zone)s") % at
+    if len(plan.weekdays) == 1:
+        return gettext(WEEKLY[plan.weekdays[0]]) % at
+    if plan.weekdays:
+        # Translators: %(days)s is a list such as "Monday and Thursday".
+        said = gettext("Every %(days)s at %(time)s, %(zone)s")
+        return said % {**at, "days": _joined(str(SEVERAL_DAYS[day]) for day in plan.weekdays)}
+    if len(plan.days_of_month) == 1:
+        return _monthly_words(plan.days_of_month[0], at)
+    if plan.days_of_month:
+        # Translators: %(days)s is a list of days of the month: "1st, 15th and last day".
+        said = gettext("On the %(days)s of each month at %(time)s, %(zone)s")
+        return said % {**at, "days": _joined(_one_of_days(day) for day in plan.days_of_month)}
+    return gettext("Every day at %(time)s, %(zone)s") % at
+
+
+def _line_words(line: str, zone: str) -> str:
+    """A cron line that has no plan: in English as the cron library says it."""
+    said = explained(line) if _speaks_english() else ""
+    return f"{said}, {zone}" if said else gettext("On its own schedule")
+
+
+def _monthly_words(day: int, at: dict[str, str]) -> str:
+    """A letter on one day of the month; LAST_DAY is the last, whichever that is."""
+    if day == LAST_DAY:
+        return gettext("On the last day of each month at %(time)s, %(zone)s") % at
+    if day == 1:
+        return gettext("On the 1st of each month at %(time)s, %(zone)s") % at
+    at = {**at, "day": ordinal(day) if _speaks_english() else str(day)}
+    if day > 28:
+        return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s") % at
+    # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
+    return gettext("On the %(day)s of each month at %(time)s, %(zone)s") % at
+
+
+def _one_of_days(day: int) -> str:
+    """A day of the month in a list of them."""
+    if day == LAST_DAY:
+        return pgettext("one of several days", "last day")
+    if day == 1:
+        return pgettext("one of several days", "1st")
+    # Translators: the day is "15th" in English, and the bare number in all other languages.
+    said = pgettext("one of several days", "%(day)s")
+    return said % {"day": ordinal(day) if _speaks_english() else day}
+
+
+def _speaks_english() -> bool:
+    return (translation.get_language() or "en").startswith("en")
+
+
+def _joined(words: Iterable[str]) -> str:
+    """ "Monday, Tuesday and Friday", in the reader's language."""
+    *most, last = words
+    return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
 
 
 def zone_in_words(zone: ZoneInfo) -> str:

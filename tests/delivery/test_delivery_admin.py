@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from common.admin.lists import BoundedPaginator, FewChoices, LargeList
+from common.admin import lists
+from common.admin.lists import BoundedPaginator, FewChoices
 from tests.factories import DeliveryFactory, FeedFactory, ItemFactory, LaneFactory, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +49,7 @@ def test_a_domain_and_the_servers_id_are_looked_for_among_the_newest(
     old, new = to("ada@one.example", state="sent", remote_id="2.0.0 queued as 4C1"), to("eve@one.example")
     assert found(admin_client, q="one.example") == found(admin_client, q="@one.example") == {old.pk, new.pk}
     assert found(admin_client, q="4c1") == {old.pk}
-    monkeypatch.setattr(LargeList, "searched", 1)
+    monkeypatch.setattr(lists, "SEARCHED", 1)
     assert found(admin_client, q="one.example") == {new.pk}
 
 
@@ -100,6 +101,6 @@ def test_posts_are_searched_within_a_feed_or_among_the_newest(
         return {row.pk for row in admin_client.get(address, asked).context["cl"].result_list}
 
     assert shown(q="bees") == {old.pk, new.pk}
-    monkeypatch.setattr(LargeList, "searched", 1)
+    monkeypatch.setattr(lists, "SEARCHED", 1)
     assert shown(q="bees") == {new.pk}
     assert shown(q="bees", feed__id__exact=str(feed.pk)) == {old.pk}

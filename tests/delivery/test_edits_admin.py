@@ -89,7 +89,7 @@ def test_sending_now_says_first_to_how_many_and_leads_to_the_issue(admin_client:
     assert "It is on its way." in shown
     assert Delivery.objects.count() == 2
     assert "How far it is" in shown
-    assert "nothing was changed" in act(admin_client, collection, "undo")
+    assert "Not saved: it has gone out" in act(admin_client, collection, "undo")
 
 
 def test_one_that_waits_says_so_and_goes_by_itself_again(admin_client: Client) -> None:
@@ -127,7 +127,7 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
         ({"arrangement": "each"}, "Each post is an issue of its own"),
         ({"arrangement": "every_n", "n": 3, "max_wait_days": 7}, "as soon as it has 3 posts. After 7 days"),
         ({"arrangement": "weekly"}, "goes on its day at 0:00, UTC"),
-        ({"arrangement": "cron", "cron": "0 7 * * 1"}, "the next time of its schedule"),
+        ({"arrangement": "cron", "cron": "0 7 * * 1"}, "Monday at 7:00"),
     ],
 )
 def test_a_newsletter_says_what_its_next_issue_is(

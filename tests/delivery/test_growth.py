@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from common.clock import utcnow
 from delivery.admin import growth
-from delivery.admin.growth import figures
+from delivery.bounces.list_growth import counted_of
 from subscriptions.models import Subscription
 from subscriptions.subscribers.growth import per_day
 from tests.factories import (
@@ -76,11 +76,11 @@ def a_list() -> Any:
 def test_figures_are_those_of_the_rows_and_of_the_newsletter_alone() -> None:
     newsletter, other = a_list(), SubscriptionFactory(added_at=at(3), confirmed_at=at(3))
     today = timezone.localdate()
-    own = figures(newsletter, today)
+    own = counted_of(newsletter, today)
     sums = {name: sum(days.values()) for name, days in own.items()}
     assert sums == {"new": 5, "confirmed": 4, "left": 1, "bounced": 1}
-    assert sum(figures(None, today)["new"].values()) == 6
-    assert sum(figures(other.subscribable, today)["bounced"].values()) == 0
+    assert sum(counted_of(None, today)["new"].values()) == 6
+    assert sum(counted_of(other.subscribable, today)["bounced"].values()) == 0
 
 
 def test_the_newsletters_page_draws_it_and_tells_it(admin_client: Client) -> None:
@@ -108,14 +108,3 @@ def test_a_bridge_has_no_growth(admin_client: Client) -> None:
     bridge = BridgeFactory(options={"visibility": "public"})
     SubscriptionFactory(subscribable=bridge)
     assert growth.of_newsletter(bridge) == ""
-
-
-def test_what_took_long_is_remembered_and_what_did_not_is_asked_again(
-    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
-) -> None:
-    today = timezone.localdate()
-    for long, questions in ((timedelta(days=1), 4), (-DAY, 0)):
-        monkeypatch.setattr(growth, "TOOK_LONG", long)
-        figures(None, today)
-        with django_assert_num_queries(questions):
-            figures(None, today)

@@ -8,10 +8,11 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from common.clock import utcnow
-from delivery.models import Issue
+from delivery.models import Issue, IssueCard
+from delivery.rules.search_words import searchable
 from tests.api import Api
 from tests.delivery.ledger import queued, states
-from tests.factories import NOW, IssueFactory, SubscriptionFactory, SuppressionFactory
+from tests.factories import NOW, IssueFactory, SubscriptionFactory, SuppressionFactory, an_issue
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +57,7 @@ def test_an_issue_tells_its_state_and_counts(reader: Client, django_assert_max_n
     assert not {"html", "text", "token", "holes"} & set(row)
     for _ in range(9):
         queued(1, issue=IssueFactory())
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert len(reader.get("/api/v1/issues/").json()["results"]) == 10
 
 
@@ -96,6 +97,19 @@ def test_issues_are_filtered_by_newsletter_and_state() -> None:
     assert api.ids("issues/", subscribable=sent.subscribable.name) == [sent.pk]
     assert api.ids("issues/", state="draft") == [draft.pk]
     assert api.ids("issues/", state="sent") == [sent.pk]
+
+
+def test_issues_are_searched_by_the_words_of_their_posts_as_in_the_archive() -> None:
+    api = Api("sending:read")
+    boats, tides = (an_issue(title=title, posts=1) for title in ("On boats", "On tides"))
+    for issue, title in ((boats, "Über Häfen"), (tides, "Ebbe")):
+        IssueCard.objects.update_or_create(
+            issue=issue, defaults={"titles": [title], "words": searchable([issue.title, title], most=999)}
+        )
+    assert api.ids("issues/", search="hafen boa") == [boats.pk]
+    assert api.ids("issues/", search="oats") == []
+    assert api.ids("issues/", search="on", subscribable=tides.subscribable.name) == [tides.pk]
+    assert api.ids("issues/", search="…") == []
 
 
 def test_what_failed_of_an_issue_is_tried_again_but_for_who_must_not_be_written_to() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from common.clock import utcnow
 from delivery.models import Delivery, WrittenLetter
+from subscriptions.subscribers.tags import tag_people
 from tests.api import Api, problem
 from tests.delivery.ledger import HOUR
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
@@ -27,6 +28,24 @@ def test_a_letter_is_written_tried_and_sent() -> None:
     assert (sent["state"], Delivery.objects.filter(issue=sent["issue"]).count()) == ("sent", 2)
     problem(api.post(f"letters/{pk}/send/"), 409)
     problem(api.delete(f"letters/{pk}/"), 409)
+
+
+def test_a_letter_goes_to_a_segment_that_was_counted() -> None:
+    weekly = SubscribableFactory(name="weekly")
+    rows = SubscriptionFactory.create_batch(3, subscribable=weekly)
+    SubscriptionFactory(subscribable=SubscribableFactory(name="daily"), destination=rows[0].destination)
+    tag_people(destinations=[row.destination_id for row in rows[:2]], names=["vip"])
+    api = Api("letters:write")
+    problem(api.post("letters/", subscribable="weekly", any_of=["vpi"]), 422)
+    made = api.post("letters/", subscribable="weekly", subject="A", markdown="B", any_of=["vip"]).json()
+    place = f"letters/{made['id']}/"
+    made = api.patch(place, others=["daily"]).json()
+    assert (made["any_of"], made["none_of"], made["others"]) == (["vip"], [], ["daily"])
+    counted = api.get(f"{place}readers/").json()
+    assert (counted["count"], counted["of"]) == (2, 3)
+    assert counted["to"].startswith("those with the tag “vip”, also of ")
+    api.post(f"{place}send/")
+    assert Delivery.objects.count() == 2
 
 
 def test_a_letter_is_scheduled_and_taken_off_again() -> None:

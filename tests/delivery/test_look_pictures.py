@@ -44,8 +44,12 @@ def a_picture(width: int = 1104) -> CleanPicture:
     return clean_picture(io.BytesIO(octets_of(drawn(width, 200))))
 
 
-def sent(newsletter: Subscribable, **values: object) -> dict[str, object]:
-    return {"subscribable": newsletter.pk, "logo_width": "120", **values}
+def sent(**values: object) -> dict[str, object]:
+    return {"logo_width": "120", "language": "en", **values}
+
+
+def look_page(newsletter: Subscribable) -> str:
+    return f"/admin/subscriptions/subscribable/{newsletter.pk}/change/?tab=look"
 
 
 def test_uploaded_pictures_win_over_addresses_and_both_are_in_letters_and_on_pages(
@@ -73,18 +77,17 @@ def test_uploaded_pictures_win_over_addresses_and_both_are_in_letters_and_on_pag
 def test_the_form_takes_pictures_keeps_them_and_takes_them_away(
     ada: Client, newsletter: Subscribable
 ) -> None:
-    page = f"/admin/delivery/theme/add/?subscribable={newsletter.pk}"
-    assert ada.post(page, sent(newsletter, logo_picture=a_file(), accent="#7a3b9d")).status_code == 302
+    page = look_page(newsletter)
+    assert ada.post(page, sent(logo_picture=a_file(), accent="#7a3b9d")).status_code == 302
     row = Theme.objects.get()
     assert row.logo_picture is not None
     assert (row.logo_picture.width, row.accent) == (1104, "#7a3b9d")
-    change = f"/admin/delivery/theme/{row.pk}/change/"
-    assert f"/pictures/{row.logo_picture_id}" in ada.get(change).content.decode()
-    assert ada.post(change, sent(newsletter, header_picture=a_file(600, 90))).status_code == 302
+    assert f"/pictures/{row.logo_picture_id}" in ada.get(page).content.decode()
+    assert ada.post(page, sent(header_picture=a_file(600, 90))).status_code == 302
     row.refresh_from_db()
     assert row.logo_picture_id
     assert row.header_picture_id
-    ada.post(change, sent(newsletter, **{"logo_picture-clear": "on"}))
+    ada.post(page, sent(**{"logo_picture-clear": "on"}))
     assert facts_of(Theme.objects.get()).logo_url == ""
     assert Picture.objects.count() == 2
 
@@ -99,16 +102,15 @@ def test_the_form_takes_pictures_keeps_them_and_takes_them_away(
 def test_what_is_no_picture_is_refused_at_its_field(
     ada: Client, newsletter: Subscribable, file: SimpleUploadedFile, said: str
 ) -> None:
-    page = f"/admin/delivery/theme/add/?subscribable={newsletter.pk}"
-    answer = ada.post(page, sent(newsletter, header_picture=file))
+    answer = ada.post(look_page(newsletter), sent(header_picture=file))
     assert said in answer.content.decode()
     assert not Picture.objects.exists()
     assert not Theme.objects.exists()
 
 
 def test_strangers_upload_nothing(client: Client, newsletter: Subscribable) -> None:
-    for path in ("/admin/subscriptions/sitesettings/1/change/", "/admin/delivery/theme/add/"):
-        answer = client.post(path, sent(newsletter, logo=a_file()))
+    for path in ("/admin/subscriptions/sitesettings/1/change/", look_page(newsletter)):
+        answer = client.post(path, sent(logo=a_file()))
         assert answer.status_code in (302, 413)
     assert not Picture.objects.exists()
 

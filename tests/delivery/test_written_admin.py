@@ -6,12 +6,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
+from delivery.issues.audience import chosen_audience
+from delivery.issues.written_issue import release_letters
 from delivery.issues.written_letters import save_letter
 from delivery.models import Delivery, Issue, WrittenLetter
+from subscriptions.models import Picture, SubscriberTag
+from subscriptions.subscribers.tags import delete_tags, tag_people
 from tests.delivery.ledger import HOUR
 from tests.factories import (
     NOW,
@@ -21,6 +26,7 @@ from tests.factories import (
     SubscriptionFactory,
     WrittenLetterFactory,
 )
+from tests.pictures import drawn, octets_of
 
 pytestmark = pytest.mark.django_db
 
@@ -122,7 +128,7 @@ def test_a_test_goes_to_whoever_writes(admin_client: Client, letter: Any) -> Non
     row = Delivery.objects.get()
     assert (row.kind, row.context["written"]) == ("test", a_text())
     User.objects.update(email="")
-    assert "Your user has no e-mail address" in post(admin_client, letter, "test")
+    assert "Not sent: your user has no e-mail address" in post(admin_client, letter, "test")
 
 
 def test_before_it_goes_it_is_said_to_how_many_and_from_whom(admin_client: Client, letter: Any) -> None:
@@ -147,6 +153,74 @@ def test_it_goes_once_to_all_of_them(admin_client: Client, letter: Any) -> None:
     shown = admin_client.get(answer.headers["Location"]).content.decode()
     assert "Written by" in shown
     assert ">deleted<" not in shown
+
+
+def test_a_segment_is_chosen_counted_and_said_before_and_after_it_goes(
+    admin_client: Client, letter: Any
+) -> None:
+    first = letter.subscribable.subscriptions.earliest("pk")
+    tag_people(destinations=[first.destination_id], names=["vip"])
+    chosen = {"whom": 1, "any_of": ["vip"]}
+    # Whoever sends what they have not seen the number of is shown it first.
+    shown = post(admin_client, letter, "now", "send", **chosen)
+    assert "Nothing is sent so far. It goes to 1 of 3 subscribers as of now: those with the tag" in shown
+    assert not Issue.objects.exists()
+    assert "For those with the tag “vip”." in page(admin_client, letter)
+    letter.refresh_from_db()
+    # A page that was opened before sends nothing.
+    assert "was changed meanwhile" in post(admin_client, letter, "now", "send", version=1, **chosen)
+    shown = post(admin_client, letter, "now", "send", **chosen)
+    assert "It is on its way to 1 subscriber: those with the tag “vip”." in shown
+    assert "it is for some readers, and stays theirs" in shown
+    assert Delivery.objects.get().subscription == first
+
+
+def test_a_scheduled_one_says_that_its_segment_is_looked_up_then_and_what_was_deleted(
+    admin_client: Client, letter: Any
+) -> None:
+    people = letter.subscribable.subscriptions.values_list("destination_id", flat=True)
+    tag_people(destinations=people, names=["vip"])
+    audience = chosen_audience(letter.subscribable, none_of=["vip"])
+    WrittenLetter.objects.update(audience=audience.to_json(), send_at=NOW, next_try_at=NOW)
+    shown = page(admin_client, letter)
+    assert "0 of 3 subscribers as of now: everybody without the tag “vip”" in shown
+    assert "those who are subscribed, and have the tags, then" in shown
+    delete_tags(tags=SubscriberTag.objects.values_list("pk", flat=True))
+    release_letters(clock=lambda: NOW)
+    shown = page(admin_client, letter)
+    assert "It waits for you" in shown
+    assert "“vip”, deleted since" in shown
+    assert "tried again" not in shown
+    assert "1 letter of your own does not go out" in admin_client.get("/admin/").content.decode()
+
+
+def test_to_nobody_nothing_is_sent(admin_client: Client, letter: Any) -> None:
+    letter.subscribable.subscriptions.update(status="unsubscribed")
+    assert "It can be sent once there is one" in page(admin_client, letter, "send")
+    assert "Not sent. Nobody would get it" in post(admin_client, letter, "now", "send")
+    assert not Issue.objects.exists()
+
+
+def a_file() -> SimpleUploadedFile:
+    return SimpleUploadedFile("x.png", octets_of(drawn(40, 30)), content_type="image/png")
+
+
+def test_a_picture_is_uploaded_for_the_text(admin_client: Client, letter: Any) -> None:
+    place = address(letter, "picture")
+    made = admin_client.post(place, {"picture": a_file(), "shows": "A [cat]"}).json()
+    name = Picture.objects.get().name
+    assert made == {"markdown": rf"![A \[cat\]](/pictures/{name})"}
+    shown = admin_client.post(address(letter, "show"), a_text(markdown=made["markdown"])).json()
+    assert f"/pictures/{name}" in shown["day"]
+    assert "A [cat]" in shown["day"]
+    for file in (SimpleUploadedFile("x.svg", b"<svg/>"), ""):
+        refused = admin_client.post(place, {"picture": file})
+        assert refused.status_code == 422
+        assert refused.json()["problem"].startswith("Not uploaded. ")
+    # Without scripts it stands at the end of what was typed.
+    shown = post(admin_client, letter, "picture", **a_text(), picture=a_file(), shows="A cat")
+    letter.refresh_from_db()
+    assert letter.markdown == f"Some **words**\n\n![A cat](/pictures/{name})\n"
 
 
 def test_one_that_was_changed_meanwhile_is_not_sent(admin_client: Client, letter: Any) -> None:
@@ -206,7 +280,7 @@ def test_who_may_only_look_changes_nothing(letter: Any) -> None:
     shown = page(client, letter)
     assert "<textarea" not in shown
     assert "Delete this letter" not in shown
-    for view in ("change", "keep", "send"):
+    for view in ("change", "keep", "picture", "send"):
         for do in ("save", "test", "send", "edit", "now", "schedule"):
             facts = {**a_text(), "version": 1, "do": do}
             assert client.post(address(letter, view), facts).status_code == 403

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from feedletter_site.setup import offer_setup
+from feedletter_site.sign_in.setup import offer_setup
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -11,9 +11,12 @@ from django.urls import reverse
 from common.clock import utcnow
 from delivery.issues.written_issue import release_letters
 from delivery.models import Delivery, Issue, WrittenLetter
+from subscriptions.models import Subscribable
+from subscriptions.subscribers.tags import tag_people
 from tests.delivery.ledger import HOUR
 from tests.e2e.browser.screens import NARROW, PICTURES, WIDE, assert_accessible
 from tests.factories import SubscribableFactory, SubscriptionFactory
+from tests.pictures import drawn, octets_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TEXT = "#fl-markdown"
@@ -124,8 +127,8 @@ def test_it_is_done_by_keyboard_alone(opened: Callable[..., Any]) -> None:
     keys.press("Control+b")
     keys.type("all")
     page.frame_locator("#fl-day").locator("strong", has_text="all").wait_for()
-    # No field holds who goes on by Tab.
-    for _ in range(3):
+    # No field holds who goes on by Tab; a picture is a step between.
+    for _ in range(4):
         keys.press("Tab")
     assert page.evaluate("document.activeElement.value") == "send"
     keys.press("Enter")
@@ -144,6 +147,46 @@ def test_it_works_without_scripts_by_buttons(opened: Callable[..., Any]) -> None
     page.get_by_role("button", name="Send it now").click()
     page.get_by_text("It is on its way to 3 subscribers.").wait_for(state="attached")
     assert Issue.objects.get().deliveries.count() == 3
+
+
+@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (NARROW, True)])
+def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], size: Any, dark: bool) -> None:
+    weekly = Subscribable.objects.get(name="weekly")
+    people = weekly.subscriptions.values_list("destination_id", flat=True)
+    tag_people(destinations=people[:2], names=["Friends of the harbour"])
+    tag_people(destinations=people[:1], names=["press", "donor", "volunteer"])
+    SubscribableFactory(name="daily", title="The Daily")
+    page = begun(opened(f"{NEW}?subscribable={weekly.pk}", size, dark=dark))
+    page.fill(TEXT, "Hello %toNicknameOrEmail%, look:\n\n")
+    page.get_by_text("Upload a picture").click()
+    picture = {"name": "x.png", "mimeType": "image/png", "buffer": octets_of(drawn(600, 300))}
+    page.get_by_label("Picture", exact=True).set_input_files(picture)
+    page.get_by_label("What it shows").fill("The harbour")
+    page.get_by_role("button", name="Put it into the text").click()
+    page.get_by_text("It stands in the text.").wait_for()
+    page.frame_locator("#fl-day").get_by_alt_text("The harbour").wait_for()
+    page.frame_locator("#fl-day").get_by_text("Hello Ada, look:", exact=True).wait_for()
+    look(page, "letter-7-picture")
+    assert_accessible(page)
+
+    page.get_by_role("button", name="Send …").click()
+    page.get_by_text("3 readers as of now").wait_for()
+    page.get_by_text("Choose to whom it goes").click()
+    page.get_by_label("Friends of the harbour").first.check()
+    look(page, "letter-8-choose")
+    assert_accessible(page)
+    page.get_by_role("button", name="Choose them and count").click()
+    page.get_by_text("2 of 3 subscribers as of now").first.wait_for()
+    look(page, "letter-9-counted")
+    # Enter in the field of the time sends nothing.
+    page.get_by_label("Send it at (Berlin time)").press("Enter")
+    page.get_by_text("2 of 3 subscribers as of now").first.wait_for()
+    assert not Issue.objects.exists()
+    page.get_by_role("button", name="Send it now").click()
+    page.get_by_text("It is on its way to 2 subscribers").wait_for()
+    look(page, "letter-10-issue")
+    assert Delivery.objects.count() == 2
+    assert "The harbour" in Issue.objects.get().html
 
 
 def test_two_windows_are_told_of_each_other(opened: Callable[..., Any]) -> None:

@@ -53,6 +53,8 @@ class MastodonInstance:
         self.paths: dict[str, Reply] = {}
         self.requests: list[Request] = []
         self.statuses: list[dict[str, Any]] = []
+        # None: older than 4.3, which does not say.
+        self.scopes: list[str] | None = ["read", "write:statuses"]
         self.now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
         self.stopping = threading.Event()
         self._keys: dict[str, dict[str, Any]] = {}
@@ -99,6 +101,9 @@ class MastodonInstance:
             return Reply(401, {"error": "The access token is invalid"})
         if path == "/api/v1/accounts/verify_credentials":
             return Reply(body=ACCOUNT)
+        if path == "/api/v1/apps/verify_credentials":
+            about = {"id": "3", "name": "Feedletter"}
+            return Reply(body=about if self.scopes is None else {**about, "scopes": self.scopes})
         if path == f"/api/v1/accounts/{ACCOUNT['id']}/statuses":
             return Reply(body=self._newest(request))
         if (request.method, path) == ("POST", "/api/v1/statuses"):

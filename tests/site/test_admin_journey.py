@@ -39,7 +39,7 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "channel": "email",
         "arrangement": "weekly",
         "at": "07:00",
-        "weekday": "0",
+        "weekdays": ["0"],
         "day_of_month": "1",
         "time_zone": "Europe/Paris",
         "grace_minutes": "60",
@@ -83,6 +83,12 @@ def test_a_newsletter_is_defined_with_what_its_arrangement_uses(admin_client: Cl
     assert (made.arrangement, made.at.hour, made.time_zone, made.n) == ("weekly", 7, "Europe/Paris", None)
 
 
+def test_several_weekdays_are_chosen_without_a_cron_line(admin_client: Client) -> None:
+    submit(admin_client, "subscriptions_subscribable_add", newsletter(FeedFactory(), weekdays=["0", "3"]))
+    made = Subscribable.objects.get()
+    assert (made.arrangement, made.cron) == ("cron", "0 7 * * 1,4")
+
+
 def test_a_new_one_begins_with_the_words_of_its_feed_at_seven_and_cannot_be_stopped(
     admin_client: Client,
 ) -> None:
@@ -107,6 +113,7 @@ def test_what_happens_when_someone_comes_or_goes_is_chosen_with_it(admin_client:
     ("wrong", "field"),
     [
         ({"arrangement": "cron", "cron": "0 7 30 2 *"}, "cron"),
+        ({"weekdays": []}, "weekdays"),
         ({"arrangement": "cron", "cron": "often"}, "cron"),
         ({"arrangement": "every_n", "n": ""}, "n"),
         ({"time_zone": "Mars/Olympus"}, "time_zone"),

@@ -141,6 +141,30 @@ def test_people_are_tagged_in_the_list_and_found_by_their_tags(admin_client: Cli
     assert "There is a tag “PRESS” already" in admin_client.post(page, {"name": "PRESS"}).content.decode()
 
 
+def test_a_tag_that_is_deleted_says_first_who_stays_without_it(admin_client: Client) -> None:
+    ada, bob = reader("ada@x.example"), reader("bob@x.example")
+    tag_people(destinations=[ada.destination_id, bob.destination_id], names=["Press"])
+    tag_people(destinations=[ada.destination_id], names=["vip"])
+    page = "/admin/subscriptions/subscribertag/"
+    assert ">2</a>" in admin_client.get(page).content.decode()
+    asked = {"action": "drop", "_selected_action": list(SubscriberTag.objects.values_list("pk", flat=True))}
+    said = admin_client.post(page, asked).content.decode()
+    assert "“Press” is deleted; 2 people stay without it." in said
+    assert "“vip” is deleted; 1 person stay without it." in said
+    answer = admin_client.post(page, {**asked, "confirmed": "1"}, follow=True)
+    assert "2 tags deleted." in answer.content.decode()
+    assert not SubscriberTag.objects.exists()
+
+
+def test_what_is_no_tag_is_refused_and_those_there_are_are_offered(admin_client: Client) -> None:
+    ada = reader("ada@x.example")
+    tag_people(destinations=[ada.destination_id], names=["Press"])
+    assert "There are so far: Press." in act(admin_client, [ada.pk], "add_tags")
+    said = act(admin_client, [ada.pk], "add_tags", **{"confirmed": "1", "with-names": "x" * 200})
+    assert "got the tag" not in said
+    assert set(SubscriberTag.objects.values_list("name", flat=True)) == {"Press"}
+
+
 def test_a_page_tells_all_there_is(admin_client: Client) -> None:
     row = reader("ada@example.org", paused_until=utcnow() + timedelta(days=3))
     SubscriptionFactory(destination=row.destination, subscribable__title="Another letter")
@@ -167,7 +191,7 @@ def test_a_page_tells_all_there_is(admin_client: Client) -> None:
     text = page.content.decode()
     for words in (
         "Paused until",
-        "must not be written to",
+        "Do not write",
         "complained",
         "I want it.",
         "Another letter",

@@ -1,6 +1,7 @@
 """A newsletter's page in tabs: each has an address, shows its own part alone, and saves what it shows."""
 
 import re
+from datetime import time
 
 import pytest
 from django.test import Client
@@ -64,3 +65,18 @@ def test_a_tab_saves_what_it_shows_and_leaves_the_rest(admin_client: Client, wee
     admin_client.post(where, {**data, "title": "Another title", "_save": "1"})
     weekly.refresh_from_db()
     assert (weekly.language, weekly.title) == ("de", "Another title")
+
+
+def test_several_weekdays_are_shown_as_they_were_chosen_and_changed(admin_client: Client) -> None:
+    twice = SubscribableFactory(feeds=1, title="Twice", arrangement="cron", cron="0 7 * * 1,4")
+    where = url(twice, "settings")
+    data = form_of(admin_client.get(where))
+    assert (data["arrangement"], data["at"], data["weekdays"]) == ("weekly", time(7), (0, 3))
+    # Saved as it stands, nothing changes.
+    saved = {(0, 3): ("cron", "0 7 * * 1,4"), (1, 5): ("cron", "0 7 * * 2,6"), (4,): ("weekly", "")}
+    for days, stored in saved.items():
+        answer = admin_client.post(where, {**data, "weekdays": days, "_save": "1"})
+        assert answer.status_code == 302, answer.context["errors"]
+        twice.refresh_from_db()
+        assert (twice.arrangement, twice.cron) == stored
+    assert (twice.weekday, twice.at) == (4, time(7))

@@ -15,7 +15,8 @@ from tests.factories import SubscribableFactory
 pytestmark = pytest.mark.django_db
 
 LISTS = ("/admin/feeds/feed/opml/", "/admin/subscriptions/subscription/import/")
-FILE_PAGES = (*LISTS, "/admin/subscriptions/sitesettings/1/change/", "/admin/delivery/theme/add/")
+PICTURES = ("/admin/subscriptions/sitesettings/1/change/", "/admin/subscriptions/subscribable/1/change/")
+FILE_PAGES = (*LISTS, *PICTURES)
 STRANGERS = (
     *("/", "/sign-in/", "/s/news/", "/s/news/subscribe/", "/s/news/embed/", "/v0/subscription/create"),
     *("/confirm/x/", "/unsubscribe/x/", "/manage/x/", "/setup/x/", "/challenge/", "/admin/login/"),
@@ -105,7 +106,12 @@ def test_files_are_taken_by_few_pages_only() -> None:
                 found.append("/" + before + str(each.pattern))
 
     walk(get_resolver().url_patterns, "")
-    pages = ("delivery/theme/add", "delivery/theme/{}/change", "subscriptions/sitesettings/{}/change")
+    pages = (
+        "delivery/writtenletter/{}/change",
+        "subscriptions/sitesettings/{}/change",
+        "subscriptions/subscribable/{}/change",
+    )
     pictures = [f"/admin/{page.format('<path:object_id>')}/" for page in pages]
+    pictures.append("/admin/delivery/writtenletter/<int:pk>/picture/")
     assert sorted(found) == sorted([*LISTS, *pictures])
     assert django_settings.FILE_UPLOAD_HANDLERS == []

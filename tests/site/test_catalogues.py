@@ -107,6 +107,8 @@ def test_no_other_catalogue_comes_before_ours(language: str) -> None:
             if entry.msgid_plural:
                 forms = {translation.ngettext(entry.msgid, entry.msgid_plural, n) for n in range(3)}
                 assert forms == set(texts(entry))
+            elif entry.msgctxt:
+                assert translation.pgettext(entry.msgctxt, entry.msgid) == entry.msgstr
             else:
                 assert translation.gettext(entry.msgid) == entry.msgstr
 

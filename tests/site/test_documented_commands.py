@@ -1,10 +1,13 @@
-"""The table of commands has every one there is, and no page names one that there is not."""
+"""The table of commands has all of them; no page names a command, an option or a page that there is not."""
 
 import re
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.core.management import get_commands
+from django.conf import settings
+from django.core.management import get_commands, load_command_class
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = sorted(
@@ -24,3 +27,33 @@ def test_no_page_names_a_command_that_there_is_not(page: str) -> None:
     text = PAGES.get(page) or (ROOT / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"manage\.py ([a-z][a-z_]+)", text))
     assert named <= get_commands().keys()
+
+
+@pytest.mark.parametrize("page", [*PAGES, "README.md"])
+def test_no_page_gives_a_command_an_option_that_it_does_not_have(page: str) -> None:
+    text = PAGES.get(page) or (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.sub(r"\\\n\s*", " ", text).splitlines()
+    found = (match for line in lines for match in re.finditer(r"(?:manage\.py |`)([a-z_]+)( [^`|#]*)?", line))
+    given = {
+        (name, option)
+        for name, rest in (match.groups("") for match in found)
+        if name in COMMANDS
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)
+    }
+    assert sorted((name, option) for name, option in given if option not in options_of(name)) == []
+
+
+@cache
+def options_of(command: str) -> set[str]:
+    (app,) = (path.parent.parent.parent.name for path in ROOT.glob(f"*/management/commands/{command}.py"))
+    parser = load_command_class(app, command).create_parser("manage.py", command)
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "README.md"])
+def test_no_page_leads_to_an_entry_of_the_menu_that_there_is_not(page: str) -> None:
+    text = PAGES.get(page) or (ROOT / "README.md").read_text(encoding="utf-8")
+    menu: Any = settings.UNFOLD["SIDEBAR"]
+    titles = tuple(str(item["title"]) for group in menu["navigation"] for item in group["items"])
+    led = re.findall(r"(?:Admin|Delivery|machinery) → ([^,.:;)]+)", text)
+    assert [words for words in led if not words.startswith(titles)] == []

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from bench.ledger import MOST_KB, Size, fill, pages
 from common import tallies
-from common.admin.lists import BoundedPaginator, LargeList
+from common.admin.lists import BoundedPaginator
 from delivery.models import Delivery
 from feeds.models import Item
 
@@ -30,7 +30,7 @@ def large(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.audience.vacuum", analyse)
     monkeypatch.setattr(tallies, "EXACT", 5_000)
     # (Bounds in proportion to the tables: of half a table PostgreSQL may rightly read the whole.)
-    monkeypatch.setattr(LargeList, "searched", 500)
+    monkeypatch.setattr("common.admin.lists.SEARCHED", 500)
     monkeypatch.setattr(BoundedPaginator, "MOST", 500)
     fill(SIZE)
     cache.clear()

@@ -83,7 +83,7 @@ def test_a_suppression_is_listed_and_lifted() -> None:
     assert [row["address"] for row in json_of("list_suppressions")] == ["ada@example.org"]
     assert json_of("lift_suppression", "Ada@Example.ORG")["suppressed"] is False
     assert not Suppression.objects.exists()
-    assert "is not suppressed" in refused("lift_suppression", "ada@example.org")
+    assert "is not on the list" in refused("lift_suppression", "ada@example.org")
 
 
 def test_bounces_are_listed_with_the_servers_words() -> None:

@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from pytest_django import Settings
 
-from feedletter_site.setup import offer_setup
+from feedletter_site.sign_in.setup import offer_setup
 
 pytestmark = pytest.mark.django_db
 GOOD = {

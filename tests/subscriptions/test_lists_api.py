@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from common.clock import utcnow
+from subscriptions.branding.site import site_settings
 from subscriptions.models import Consent, Destination, Notice, Subscribable, Subscription
 from tests.api import Api, fields, problem
 from tests.factories import (
@@ -110,10 +111,23 @@ def test_a_newsletter_is_defined_changed_and_removed(api: Api) -> None:
     problem(api.get("subscribables/often/"), 404)
 
 
+def test_a_newsletter_on_several_weekdays_is_told_with_its_days_and_in_words(api: Api) -> None:
+    days = {"weekdays": ["thursday", "monday"], "at": "18:00"}
+    row = api.post(
+        "subscribables/", name="twice", feeds=[FeedFactory().pk], arrangement="weekly", **days
+    ).json()
+    assert (row["arrangement"], row["cron"]) == ("cron", "0 18 * * 1,4")
+    assert row["weekdays"] == ["monday", "thursday"]
+    assert row["rhythm"] == "every Monday and Thursday at 18:00, UTC"
+    changed = api.patch("subscribables/twice/", weekdays=["friday"]).json()
+    assert (changed["arrangement"], changed["weekdays"], changed["at"]) == ("weekly", ["friday"], "18:00")
+
+
 @pytest.mark.parametrize(
     ("body", "named", "status"),
     [
         ({"name": "a b"}, "name", 400),
+        ({"arrangement": "weekly", "weekdays": []}, "weekdays", 400),
         ({"feeds": []}, "feeds", 400),
         ({"feeds": [999_999]}, "feeds", 422),
         ({"weekday": 5}, "weekday", 400),
@@ -310,3 +324,18 @@ def test_a_person_is_erased_and_no_longer_there(api: Api) -> None:
     assert api.ids("destinations/") == []
     assert not Subscription.objects.exists()
     assert not Destination.objects.filter(core=one.destination.core).exists()
+
+
+def test_the_sites_settings_are_read_and_changed() -> None:
+    api = Api("site:write")
+    assert api.get("site/").json() == {
+        "name": "", "about": "", "logo": "", "logo_says_name": False, "accent": "", "imprint_url": "",
+        "privacy_url": "",
+    }  # fmt: skip
+    row = api.patch("site/", name="Harbour News", accent="#1a5fb4").json()
+    assert (row["name"], row["accent"], row["about"]) == ("Harbour News", "#1a5fb4", "")
+    assert site_settings().name == "Harbour News"
+    assert problem(api.patch("site/", accent="blue"), 422)["errors"][0]["field"] == "accent"
+    assert problem(api.patch("site/", logo="x"), 400)["errors"][0]["field"] == "logo"
+    assert problem(api.post("site/", name="x"), 405)["status"] == 405
+    assert api.get("site/").json() == row

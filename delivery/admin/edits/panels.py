@@ -15,18 +15,18 @@ from delivery.admin.edits.forms import WordingForm
 from delivery.admin.edits.rows import edit_rows, edit_url
 from delivery.admin.issue_panels import posts as issue_posts
 from delivery.admin.preview import letter_frame
-from delivery.issues.audience import readers_of
 from delivery.issues.draft_edits import draft_of
 from delivery.issues.next_issue import NextIssue, as_it_stands
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
 from delivery.rendering.errors import LetterError
 from feeds.models import Item
-from subscriptions.admin_words import waits_for
+from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.edits import SettlingPost, held_words, settling
 from subscriptions.models import KEPT, Assignable, Subscribable
 from subscriptions.rules.edits import CannotEdit
 from subscriptions.rules.words import clock_words, zone_words
+from subscriptions.subscribers.counts import reachable_count
 
 SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"
@@ -45,7 +45,9 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
     except (LetterError, CannotEdit) as error:
         return format_html('<p class="fl-alert">{}</p>', error)
     newsletter = assignable.subscribable
-    said = {row.item_id: f"joined {when(row.assigned_at)}" for row in assignable.assignments.all()}
+    zone = newsletter.zone
+    joined = assignable.assignments.values_list("item_id", "assigned_at")
+    said = {item: f"joined {when(at, zone=zone)}" for item, at in joined}
     by_hand = stands.contents.by_hand
     dropped = [
         post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
@@ -158,8 +160,8 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
         rows.append(("In it so far", format_html("{}. {}", link_to(row, said), waits_for(row))))
         if not lines:
             lines.append(format_html("<p>{}</p>", button(object_url(row), "See and change the next issue")))
-    rows = rows or [("In it so far", "Nothing yet.")]
-    rows.append(("Goes to", f"{counted(readers_of(newsletter.pk).count(), 'subscriber')}, as of now"))
+    rows = rows or [("In it so far", "Nothing yet: the first post that settles begins it.")]
+    rows.append(("Goes to", f"{counted(reachable_count(newsletter), 'subscriber')}, as of now"))
     waiting = settling(newsletter, SETTLING_SHOWN)
     context = {
         "meaning": next_issue_meaning(newsletter),
@@ -168,18 +170,18 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
         "action": edit_url("settling", newsletter.pk),
         "may": request.user.has_perm(MAY_EDIT_NEXT),
         "is_each": newsletter.arrangement == Subscribable.Arrangement.EACH,
-        "posts": [_settling_row(each) for each in waiting],
+        "posts": [_settling_row(each, newsletter) for each in waiting],
     }
     return render_to_string("admin/delivery/edits/newsletter.html", context, request=request)
 
 
-def _settling_row(each: SettlingPost) -> dict[str, Any]:
+def _settling_row(each: SettlingPost, newsletter: Subscribable) -> dict[str, Any]:
     item: Item = each.item
     return {
         "key": item.pk,
         "title": str(item),
         "url": object_url(item),
-        "about": f"{item.feed}, first seen {when(item.first_seen)}",
+        "about": f"{item.feed}, first seen {when(item.first_seen, zone=newsletter.zone)}",
         "is_out": each.is_left_out,
     }
 
@@ -198,6 +200,7 @@ def next_issue_meaning(newsletter: Subscribable) -> str:
                 said += f" After {counted(newsletter.max_wait_days, 'day')} it goes with fewer."
             return f"{said} For each that is left out it waits for another."
         case "cron":
-            return "The next issue goes at the next time of its schedule, with all posts settled by then."
+            rhythm = rhythm_for_admins(newsletter)
+            return f"It comes {rhythm}. The next issue goes then, with all posts settled by that time."
     at = f"{clock_words(newsletter.at)}, {zone_words(newsletter.zone)}"
     return f"The next issue goes on its day at {at}, with all posts settled by then."

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.template.response import TemplateResponse
 
 from common.admin.html import list_url, object_url
-from common.admin.refusals import add_refusal, report
+from common.admin.refusals import NO_ADDRESS, add_refusal, report
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.refused import Refused
@@ -27,7 +27,7 @@ from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import DOWN, UP
 
-GONE = "It has gone out, or became a draft, before you changed it: nothing was changed."
+GONE = "Not saved: it has gone out, or became a draft, before you changed it."
 
 
 def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -168,7 +168,7 @@ def _issue_of(row: Assignable) -> Issue | None:
 def _test(request: HttpRequest, row: Assignable) -> str:
     address = getattr(request.user, "email", "")
     if not address:
-        raise CannotAct("Your user has no e-mail address. Set it under Users, then try again.")
+        raise CannotAct(NO_ADDRESS)
     send_test_of_collection(assignable=row, to=address, now=utcnow())
     return f"A test of it as it stands is on its way to {address}."
 

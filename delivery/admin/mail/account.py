@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Model
-from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -14,6 +13,7 @@ from unfold.decorators import display
 
 from common.admin.html import facts, link_to, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from delivery.accounts.accounts import (
@@ -105,15 +105,20 @@ def asked_to_delete_accounts(keys: list[int]) -> list[str]:
 class AccountAdmin(ServiceAdmin):
     list_display = ("name", "server", "default", "used_by", "added")
     search_fields = ("name",)
+    empty = EmptyList(
+        "No mail accounts so far",
+        "Letters leave through an account of a mail provider or service. Twenty of them are prepared: you"
+        " give the user name and the password.",
+        "Set up mail",
+        "mail_set_up",
+        "delivery.add_account",
+    )
     own_panels = (Panel("How it goes", describe_account, order=10),)
     own_actions = (
         Action("log_in", "Try the login", try_logins),
         Action("delete", "Delete", delete_accounts, asked_to_delete_accounts, permission="drop"),
     )
     added = moment_of("created_at", "added")
-
-    class Media:
-        js = (Script("feedletter/kept_fields.js", defer=True),)
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_add_permission(request) and "provider" not in request.GET:

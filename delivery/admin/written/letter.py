@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin import SimpleListFilter
+from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
@@ -15,16 +15,21 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
-from common.admin.html import add_url, facts, list_url, moment_of, object_url
+from common.admin.html import add_url, facts, list_url, object_url, when
 from common.admin.model_admin import ServiceAdmin
-from common.admin.refusals import add_refusal, refusal_sentence
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence
+from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
+from common.pictures import MOST_BYTES
 from common.ports.panels import Action
 from common.refused import Refused
 from common.text import counted
 from delivery.admin.issue_actions import for_each_issue
 from delivery.admin.written import words
-from delivery.admin.written.forms import BeginForm, ScheduleForm
+from delivery.admin.written.forms import AudienceForm, BeginForm, PictureForm, ScheduleForm
+from delivery.issues.audience import audience_words
 from delivery.issues.written_issue import LetterText, letter_text, send_letter
 from delivery.issues.written_letters import (
     MOST_MARKDOWN,
@@ -40,16 +45,17 @@ from delivery.letters.send_test import send_test_written
 from delivery.models import WrittenLetter
 from delivery.models.written_letter import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.rules.audience import is_for_some
 from delivery.views.preview import as_json, frames
+from subscriptions.forms.pictures import ACCEPTED
 from subscriptions.models import Subscribable
 from subscriptions.rules.words import clock_words
 
 COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
-NO_ADDRESS = "Your user has no e-mail address. Set it under Users, then try again."
 
 
 class LetterStateFilter(SimpleListFilter):
-    title = "state"
+    title = "Which are still being written?"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -77,13 +83,27 @@ def drop(pk: int) -> str:
 class WrittenLetterAdmin(ServiceAdmin):
     """The page of a letter is a desk: what is written, and beside it the letter that it makes."""
 
-    list_display = ("shown_subject", "subscribable", "shown_state", "goes_out", "author", "changed")
+    list_display = ("shown_subject", "newsletter", "shown_state", "goes_out", "author", "changed")
     list_display_links = ("shown_subject",)
-    list_filter = (LetterStateFilter, "subscribable")
+    list_filter = (
+        LetterStateFilter,
+        ("subscribable", asks("To the readers of which newsletter?", RelatedFieldListFilter)),
+    )
+    empty = EmptyList(
+        "You have not written a letter so far",
+        "A letter of your own goes to a newsletter’s subscribers beside the posts: a word of thanks, a break"
+        " in summer, a question.",
+        "Write a letter",
+        "admin:delivery_writtenletter_add",
+        "delivery.add_writtenletter",
+    )
     list_select_related = ("subscribable",)
     search_fields = ("subject",)
     own_actions = (Action("drop", "Delete", drop, asked_to_drop, permission="drop"),)
-    changed = moment_of("changed_at", "changed")
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, letter: WrittenLetter) -> str:
+        return str(letter.subscribable)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[WrittenLetter]":
         every: QuerySet[WrittenLetter] = super().get_queryset(request)
@@ -93,6 +113,7 @@ class WrittenLetterAdmin(ServiceAdmin):
         views: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
             ("show", require_POST(self.show_view), "show"),
             ("keep", require_POST(self.keep_view), "keep"),
+            ("picture", require_POST(self.picture_view), "picture"),
             ("send", self.send_view, "send"),
         )
         own = [
@@ -128,6 +149,7 @@ class WrittenLetterAdmin(ServiceAdmin):
 
     # --- the desk
 
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
@@ -142,6 +164,7 @@ class WrittenLetterAdmin(ServiceAdmin):
             "test": self.test,
             "send": self.to_send,
             "edit": self.edit,
+            "picture": self.picture,
         }
         if request.method != "POST":
             return self.desk(request, letter)
@@ -180,10 +203,34 @@ class WrittenLetterAdmin(ServiceAdmin):
         try:
             unschedule_letter(letter_id=letter.pk)
         except Refused as error:
-            messages.error(request, str(error))
+            messages.error(request, not_done(error))
         else:
             messages.success(request, "It is a draft again and does not go by itself.")
         return self.back(letter)
+
+    def picture(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse:
+        """Without a script: the picture stands at the end of the text."""
+        if (refused := self.kept(request, letter)) is not None:
+            return refused
+        form = PictureForm(request.POST, request.FILES)
+        if not form.is_valid():
+            messages.error(request, f"Not uploaded. {words_of(form)}")
+            return self.back(letter)
+        letter.refresh_from_db()
+        markdown = f"{letter.markdown.rstrip()}\n\n{form.markdown}\n".lstrip()
+        save_letter(letter_id=letter.pk, markdown=markdown, version=letter.version, now=utcnow())
+        messages.success(request, "The picture stands at the end of the text.")
+        return self.back(letter)
+
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def picture_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Keeps a picture, and says what stands for it in the text."""
+        self.found(request, pk)
+        self.require_change(request)
+        form = PictureForm(request.POST, request.FILES)
+        if not form.is_valid():
+            return JsonResponse({"problem": f"Not uploaded. {words_of(form)}"}, status=422)
+        return JsonResponse({"markdown": form.markdown})
 
     def kept(self, request: HttpRequest, letter: WrittenLetter) -> HttpResponse | None:
         """Saves what the form has, if it has any; the desk with all that was typed where that is refused."""
@@ -239,12 +286,15 @@ class WrittenLetterAdmin(ServiceAdmin):
             "edits": may_edit and letter.send_at is None,
             "may_edit": may_edit,
             "may_drop": self.has_drop_permission(request),
+            "picture_types": ACCEPTED,
             "most_subject": LONGEST_SUBJECT,
             "most_markdown": MOST_MARKDOWN,
             "shown": shown,
             "frames": frames(shown, newsletter),
             "problem": shown.problem,
             "goes_to": words.goes_to(letter) if letter.send_at else "",
+            "for_whom": words.for_whom(letter),
+            "is_for_some": is_for_some(letter.audience),
             "goes_at": words.in_zone(letter.send_at, newsletter) if letter.send_at else "",
             "saved_at": words.in_zone(letter.changed_at, newsletter),
         }
@@ -259,11 +309,16 @@ class WrittenLetterAdmin(ServiceAdmin):
         if letter.issue is not None:
             return HttpResponseRedirect(object_url(letter.issue))
         do = request.POST.get("do", "")
-        form = ScheduleForm(letter.subscribable, data=request.POST if do == "schedule" else None)
+        typed = {"at": request.POST.get("at", "")}
+        form = ScheduleForm(letter.subscribable, data=typed if do == "schedule" else None, initial=typed)
+        whom = AudienceForm(letter, data=request.POST if "whom" in request.POST else None)
         try:
-            if do == "now":
+            if whom.is_bound and not self.is_for_those(request, letter, whom):
+                # Nobody sends it to more people than they have read.
+                form = ScheduleForm(letter.subscribable, initial=typed)
+            elif do == "now":
                 return self.send_now(request, letter, seen(request))
-            if do == "schedule" and form.is_valid():
+            elif do == "schedule" and form.is_valid():
                 return self.schedule(request, letter, form.cleaned_data["at"], seen(request))
         except Refused as error:
             if do == "schedule" and error.field == "at":
@@ -273,15 +328,30 @@ class WrittenLetterAdmin(ServiceAdmin):
         context = {
             **self.page_context(request, letter, f"Send “{letter}”"),
             "form": form,
+            "whom": whom,
+            "is_for_some": is_for_some(letter.audience),
             "rows": facts(words.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
         }
         return TemplateResponse(request, "admin/delivery/written_letter_send.html", context)
+
+    def is_for_those(self, request: HttpRequest, letter: WrittenLetter, whom: AudienceForm) -> bool:
+        """Whether it is for those whom the form says; if not it is from now on, and that is said first."""
+        if not whom.is_valid():
+            return False
+        if whom.audience.to_json() == letter.audience:
+            return True
+        saved = save_letter(letter_id=letter.pk, audience=whom.audience, version=seen(request), now=utcnow())
+        letter.audience, letter.version = saved.audience, saved.version
+        said = "Nothing is sent so far. " if request.POST.get("do") in ("now", "schedule") else ""
+        messages.warning(request, f"{said}It goes to {words.goes_to(letter)}.")
+        return False
 
     def send_now(self, request: HttpRequest, letter: WrittenLetter, version: int) -> HttpResponse:
         queued = send_letter(letter_id=letter.pk, version=version, now=utcnow())
         letter.refresh_from_db()
         self.log_change(request, letter, "Sent.")
-        messages.success(request, f"It is on its way to {counted(queued, 'subscriber')}.")
+        said = f": {audience_words(letter)}" if letter.audience else ""
+        messages.success(request, f"It is on its way to {counted(queued, 'subscriber')}{said}.")
         return HttpResponseRedirect(object_url(letter.issue or letter))
 
     def schedule(self, request: HttpRequest, letter: WrittenLetter, at: Any, version: int) -> HttpResponse:
@@ -330,6 +400,10 @@ class WrittenLetterAdmin(ServiceAdmin):
 
     # --- the list
 
+    @display(description="changed", ordering="changed_at")
+    def changed(self, letter: WrittenLetter) -> str:
+        return when(letter.changed_at, zone=letter.subscribable.zone)
+
     @display(description="subject", ordering="subject")
     def shown_subject(self, letter: WrittenLetter) -> str:
         return str(letter)
@@ -343,6 +417,11 @@ class WrittenLetterAdmin(ServiceAdmin):
     def goes_out(self, letter: Any) -> str:
         moment = letter.published_at or letter.send_at
         return words.in_zone(moment, letter.subscribable) if moment else "when you send it"
+
+
+def words_of(form: PictureForm) -> str:
+    """What is wrong with it."""
+    return " ".join(str(error) for errors in form.errors.values() for error in errors)
 
 
 def posted_text(request: HttpRequest) -> LetterText:

@@ -24,11 +24,11 @@ def letters_written(subscribable: Subscribable) -> SafeString | str:
                 link_to(row),
                 LETTER_STATE_WORDS[standing_of(row)],
                 in_zone(row.send_at, subscribable) if row.send_at else "when you send it",
-                when(row.changed_at),
+                when(row.changed_at, zone=subscribable.zone),
             )
             for row in rows
         ),
-        "None is being written.",
+        "None is being written. Write one when you have something to say besides the posts.",
     )
     begin = button(add_url(WrittenLetter, subscribable=subscribable.pk), "Write a letter")
     return format_html("{}{}", table, paragraph(begin))

@@ -3,9 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from common.refused import Refused
+from common.text import counted
 from delivery.accounts.accounts import account_words
-from delivery.issues.audience import audience_words, recipients_of
+from delivery.issues.audience import audience_words, count_readers, recipients_of
 from delivery.models import WrittenLetter
+from delivery.rules.audience import is_for_some
 from subscriptions.models import Subscribable
 from subscriptions.rules.words import moment_words
 
@@ -27,18 +30,32 @@ def in_zone(moment: datetime, subscribable: Subscribable) -> str:
     return moment_words(moment, subscribable.zone)
 
 
+def for_whom(letter: WrittenLetter) -> str:
+    """A sentence of whom it is for, without counting them; or of what is wrong with that."""
+    try:
+        recipients_of(letter)
+        return f"For {audience_words(letter)}."
+    except Refused as error:
+        return str(error)
+
+
 def goes_to(letter: WrittenLetter) -> str:
-    """ "1,234 readers: everybody who is confirmed"."""
-    count = recipients_of(letter).count()
-    if not count:
-        return "nobody so far: it has no confirmed subscriber. It will stand in the archive all the same."
-    return f"{count:,} {'reader' if count == 1 else 'readers'} as of now: {audience_words(letter)}"
+    """ "812 of 10,000 subscribers as of now: those with the tag “press”"; or why it goes to nobody."""
+    try:
+        count, every = count_readers(letter)
+        whom = audience_words(letter)
+    except Refused as error:
+        return str(error)
+    if not every:
+        return "nobody so far: it has no confirmed subscriber. It can be sent once there is one."
+    number = counted(count, "reader") if count == every else f"{count:,} of {counted(every, 'subscriber')}"
+    return f"{number} as of now: {whom}"
 
 
 def before_sending(letter: WrittenLetter, from_email: str) -> list[tuple[str, Any]]:
     """What whoever sends it should know first."""
     newsletter = letter.subscribable
-    rows = [
+    rows: list[tuple[str, Any]] = [
         ("Newsletter", str(newsletter)),
         ("Subject", letter.subject),
         ("To", goes_to(letter)),
@@ -47,7 +64,9 @@ def before_sending(letter: WrittenLetter, from_email: str) -> list[tuple[str, An
     ]
     if newsletter.reply_to:
         rows.append(("Answers go to", newsletter.reply_to))
-    if newsletter.visibility == Subscribable.Visibility.PRIVATE:
+    if is_for_some(letter.audience):
+        rows.append(("In the archive", "No: it is for some readers, and stays theirs."))
+    elif newsletter.visibility == Subscribable.Visibility.PRIVATE:
         rows.append(("In the archive", "No: the newsletter is private."))
     if newsletter.sending_paused_at is not None:
         rows.append(("But", "The newsletter is paused: its letters wait until that ends."))

@@ -5,8 +5,11 @@ import requests
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.channels.base import Permanent, Sent
-from delivery.channels.mastodon.client import Client, Failed
-from delivery.channels.mastodon.transport import TIMEOUT_SECONDS, Transport, safe_session
+from delivery.channels.http.client import Failed
+from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+from delivery.channels.mastodon.client import POSTS, READS, Client
+
+HOW = "Make one on the instance under Preferences, Development, with the scopes read and write:statuses."
 
 
 def check_token(
@@ -15,19 +18,17 @@ def check_token(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> str:
-    """The account the token is for. Raises InvalidDestination with what the instance said."""
-    transport = Transport(session or safe_session())
+    """The account the token is for. Raises InvalidDestination with what the instance said, or with what the
+    token may not do."""
+    transport = Transport(session)
     url, token = destination.config["instance_url"], destination.secrets["access_token"]
     client = Client(transport, url, token, timeout, utcnow())
     try:
-        return client.account()
+        account, scopes = client.account(), client.scopes()
     except Failed as failed:
         outcome = failed.outcome
         if isinstance(outcome, Permanent) and outcome.disables:
-            sentence = (
-                f"access_token: {client.host} does not accept it. Make one on the instance under Preferences,"
-                " Development, with the scopes read and write:statuses."
-            )
+            sentence = f"access_token: {client.host} does not accept it. {HOW}"
         elif isinstance(outcome, Permanent):
             sentence = f"instance_url: {client.host} does not look like a Mastodon instance."
         else:
@@ -36,3 +37,8 @@ def check_token(
         raise InvalidDestination(sentence) from failed
     finally:
         transport.close()
+    # Without reading, what became of a post whose answer was lost could not be looked up.
+    for needed, what in ((POSTS, "post"), (READS, "read its own posts")):
+        if scopes is not None and not scopes & needed:
+            raise InvalidDestination(f"access_token: it may not {what}. {HOW}")
+    return account

@@ -1,41 +1,55 @@
-"""One account's API: Mastodon.py, with every failure turned into an Outcome."""
+"""One account's API: Mastodon.py over the safe transport, with every failure turned into an Outcome."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import cast
 
 import requests
-from mastodon import Mastodon
+from mastodon import Mastodon, MastodonAPIError
 
-from common.net.errors import exception_chain
-from common.transactions import NetworkInTransaction
-from delivery.channels.base import Ambiguous, Outcome, Temporary
+from delivery.channels.http.client import ApiClient, an_id, host_of
+from delivery.channels.http.links import holds, shown_text
+from delivery.channels.http.outcomes import ApiService, Verdict
+from delivery.channels.http.transport import ApiResponse, Transport
 from delivery.channels.mastodon.compose import Message
 from delivery.channels.mastodon.instance import Instance, ask
-from delivery.channels.mastodon.links import holds
-from delivery.channels.mastodon.outcomes import of_answer, of_failure
-from delivery.channels.mastodon.transport import Transport
 
-T = TypeVar("T")
 STATUSES_LOOKED_AT = 40
-LONGEST_ID = 255
 CLOCKS_DIFFER = timedelta(minutes=10)
+# So much of a status has to be alike for it to be ours; what follows may have been shortened otherwise.
+BEGINNING = 40
+POSTS, READS = frozenset({"write", "write:statuses"}), frozenset({"read", "read:statuses"})
 
 
-class Failed(Exception):
-    """The request did not do what it should; the outcome says what that means for the post."""
+def _words(answer: ApiResponse) -> str:
+    said = answer.at("error")
+    return said if isinstance(said, str) else ""
 
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(str(outcome))
-        self.outcome = outcome
+
+def _code(answer: ApiResponse) -> str:
+    """A 403 is about the token's scopes, or about the account, which may come back."""
+    if answer.status == 403 and (words := _words(answer)):
+        return "scope" if "scope" in words.lower() else "account"
+    return ""
+
+
+MASTODON = ApiService(
+    name="a Mastodon instance",
+    words=_words,
+    code=_code,
+    verdicts={"account": Verdict.STOPS},
+    advice=(
+        "Save a new access token: the old one is no longer good, or lacks the scopes read and write:statuses."
+    ),
+)
 
 
 class Client:
     """Each method makes one request or two. Raises Failed."""
 
     def __init__(self, transport: Transport, url: str, token: str, timeout: float, now: datetime) -> None:
-        self.host, self.now, self._transport = urlsplit(url).netloc, now, transport
+        self.host = host_of(url)
+        self._client = ApiClient(transport, self.host, MASTODON, now, secrets=(token,), timeout=timeout)
         self._api = Mastodon(
             api_base_url=url,
             session=cast(requests.Session, transport),
@@ -49,16 +63,28 @@ class Client:
 
     def instance(self) -> Instance:
         """The limits of the instance."""
-        return self._call(lambda: ask(self._api))
+        return self._client.ask(lambda: ask(self._api))
 
     def account(self) -> str:
         """The account the token is for, such as bot."""
-        return self._call(lambda: _id(self._api.account_verify_credentials()["acct"]))
+        return self._client.ask(lambda: an_id(self._api.account_verify_credentials()["acct"]))
+
+    def scopes(self) -> frozenset[str] | None:
+        """What the token may do; None where the server does not say (Mastodon 4.3 and later do)."""
+
+        def listed() -> frozenset[str] | None:
+            try:
+                said = self._api.app_verify_credentials().get("scopes")
+            except MastodonAPIError:
+                return None
+            return frozenset(map(str, said)) if isinstance(said, Iterable) and said else None
+
+        return self._client.ask(listed)
 
     def post(self, message: Message, text: str, key: str) -> str:
         """Posts the text as a status; its id."""
-        return self._call(
-            lambda: _id(
+        return self._client.ask(
+            lambda: an_id(
                 self._api.status_post(
                     text,
                     visibility=message.visibility,
@@ -70,11 +96,12 @@ class Client:
             posting=True,
         )
 
-    def find(self, link: str, *, since: datetime) -> str:
-        """The id of the account's own status with that link, among its last 40 and since then; else ""."""
-        return self._call(lambda: self._find(link, since - CLOCKS_DIFFER))
+    def find(self, link: str, *, beginning: str, since: datetime) -> str:
+        """The id of the account's own status with that link that begins so, among its last 40 and since then;
+        else "". Several newsletters may post one link."""
+        return self._client.ask(lambda: self._find(link, _unspaced(beginning), since - CLOCKS_DIFFER))
 
-    def _find(self, link: str, since: datetime) -> str:
+    def _find(self, link: str, beginning: str, since: datetime) -> str:
         me = self._api.account_verify_credentials()["id"]
         statuses = self._api.account_statuses(me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
         for status in statuses:
@@ -84,33 +111,12 @@ class Client:
             # A status without a readable date counts: better looked at than posted twice.
             if isinstance(created, datetime) and created < since:
                 continue
-            if holds(str(status.get("content", "")), link):
-                return _id(status["id"])
+            content = str(status.get("content", ""))
+            if holds(content, link) and _unspaced(shown_text(content)) == beginning:
+                return an_id(status["id"])
         return ""
 
-    def _call(self, request: Callable[[], T], *, posting: bool = False) -> T:
-        try:
-            return request()
-        except Exception as error:  # the library casts what the server says, and trips over odd answers
-            for link in exception_chain(error):
-                # A request inside a transaction is our own mistake, not the server's.
-                if isinstance(link, NetworkInTransaction):
-                    raise link from link.__cause__
-            answer = self._transport.answer
-            if answer is None or 300 <= answer.status < 400:
-                outcome: Outcome = of_failure(error, self.host, posting=posting)
-            elif answer.status >= 400:
-                outcome = of_answer(answer, self.host, self.now)
-            elif posting:
-                outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
-            else:
-                said = f"Nothing was posted: {self.host} does not answer like a Mastodon instance."
-                outcome = Temporary(said)
-            raise Failed(outcome) from error
 
-
-def _id(said: Any) -> str:
-    """An id that can be kept; the library gives None where the server gave none."""
-    if said is None or not 0 < len(str(said)) <= LONGEST_ID:
-        raise ValueError("The server named no usable id.")
-    return str(said)
+def _unspaced(text: str) -> str:
+    """The beginning of a text without its spaces and lines, which an instance may write otherwise."""
+    return "".join(text.split())[:BEGINNING]

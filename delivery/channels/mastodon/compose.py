@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 
 from common.truncation import FittingPart, cut_at_word, plain_line
+from delivery.channels.http.links import MENTION, postable
 from delivery.channels.mastodon.kind import VISIBILITIES
-from delivery.channels.mastodon.links import MENTION, postable
 from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Entry
 
@@ -28,6 +28,11 @@ class Message:
     language: str = ""
     spoiler: str = ""
     refusal: str = ""
+
+    @property
+    def beginning(self) -> str:
+        """What the status begins with, unless the instance takes very little."""
+        return "".join(part.text for part in self.parts)
 
 
 def compose_status(letter: Letter, recipient: Recipient) -> Message:

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from mastodon import Mastodon, MastodonNotFoundError
 
-from common.truncation import LengthLimits
+from delivery.channels.mastodon.length import StatusLimits
 
 INSTANCE_REMEMBERED = timedelta(days=1)
 MOST_INSTANCES = 1000
-MASTODON_LIMITS = LengthLimits(characters=500, per_url=23)
+USUAL = StatusLimits()
 # Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
 
@@ -22,7 +22,7 @@ MASTODON_SOURCE = "/mastodon"
 class Instance:
     """`honours_keys`: whether it is known to keep an Idempotency-Key for an hour, as Mastodon itself does."""
 
-    limits: LengthLimits = MASTODON_LIMITS
+    limits: StatusLimits = USUAL
     honours_keys: bool = False
 
 
@@ -68,15 +68,15 @@ def from_v2(said: Mapping[str, Any]) -> Instance:
 
 def from_v1(said: Mapping[str, Any]) -> Instance:
     """Reads the answer of /api/v1/instance; forks name their limit `max_toot_chars`."""
-    forks = _number(said.get("max_toot_chars"), MASTODON_LIMITS.characters)
+    forks = _number(said.get("max_toot_chars"), USUAL.characters)
     return Instance(_limits(said, characters=forks))
 
 
-def _limits(said: Mapping[str, Any], characters: int = MASTODON_LIMITS.characters) -> LengthLimits:
+def _limits(said: Mapping[str, Any], characters: int = USUAL.characters) -> StatusLimits:
     statuses = _mapping(_mapping(said.get("configuration")).get("statuses"))
-    return LengthLimits(
+    return StatusLimits(
         characters=_number(statuses.get("max_characters"), characters),
-        per_url=_number(statuses.get("characters_reserved_per_url"), MASTODON_LIMITS.per_url or 0),
+        per_url=_number(statuses.get("characters_reserved_per_url"), USUAL.per_url),
     )
 
 

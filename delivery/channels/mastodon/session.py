@@ -4,12 +4,14 @@ from datetime import datetime, timedelta
 
 import requests
 
-from common.truncation import DoesNotFit, LengthLimits, fit_parts, text_length
+from common.truncation import DoesNotFit, fit_parts
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.channels.mastodon.client import Client, Failed
+from delivery.channels.http.client import Failed
+from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+from delivery.channels.mastodon.client import Client
 from delivery.channels.mastodon.compose import Message
 from delivery.channels.mastodon.instance import Instance, InstanceCache
-from delivery.channels.mastodon.transport import TIMEOUT_SECONDS, Transport, safe_session
+from delivery.channels.mastodon.length import StatusLimits, fits_status
 
 # Mastodon keeps an Idempotency-Key up to an hour; ten minutes are for clocks and for this request.
 KEY_HOLDS = timedelta(minutes=50)
@@ -35,7 +37,7 @@ class MastodonSession:
         if message.refusal:
             return Permanent(message.refusal)
         if self._transport is None:
-            self._transport = Transport(self._session or safe_session())
+            self._transport = Transport(self._session)
         url = message.instance_url
         client = Client(self._transport, url, message.access_token, self._timeout, now)
         key_holds = begun_at is not None and now - begun_at < KEY_HOLDS
@@ -53,7 +55,7 @@ class MastodonSession:
             # A repetition that must wait says nothing of the first attempt, whose time has to be kept.
             return Ambiguous(outcome.text) if isinstance(outcome, Temporary) else outcome
         try:
-            found = client.find(message.link, since=begun_at)
+            found = client.find(message.link, beginning=message.beginning, since=begun_at)
         except Failed as failed:
             return _unknown(failed, holds=True)
         return Sent(remote_id=found) if found else self._post(client, message, key, instance)
@@ -64,18 +66,22 @@ class MastodonSession:
             self._transport = None
 
     def _post(self, client: Client, message: Message, key: str, instance: Instance) -> Outcome:
-        try:
-            # A content warning takes its part of the instance's limit.
-            left = instance.limits.characters - text_length(message.spoiler, instance.limits)
-            text = fit_parts(message.parts, LengthLimits(left, instance.limits.per_url))
-            return Sent(remote_id=client.post(message, text, key))
-        except DoesNotFit:
-            return Permanent(f"The link alone is longer than what {client.host} takes.")
-        except Failed as failed:
-            if isinstance(failed.outcome, Permanent):
-                # The limits may have changed since they were read.
-                self._instances.forget(message.instance_url)
-            return failed.outcome
+        limits = instance.limits
+        # Once more with room to spare, where the instance counts otherwise than it says.
+        for most in (limits.characters, limits.characters * 9 // 10):
+            try:
+                fits = fits_status(StatusLimits(most, limits.per_url), warning=message.spoiler)
+                return Sent(remote_id=client.post(message, fit_parts(message.parts, fits), key))
+            except DoesNotFit:
+                return Permanent(f"The link alone is longer than what {client.host} takes.")
+            except Failed as failed:
+                outcome = failed.outcome
+                if not failed.is_about_message:
+                    break
+        if isinstance(outcome, Permanent):
+            # The limits may have changed since they were read.
+            self._instances.forget(message.instance_url)
+        return outcome
 
 
 def _unknown(failed: Failed, *, holds: bool) -> Ambiguous:

@@ -49,6 +49,7 @@ class Command(FeedletterCommand):
             "assigned": assigned,
             "completed": completed,
             "sent": report.sent,
+            "stored": report.stored,
             "failed": report.failed,
         }
 

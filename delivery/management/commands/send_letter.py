@@ -6,6 +6,8 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
+from common.text import counted
+from delivery.issues.audience import audience_words, count_readers
 from delivery.issues.written_issue import letter_text, send_letter
 from delivery.issues.written_letters import schedule_letter, unschedule_letter
 from delivery.letters.send_test import send_test_written
@@ -15,7 +17,7 @@ from delivery.management.written_letters import add_letter, find_letter, letter_
 
 
 class Command(FeedletterCommand):
-    help = "Sends a letter of your own to all confirmed subscribers of its newsletter. It becomes an issue."
+    help = "Sends a letter of your own to those whom it is for. It becomes an issue."
 
     def add_options(self, parser: CommandParser) -> None:
         add_letter(parser)
@@ -23,11 +25,16 @@ class Command(FeedletterCommand):
         how.add_argument(
             "--at", type=moment, metavar="TIME", help="Not now, but then: 2026-03-01T07:00+01:00."
         )
+        how.add_argument("--count", action="store_true", help="Only say to how many it would go now.")
         how.add_argument("--undo", action="store_true", help="Take a scheduled one off the schedule.")
         how.add_argument("--test", metavar="ADDRESS", help="Only to this address, marked as a test.")
 
     def run(self, **options: Any) -> Result:
         letter, now = find_letter(options["id"]), utcnow()
+        if options["count"]:
+            count, every = count_readers(letter)
+            said = f"{count:,} of {counted(every, 'subscriber')}: {audience_words(letter)}"
+            return Printed(said, {"count": count, "of": every, "to": audience_words(letter)})
         if options["test"]:
             test = send_test_written(
                 subscribable=letter.subscribable, text=letter_text(letter), to=options["test"], now=now

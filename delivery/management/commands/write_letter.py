@@ -6,9 +6,10 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
+from delivery.issues.audience import chosen_audience
 from delivery.issues.written_letters import begin_letter
 from delivery.management.templates import text_file
-from delivery.management.written_letters import letter_row
+from delivery.management.written_letters import add_audience, letter_row, named_audience
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 
@@ -19,10 +20,13 @@ class Command(FeedletterCommand):
         add_newsletter(parser)
         parser.add_argument("--subject", required=True, help="Also its title.")
         parser.add_argument("--file", type=text_file, required=True, metavar="FILE", help="Its Markdown.")
+        add_audience(parser)
 
     def run(self, **options: Any) -> Result:
+        newsletter = find_subscribable(options["newsletter"])
         letter = begin_letter(
-            subscribable=find_subscribable(options["newsletter"]),
+            subscribable=newsletter,
+            audience=chosen_audience(newsletter, **named_audience(options)),
             subject=options["subject"],
             markdown=options["file"],
             author="command",

@@ -53,7 +53,7 @@
     }, pause);
   };
   form.addEventListener("input", (event) => {
-    if (["radio", "checkbox"].includes(event.target.type) || isOver) return;
+    if (!event.target.name || ["radio", "checkbox"].includes(event.target.type) || isOver) return;
     say("Not saved yet.");
     later(PAUSE);
   });
@@ -122,4 +122,45 @@
   });
   // Whatever else puts something into the text, such as an uploaded picture, says so by this event.
   text.addEventListener("feedletter:insert", (event) => insert(event.detail));
+
+  // A picture goes up by itself, not with what is saved: its fields have no names any more.
+  const upload = document.getElementById("fl-upload");
+  const [file, shows] = ["fl-picture", "fl-picture-shows"].map((id) => document.getElementById(id));
+  const said = document.getElementById("fl-picture-said");
+  for (const field of [file, shows]) field.removeAttribute("name");
+  upload.querySelector("button").addEventListener("click", async (event) => {
+    event.preventDefault();
+    const button = event.currentTarget;
+    const data = new FormData();
+    data.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+    if (file.files.length) data.set("picture", file.files[0]);
+    data.set("shows", shows.value);
+    button.disabled = true;
+    said.classList.remove("fl-wrong");
+    said.textContent = "It is being uploaded.";
+    try {
+      const answer = await fetch(upload.dataset.upload, { method: "POST", body: data, headers: { Accept: "application/json" } });
+      const made = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : null;
+      if (answer.status === 413) throw new Error("the file is too large");
+      if (!made) throw new Error(answer.redirected ? "sign in anew in another window" : `the server answered ${answer.status}`);
+      if (made.problem) {
+        said.textContent = made.problem;
+        said.classList.add("fl-wrong");
+      } else {
+        text.dispatchEvent(new CustomEvent("feedletter:insert", { detail: made.markdown }));
+        file.value = shows.value = "";
+        said.textContent = "It stands in the text.";
+      }
+    } catch (error) {
+      said.textContent = `Not uploaded: ${error.message}.`;
+      said.classList.add("fl-wrong");
+    }
+    button.disabled = false;
+  });
+  // Enter sends the form by its first button, which would be this one.
+  shows.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    upload.querySelector("button").click();
+  });
 })();

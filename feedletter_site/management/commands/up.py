@@ -15,7 +15,7 @@ from django.urls import reverse
 from common.cli.commands import FeedletterCommand, Printed
 from delivery.accounts.default_account import keeps_letters
 from feedletter_site import env
-from feedletter_site.setup import offer_setup
+from feedletter_site.sign_in.setup import offer_setup
 from feedletter_site.supervisor import ProcessPlan, become
 
 WEB = ["-k", "common.web_worker.BufferingWorker", "--threads", "8", "--worker-connections", "500"]

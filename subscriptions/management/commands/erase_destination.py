@@ -15,7 +15,7 @@ from subscriptions.privacy.erase import erase, is_suppressed
 class Command(FeedletterCommand):
     help = (
         "Erases all that is held about an e-mail address: subscriptions, consents, and what is known of "
-        "its mails. It cannot be undone. A suppression stays, so that nothing is sent there again."
+        "its mails. It cannot be undone. It stays on the list “Do not write”, if it is there."
     )
 
     def add_options(self, parser: CommandParser) -> None:
@@ -33,5 +33,5 @@ class Command(FeedletterCommand):
             f"{counted(erased['subscriptions'], 'subscription')}, {counted(erased['mails'], 'mail')}."
         )
         if suppressed:
-            said += " It stays on the list of those not to be written to."
+            said += " It stays on the list “Do not write”."
         return Printed(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})

@@ -11,7 +11,7 @@ from subscriptions.management.commands.import_subscribers import opened, refused
 
 
 class Command(FeedletterCommand):
-    help = "Takes over addresses that must not be written to, from CSV (columns email and reason)."
+    help = "Takes addresses over into the list “Do not write”, from CSV (columns email and reason)."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="“-” reads what is piped in.")

@@ -12,7 +12,7 @@ from subscriptions.subscribers.suppression import lift
 
 
 class Command(FeedletterCommand):
-    help = "Lets letters go to an address again that bounced, complained, or was put on the list."
+    help = "Takes an address off the list “Do not write”: letters go there again."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("address", metavar="ADDRESS", help="What “list_suppressions” shows.")
@@ -24,5 +24,5 @@ class Command(FeedletterCommand):
         except InvalidDestination:
             cores = {given}
         if not lift(suppressions=Suppression.objects.filter(core__in=cores)):
-            raise CommandError(f"{given} is not suppressed. “list_suppressions” shows who is.")
+            raise CommandError(f"{given} is not on the list “Do not write”. “list_suppressions” shows it.")
         return Printed(f"{given} may be written to again.", {"address": given, "suppressed": False})

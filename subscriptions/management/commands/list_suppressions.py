@@ -10,7 +10,9 @@ from subscriptions.models import Suppression
 
 
 class Command(FeedletterCommand):
-    help = "Lists the addresses that nothing is sent to. “lift_suppression” takes one off."
+    help = (
+        "Shows the list “Do not write”: addresses that nothing is sent to. “lift_suppression” takes one off."
+    )
     empty = "Everybody may be written to."
 
     def add_options(self, parser: CommandParser) -> None:

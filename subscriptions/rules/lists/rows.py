@@ -156,7 +156,7 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
-        raise UnusableLine("the address is suppressed; remove its suppression first.")
+        raise UnusableLine("the address is on the list “Do not write”; take it off first.")
     if known.status == "unsubscribed" and wants_mail:
         raise UnusableLine("this subscriber left; only they can come back.")
     suppresses = row.status == "suppressed"

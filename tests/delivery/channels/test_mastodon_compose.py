@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delivery.channels.http.links import holds, normalised, postable
 from delivery.channels.mastodon.compose import plain
-from delivery.channels.mastodon.links import holds, normalised, postable
 from feeds.parsing.entry import Entry
 from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
 

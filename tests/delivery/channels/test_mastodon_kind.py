@@ -114,6 +114,19 @@ class TestCheck:
     def test_a_good_token_names_its_account(self, instance: MastodonInstance) -> None:
         assert self.ask(instance) == "bot"
 
+    @pytest.mark.parametrize("scopes", [None, ["read", "write"], ["read:statuses", "write:statuses"]])
+    def test_scopes_that_do_are_taken(self, instance: MastodonInstance, scopes: list[str] | None) -> None:
+        instance.scopes = scopes
+        assert self.ask(instance) == "bot"
+
+    @pytest.mark.parametrize(("scopes", "missing"), [(["read"], "post"), (["write"], "read its own posts")])
+    def test_a_token_that_may_not_post_or_read_is_refused_when_saved(
+        self, instance: MastodonInstance, scopes: list[str], missing: str
+    ) -> None:
+        instance.scopes = scopes
+        with pytest.raises(InvalidDestination, match=f"access_token: it may not {missing}"):
+            self.ask(instance)
+
     def test_a_bad_token_is_refused_with_the_way_to_a_good_one(self, instance: MastodonInstance) -> None:
         with pytest.raises(InvalidDestination, match=r"access_token: .* Development") as caught:
             self.ask(instance, "wrong-one")

@@ -80,6 +80,13 @@ class TestEarlierAttempts:
         opened.close()
         assert outcome == Sent(remote_id="1001")
 
+    def test_another_newsletters_post_of_the_same_link_is_not_ours(self, instance: MastodonInstance) -> None:
+        self.lost(instance)
+        opened, what = session(), message(instance.url, newsletter="wasps")
+        outcome = opened.send(what, key="key-2", begun_at=NOW - timedelta(hours=1), now=NOW)
+        opened.close()
+        assert outcome == Sent(remote_id="1001")
+
     @pytest.mark.parametrize(
         "reply",
         [Reply(503), Reply(429), Reply(403, {"error": "scopes"}), Reply(body="x"), Reply(silent=True)],

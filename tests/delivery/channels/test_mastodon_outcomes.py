@@ -54,6 +54,12 @@ class TestOutcomes:
         assert outcome.retry_at == NOW + timedelta(minutes=5)
         assert outcome.stops_lane
 
+    def test_a_wait_may_be_a_fraction_of_a_second(self, instance: MastodonInstance) -> None:
+        instance.says = Reply(429, {"error": "Too many requests"}, {"Retry-After": "0.75"})
+        outcome = send(message(instance.url))
+        assert isinstance(outcome, Temporary)
+        assert outcome.retry_at == NOW + timedelta(seconds=0.75)
+
     @pytest.mark.parametrize("reset", ["soon", "9" * 40, "2026-13-45T00:00:00Z", "", "-5"])
     def test_an_unreadable_reset_is_no_time(self, instance: MastodonInstance, reset: str) -> None:
         instance.says = Reply(429, {"error": "Too many"}, {"X-RateLimit-Reset": reset})
@@ -86,6 +92,13 @@ class TestOutcomes:
         assert isinstance(outcome, Permanent)
         assert outcome.disables
 
+    def test_an_account_that_is_shut_out_may_come_back(self, instance: MastodonInstance) -> None:
+        instance.says = Reply(403, {"error": "Your login is currently disabled"})
+        outcome = send(message(instance.url))
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_lane
+        assert "scope" not in outcome.text
+
     def test_a_firewalls_403_disables_nothing(self, instance: MastodonInstance) -> None:
         instance.says = Reply(403, "<html>Checking your browser</html>", {"Content-Type": "text/html"})
         assert isinstance(send(message(instance.url)), Temporary)
@@ -95,6 +108,13 @@ class TestOutcomes:
         assert send(message(instance.url)) == Permanent(
             f"{instance.url.removeprefix('http://')} answered 422: Validation failed: no"
         )
+
+    def test_a_status_that_is_too_long_after_all_is_tried_once_more_with_room_to_spare(self) -> None:
+        with MastodonInstance(characters=480) as stricter:
+            cache = InstanceCache()
+            cache.put(stricter.url, Instance(), NOW)
+            assert isinstance(send(message(stricter.url, "Wörter " * 200), cache=cache), Sent)
+            assert len(stricter.asked("/api/v1/statuses")) == 2
 
     def test_no_instance_at_that_address_is_permanent(self, instance: MastodonInstance) -> None:
         instance.says = Reply(404, "<html>nothing here</html>")

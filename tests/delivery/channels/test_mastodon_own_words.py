@@ -5,11 +5,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.truncation import LengthLimits, fit_parts, text_length
+from common.truncation import fit_parts
 from delivery.channels.mastodon.compose import Message
+from delivery.channels.mastodon.length import StatusLimits, fits_status
 from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
 
-LIMITS = LengthLimits(500, 23)
+FITS = fits_status(StatusLimits())
 
 
 def message(text: str, **fields: Any) -> Message:
@@ -17,7 +18,7 @@ def message(text: str, **fields: Any) -> Message:
 
 
 def status(text: str, **fields: Any) -> str:
-    return fit_parts(message(text, **fields).parts, LIMITS)
+    return fit_parts(message(text, **fields).parts, FITS)
 
 
 def test_lines_stay_and_the_link_stands_where_it_was_put() -> None:
@@ -35,7 +36,7 @@ def test_nobody_is_mentioned() -> None:
 def test_what_is_too_long_is_cut_outside_the_link() -> None:
     text = status(f"{'before ' * 100}{LINK} {'after ' * 100}")
     assert LINK in text
-    assert text_length(text, LIMITS) <= LIMITS.characters
+    assert FITS(text)
 
 
 @given(st.text(max_size=2000), st.text(max_size=2000))
@@ -49,7 +50,7 @@ def test_a_post_without_a_link_is_not_announced() -> None:
 
 def test_a_letter_with_html_has_the_usual_words() -> None:
     made = CHANNEL.compose(letter("T", html="<p>x</p>", text="x"), recipient("https://fake.example"))
-    assert fit_parts(made.parts, LIMITS) == f"[bees] New Post: T, by Ada {LINK}"
+    assert fit_parts(made.parts, FITS) == f"[bees] New Post: T, by Ada {LINK}"
 
 
 def test_a_digest_and_a_letter_whose_texts_were_forgotten_have_the_usual_words() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from common.clock import utcnow
 from delivery.models import Delivery, WrittenLetter
+from subscriptions.subscribers.tags import tag_people
 from tests.console import json_of, printed, refused
 from tests.delivery.ledger import HOUR
 from tests.factories import SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
@@ -30,6 +31,25 @@ def test_a_letter_is_written_changed_shown_and_sent(tmp_path: Path) -> None:
     assert (row["state"], Delivery.objects.filter(issue=row["issue"]).count()) == ("sent", 2)
     assert "has gone out already" in refused("send_letter", pk)
     assert "has gone out already" in refused("drop_letter", pk)
+
+
+def test_a_letter_is_for_a_segment_that_can_be_counted(tmp_path: Path) -> None:
+    weekly = SubscribableFactory(name="weekly")
+    rows = SubscriptionFactory.create_batch(3, subscribable=weekly)
+    tag_people(destinations=[rows[0].destination_id], names=["vip"])
+    file = tmp_path / "summer.md"
+    file.write_text("We *rest*.", encoding="utf-8")
+    written = ("write_letter", "weekly", "--subject", "Summer", "--file", str(file))
+    assert "“vpi”" in refused(*written, "--tag", "vpi")
+    row = json_of(*written, "--tag", "vip")
+    pk = str(row["id"])
+    assert row["to"] == "those with the tag “vip”"
+    assert printed("send_letter", pk, "--count").strip() == "1 of 3 subscribers: those with the tag “vip”"
+    assert json_of("alter_letter", pk, "--to-all")["to"] == "everybody who is confirmed"
+    assert "everybody without" in json_of("alter_letter", pk, "--not-tag", "vip")["to"]
+    assert "give it alone" in refused("alter_letter", pk, "--not-tag", "vip", "--to-all")
+    json_of("send_letter", pk)
+    assert Delivery.objects.count() == 2
 
 
 def test_a_letter_is_scheduled_and_taken_off_again() -> None:

@@ -1,13 +1,17 @@
 """Passes over a Mastodon instance: in order, a minute apart, and never twice."""
 
 from datetime import timedelta
+from html import escape
 from typing import Any
 
 import pytest
 
+from delivery.channels.mastodon.compose import compose_status
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
+from delivery.letter import Recipient
+from delivery.letters.build import issue_letter
 from delivery.models import Delivery, Lane
 from tests.delivery.ledger import MINUTE, SECOND, Clock, claimed
 from tests.factories import NOW, BridgeFactory, DestinationFactory, SubscriptionFactory, an_issue
@@ -76,13 +80,14 @@ def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> Non
 def _post_as(instance: MastodonInstance, row: Delivery) -> None:
     """What the dead worker had posted."""
     assert row.issue is not None
-    link = row.issue.issue_items.get().entry["link"]
+    message = compose_status(issue_letter(row.issue), Recipient(row.pk, row.destination.core, ""))
+    text = message.beginning.removesuffix(message.link)
     instance.statuses.append(
         {
             "id": "900",
             "created_at": (NOW + SECOND).isoformat(),
-            "content": f'<p>New Post <a href="{link}">{link}</a></p>',
-            "text": f"New Post {link}",
+            "content": f'<p>{escape(text)}<a href="{message.link}">{message.link}</a></p>',
+            "text": message.beginning,
         }
     )
 

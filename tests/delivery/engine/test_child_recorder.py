@@ -66,6 +66,12 @@ def test_the_loop_process_records_what_a_healthy_lane_sent(
     assert by_worker == []
 
 
+def test_a_child_process_that_has_no_lane_holds_no_connection_to_the_database(smtp: SmtpServer) -> None:
+    queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4))
+    assert send_due().sent == LETTERS
+    wait_until(lambda: not _recording())
+
+
 def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp: SmtpServer) -> None:
     queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4, failures=1))
     assert send_due().sent == LETTERS
@@ -111,11 +117,17 @@ def test_what_somebody_took_from_us_meanwhile_is_recorded_all_the_same(
     assert len(by_worker) == 1
 
 
-def _cut() -> set[int]:
-    """Ends the connections that acceptances are recorded by; their processes' ids."""
+def _recording() -> set[int]:
+    """The processes of the connections that acceptances are recorded by."""
     with connection.cursor() as cursor:
         cursor.execute(RECORDING, [connection.connection.info.backend_pid])
-        found = {pid for (pid,) in cursor.fetchall()}
+        return {pid for (pid,) in cursor.fetchall()}
+
+
+def _cut() -> set[int]:
+    """Ends these connections."""
+    found = _recording()
+    with connection.cursor() as cursor:
         for pid in found:
             cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
     return found

@@ -191,3 +191,10 @@ def test_a_confirmation_beside_the_making_is_found_at_the_next_look() -> None:
     complete_due(clock=lambda: NOW + timedelta(seconds=1))
     complete_due(clock=lambda: NOW + timedelta(seconds=2))
     assert len(told()) == 1
+
+
+def test_its_page_does_not_wait_for_a_reader_who_is_there(admin_client: Client) -> None:
+    newsletter = a_new_one(title="News")
+    reader_of(newsletter)
+    page = admin_client.get(f"/admin/subscriptions/subscribable/{newsletter.pk}/change/").content.decode()
+    assert "Waits for its first reader" not in page

@@ -7,11 +7,15 @@ from django.db import connection
 
 from common.ports.panels import CannotAct
 from delivery.issues import written_issue
+from delivery.issues.audience import chosen_audience
+from delivery.issues.publish import publish
 from delivery.issues.written_issue import release_letter, send_letter
 from delivery.issues.written_letters import save_letter, schedule_letter, unschedule_letter
 from delivery.models import Delivery, Issue, WrittenLetter
+from subscriptions.models import SubscriberTag
+from subscriptions.subscribers.tags import delete_tags, tag_people
 from tests.delivery.ledger import HOUR
-from tests.factories import NOW, SubscriptionFactory, WrittenLetterFactory
+from tests.factories import NOW, SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
 from tests.races import beside
 
 two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
@@ -24,6 +28,22 @@ def letter() -> Any:
     made = WrittenLetterFactory(send_at=THEN, next_try_at=THEN)
     SubscriptionFactory.create_batch(3, subscribable=made.subscribable)
     return made
+
+
+@pytest.fixture
+def of_two(letter: Any) -> Any:
+    """For three with a tag: one reads both of its newsletters, one the other alone; one is left out."""
+    other = SubscribableFactory(name="other")
+    both, mine, out = letter.subscribable.subscriptions.order_by("pk")
+    SubscriptionFactory(subscribable=other, destination=both.destination)
+    theirs = SubscriptionFactory(subscribable=other)
+    people = [row.destination_id for row in (both, mine, theirs, out)]
+    tag_people(destinations=people, names=["vip"])
+    tag_people(destinations=[out.destination_id], names=["out"])
+    audience = chosen_audience(letter.subscribable, any_of=["vip"], none_of=["out"], others=["other"])
+    letter.audience = audience.to_json()
+    letter.save(update_fields=["audience"])
+    return letter
 
 
 def refused(act: Any) -> Any:
@@ -77,13 +97,53 @@ def test_what_was_rendered_before_a_change_is_not_sent(letter: Any) -> None:
     assert Issue.objects.get().subject == "Other"
 
 
+class Killed(BaseException):
+    """What a worker that is killed raises here: nothing catches it."""
+
+
+@two_writers
+def test_each_of_a_segment_of_two_newsletters_has_it_once_though_one_publisher_dies_and_two_race(
+    of_two: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*args: Any, **kwargs: Any) -> None:
+        publish(*args, **kwargs)
+        assert Delivery.objects.count() == 3
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(written_issue, "publish", die)
+        with pytest.raises(Killed):
+            release(of_two)()
+    assert not Delivery.objects.exists()
+    assert beside(release(of_two), release(of_two)) == (True, False)
+    assert beside(send(of_two), release(of_two), blocks=False)[1] is False
+    people = list(Delivery.objects.values_list("destination", flat=True))
+    assert len(people) == len(set(people)) == 3
+    assert Issue.objects.count() == 1
+
+
+@two_writers
+def test_a_tag_is_not_deleted_under_a_letter_that_leaves_its_people_out(of_two: Any) -> None:
+    tag = SubscriberTag.objects.get(key="out")
+    released, _ = beside(release(of_two), lambda: delete_tags(tags=[tag.pk]))
+    assert released is True
+    assert Delivery.objects.count() == 3
+
+
+@two_writers
+def test_a_letter_beside_the_deletion_of_such_a_tag_goes_to_nobody(of_two: Any) -> None:
+    tag = SubscriberTag.objects.get(key="out")
+    _, released = beside(lambda: delete_tags(tags=[tag.pk]), release(of_two))
+    assert released is False
+    assert not Delivery.objects.exists()
+    of_two.refresh_from_db()
+    assert "“out”, deleted since" in of_two.last_error
+
+
 @pytest.mark.parametrize("at", ["publish", "render_issue"])
 def test_a_worker_that_dies_in_between_leaves_it_to_the_next(
     letter: Any, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def die(*args: Any, **kwargs: Any) -> None:
         if at == "publish":
             usual(*args, **kwargs)

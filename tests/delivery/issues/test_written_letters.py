@@ -219,7 +219,7 @@ def test_one_that_has_gone_out_stays() -> None:
 
 
 def test_an_audience_of_a_newer_release_is_not_taken_for_everybody() -> None:
-    letter = a_letter(audience={"tags": ["vip"]})
+    letter = a_letter(audience={"region": {"1": "North"}})
     with pytest.raises(UnknownAudience):
         recipients_of(letter)
     with pytest.raises(UnknownAudience):

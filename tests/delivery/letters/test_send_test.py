@@ -21,6 +21,7 @@ from tests.factories import (
     FeedDocumentFactory,
     FeedFactory,
     SubscribableFactory,
+    SubscriptionFactory,
     SuppressionFactory,
     WrittenLetterFactory,
 )
@@ -102,6 +103,7 @@ def test_a_test_of_a_letter_of_ones_own_is_that_letter_marked(
 
 def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None:
     letter = WrittenLetterFactory()
+    SubscriptionFactory(subscribable=letter.subscribable)
     shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=NOW)
     send_letter(letter_id=letter.pk, version=1, now=NOW)
     issue = Issue.objects.get()

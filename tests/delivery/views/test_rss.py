@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from delivery.customisation import set_theme
+from subscriptions.models import Subscribable
 from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry, an_issue
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +64,11 @@ def test_it_keeps_to_what_validators_ask_for(client: Client, letter: Any) -> Non
         assert parsedate_to_datetime(str(date)) == NOW
     guids = [guid.attrib["isPermaLink"] for guid in found.findall("item/guid")]
     assert guids == ["true"]
+
+
+def test_before_its_first_issue_it_changed_when_the_newsletter_was_made(client: Client, letter: Any) -> None:
+    Subscribable.objects.update(created_at=NOW)
+    assert parsedate_to_datetime(str(channel(client).findtext("lastBuildDate"))) == NOW
 
 
 def test_who_has_it_already_is_told_so_without_reading_the_posts(

@@ -14,7 +14,7 @@ GRAVE = ("serious", "critical")
 # WCAG 2.2 to AA, and headings in order besides.
 OPTIONS = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
-    "rules": {"heading-order": {"enabled": True}},
+    "rules": {"heading-order": {"enabled": True}, "landmark-one-main": {"enabled": True}},
     "resultTypes": ["violations"],
 }
 SCRIPT = re.compile(r"<script\b.*?</script>", re.DOTALL)
@@ -24,6 +24,38 @@ LOW = """([chosen, least]) => [...document.querySelectorAll(chosen)]
     .filter(each => each.checkVisibility({visibilityProperty: true}))
     .filter(each => each.getBoundingClientRect().right > 0 && each.getBoundingClientRect().height < least)
     .map(each => each.outerHTML.slice(0, 200))"""
+# What stands beyond the screen, unless it is within something that scrolls or hides what is beyond it.
+WIDE_PARTS = """() => {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const beyond = [...document.querySelectorAll('body *')].filter(each => {
+        const box = each.getBoundingClientRect();
+        return each.checkVisibility() && box.width && (box.right > width + 1 || box.left < -1);
+    });
+    const first = beyond.slice(0, 3).map(each => each.outerHTML.slice(0, 160));
+    return [`${document.documentElement.scrollWidth} px`, ...first];
+}"""
+# Words of letters alone that would have had room on a line, and yet stand on two.
+BROKEN = r"""() => {
+    const found = [];
+    const main = document.querySelector('main') || document.body;
+    const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+    const word = /(?<![\p{L}\p{N}@._\/-])\p{L}{2,16}(?![\p{L}\p{N}@._\/-])/gu;
+    while (walker.nextNode()) {
+        const node = walker.currentNode;
+        const around = node.parentElement;
+        if (!around.checkVisibility({visibilityProperty: true})) continue;
+        if (around.closest('pre, code, .fl-found')) continue;
+        for (const match of node.data.matchAll(word)) {
+            const range = document.createRange();
+            range.setStart(node, match.index);
+            range.setEnd(node, match.index + match[0].length);
+            const boxes = [...range.getClientRects()].filter(box => box.width > 1);
+            if (new Set(boxes.map(box => Math.round(box.top))).size > 1) found.push(match[0]);
+        }
+    }
+    return found;
+}"""
 # A folder for pictures of all pages, to be looked at: SCREENSHOTS=/tmp/pages pytest tests/e2e/browser
 PICTURES = os.environ.get("SCREENSHOTS", "")
 
@@ -89,13 +121,14 @@ def look_at(page: Any, name: str) -> None:
     assert_accessible(page)
 
 
-def assert_accessible(page: Any) -> None:
-    """No serious or critical fault of axe-core, and headings in order."""
+def assert_accessible(page: Any, *, has_one_main: bool = False) -> None:
+    """No serious or critical fault of axe-core, headings in order, and one main part where that is asked."""
     if getattr(page, "is_plain", False) and "<script" not in page.content():
         return  # It is the page that the screens with scripts look at.
     with _where_axe_runs(page) as double:
         found = Axe().run(double, options=OPTIONS).response["violations"]
-    grave = [fault for fault in found if fault["impact"] in GRAVE or fault["id"] == "heading-order"]
+    rules = ("heading-order", *(["landmark-one-main"] if has_one_main else ()))
+    grave = [fault for fault in found if fault["impact"] in GRAVE or fault["id"] in rules]
     assert not grave, f"{page.url}\n" + "\n".join(map(_in_words, grave))
 
 
@@ -130,6 +163,16 @@ def assert_fits(page: Any) -> None:
         page.set_viewport_size({"width": width, "height": screen["height"]})
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (page.url, width)
     page.set_viewport_size(screen)
+
+
+def too_wide(page: Any) -> list[str]:
+    """What makes the page wider than its screen."""
+    return list(page.evaluate(WIDE_PARTS))
+
+
+def broken_words(page: Any) -> list[str]:
+    """Short words that are broken in the middle."""
+    return list(page.evaluate(BROKEN))
 
 
 def assert_tappable(page: Any) -> None:

@@ -82,7 +82,7 @@ def by_forms(page: Any, site: str, subscribable: int) -> None:
     page.wait_for_load_state()
     assert site_facts().name == "Harbour News"
     shot(page, "site-settings")
-    page.goto(f"{site}/admin/delivery/theme/add/?subscribable={subscribable}")
+    page.goto(f"{site}/admin/subscriptions/subscribable/{subscribable}/change/?tab=look")
     page.locator("input[name=header_picture]").set_input_files(
         {"name": "header.jpg", "mimeType": "image/jpeg", "buffer": a_header()}
     )

@@ -1,7 +1,9 @@
 """A feed is read by one worker at a time, and a late one stores nothing."""
 
 import threading
+import time
 from datetime import datetime
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -9,7 +11,9 @@ import pytest
 from django.db import connection
 
 from feeds.adding.edit import alter_feed
-from feeds.models import Feed, Item
+from feeds.models import Feed, Host, Item
+from feeds.polling import poll_pass
+from feeds.polling.claims import FEED_LEASE, claim_feeds, renew
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.polling.record import TAKEN_OVER, PollResult
 from tests.factories import FeedFactory
@@ -56,6 +60,53 @@ def closing(act: Any) -> None:
         act()
     finally:
         connection.close()
+
+
+@pytest.mark.django_db
+def test_leases_are_extended_by_whoever_holds_them_alone() -> None:
+    ours, theirs = FeedFactory(host="one.example"), FeedFactory(host="two.example")
+    token = uuid4()
+    claim_feeds(Feed.objects.filter(pk=ours.pk), token, at(0))
+    Host.objects.create(name="one.example", lease_token=token, lease_until=at(0))
+    Host.objects.create(name="two.example", lease_token=uuid4(), lease_until=at(0))
+    leased(theirs, at(0))
+    renew(token=token, hosts=["one.example", "two.example"], feeds=[ours.pk, theirs.pk], now=at(1))
+    assert dict(Feed.objects.values_list("pk", "lease_until")) == {
+        ours.pk: at(1) + FEED_LEASE,
+        theirs.pk: at(0),
+    }
+    assert list(Host.objects.order_by("name").values_list("lease_until", flat=True)) == [
+        at(1) + FEED_LEASE,
+        at(0),
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pass_that_waits_long_for_an_answer_keeps_its_feed(
+    server: FeedServer, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll_pass, "RENEW_EVERY", 0)
+    blog, minutes, kept = Blog(server), count(), list[bool]()
+    blog.watch()
+
+    def lease_until() -> datetime | None:
+        return Feed.objects.values_list("lease_until", flat=True).get()
+
+    def look() -> None:
+        first, end = lease_until(), time.monotonic() + 5
+        while lease_until() == first and time.monotonic() < end:
+            time.sleep(0.02)
+        kept.append(lease_until() != first)
+
+    def reply(request: Request) -> Reply:
+        asked = threading.Thread(target=closing, args=(look,))
+        asked.start()
+        asked.join(10)
+        return Reply(rss([]))
+
+    blog.server.answer(blog.path, reply)
+    poll_due(clock=lambda: at(next(minutes)))
+    assert kept == [True]
 
 
 @pytest.mark.django_db(transaction=True)

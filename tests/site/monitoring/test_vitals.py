@@ -158,14 +158,22 @@ def test_a_pass_is_told_of_when_it_ended_well_and_not_when_it_failed(monkeypatch
     assert passes.longest_running() == 0
 
 
-@pytest.mark.parametrize(("age", "code"), [(0, 0), (alive.LONGEST_SILENCE + 60, 1), (None, 1)])
+AGES = [(0, 0), (alive.LONGEST_SILENCE + 60, 1), (None, 1)]
+
+
+def finished(folder: Path, age: float | None) -> None:
+    """A worker that finished something so many seconds ago, or never."""
+    if age is not None:
+        (folder / "alive").mkdir()
+        (folder / "alive" / "poll").touch()
+        os.utime(folder / "alive" / "poll", (time.time() - age, time.time() - age))
+
+
+@pytest.mark.parametrize(("age", "code"), AGES)
 def test_the_health_check_of_a_container_judges_the_files_age(
     tmp_path: Path, age: float | None, code: int
 ) -> None:
-    if age is not None:
-        (tmp_path / "alive").mkdir()
-        (tmp_path / "alive" / "poll").touch()
-        os.utime(tmp_path / "alive" / "poll", (time.time() - age, time.time() - age))
+    finished(tmp_path, age)
     done = subprocess.run(
         [sys.executable, "-I", str(SCRIPT), "poll"],
         env={"DATA_DIR": str(tmp_path)},
@@ -175,3 +183,19 @@ def test_the_health_check_of_a_container_judges_the_files_age(
     )
     assert done.returncode == code
     assert done.stderr.startswith("poll has") == bool(code)
+
+
+@pytest.mark.parametrize(("age", "code"), AGES)
+def test_one_of_several_that_is_silent_is_trouble_and_so_is_naming_none(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    age: float | None,
+    code: int,
+) -> None:
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    finished(tmp_path, age)
+    assert alive.main(["poll"]) == code
+    assert capsys.readouterr().err.count("poll has") == code
+    assert alive.main(["poll", "beat"]) == alive.main([]) == 1
+    assert "beat has not finished anything yet" in capsys.readouterr().err

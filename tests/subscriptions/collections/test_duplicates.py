@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from feeds.admin.words import standing
+from feeds.items.standing import standing
 from feeds.models import Feed, Item
 from feeds.parsing.identity import link_hash
 from feeds.rules.reposts import REPOST

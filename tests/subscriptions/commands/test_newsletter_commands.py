@@ -2,6 +2,7 @@ from datetime import UTC, datetime, time
 
 import pytest
 
+from subscriptions.admin.command import define_command
 from subscriptions.models import Subscribable
 from tests.console import json_of, printed, refused
 from tests.factories import (
@@ -15,7 +16,10 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
-KEYS = ["name", "title", "channel", "arrangement", "time_zone", "feeds", "subscribers", "open", "next_close"]
+KEYS = [
+    *("name", "title", "channel", "arrangement", "time_zone", "feeds", "subscribers", "open", "next_close"),
+    "rhythm",
+]
 END = datetime(2026, 3, 9, 7, tzinfo=UTC)
 
 
@@ -50,6 +54,16 @@ def test_define_subscribable_takes_the_options_of_its_arrangement() -> None:
 def test_each_arrangement_has_its_options(words: str, field: str, value: object) -> None:
     json_of("define_subscribable", "x", "--feed", str(FeedFactory().pk), *words.split())
     assert getattr(Subscribable.objects.get(), field) == value
+
+
+def test_a_letter_on_several_weekdays_is_defined_without_cron_and_its_command_says_the_same() -> None:
+    feed = FeedFactory()
+    words = "--arrangement weekly --weekday monday --weekday thursday --at 18:00"
+    row = json_of("define_subscribable", "x", "--feed", str(feed.pk), *words.split())
+    assert row["rhythm"] == "every Monday and Thursday at 18:00, UTC"
+    made = Subscribable.objects.get()
+    assert made.cron == "0 18 * * 1,4"
+    assert "--arrangement weekly --at 18:00 --weekday monday --weekday thursday" in define_command(made)
 
 
 def test_a_cron_line_is_taken() -> None:

@@ -11,6 +11,7 @@ from feeds.adding.edit import alter_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable, set_extra_params
+from subscriptions.rules.schedule import Schedule
 from tests.factories import BridgeFactory, FeedFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
 
@@ -44,6 +45,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"arrangement": "daily", "weekday": 0}, "weekday"),
     ({"arrangement": "weekly", "n": 3}, "n"),
     ({"arrangement": "weekly", "weekday": 7}, "weekday"),
+    ({"arrangement": "weekly", "weekdays": []}, "weekdays"),
+    ({"arrangement": "weekly", "weekdays": [0, 7]}, "weekdays"),
+    ({"arrangement": "weekly", "weekdays": [0, 1], "weekday": 0}, "weekdays"),
+    ({"arrangement": "weekly", "weekdays": [0, 1], "n": 3}, "n"),
+    ({"arrangement": "daily", "weekdays": [0]}, "weekdays"),
     ({"arrangement": "monthly", "day_of_month": 32}, "day_of_month"),
     ({"arrangement": "every_n"}, "n"),
     ({"arrangement": "every_n", "n": 0}, "n"),
@@ -188,3 +194,29 @@ def test_credentials_that_come_later_change_no_newsletter() -> None:
     made = define(feeds=[feed])
     alter_feed(feed=feed, credentials=SECRET)
     assert alter_subscribable(subscribable=made, title="New").visibility == "public"
+
+
+def test_several_weekdays_are_kept_as_a_cron_line_that_every_release_knows() -> None:
+    made = define(arrangement="weekly", weekdays=[3, 0, 3], at=time(18))
+    assert (made.arrangement, made.cron, made.at, made.weekday) == ("cron", "0 18 * * 1,4", time(0), 0)
+    assert define("one", arrangement="weekly", weekdays=[4]).weekday == 4
+    assert define("all", arrangement="weekly", weekdays=range(7), at=time(6)).schedule == Schedule(
+        "daily", time(6)
+    )
+
+
+def test_the_days_or_the_hour_of_several_weekdays_change_alone() -> None:
+    letter = define(arrangement="weekly", weekdays=[0, 3], at=time(18))
+
+    def changed(**fields: Any) -> Schedule:
+        nonlocal letter
+        letter = alter_subscribable(subscribable=letter, **fields)
+        return letter.schedule
+
+    assert changed(at=time(7)).cron == "0 7 * * 1,4"
+    assert changed(weekdays=[4, 5]).cron == "0 7 * * 5,6"
+    assert changed(title="Another").cron == "0 7 * * 5,6"
+    assert changed(arrangement="weekly").cron == "0 7 * * 5,6"
+    assert changed(weekday=2) == Schedule("weekly", time(7), 2)
+    assert changed(weekdays=[2, 6]).cron == "0 7 * * 0,3"
+    assert changed(cron="0 9 1 * *").cron == "0 9 1 * *"

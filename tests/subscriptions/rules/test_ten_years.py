@@ -12,6 +12,7 @@ import pytest
 
 from subscriptions.rules.collections import within_type_id_for
 from subscriptions.rules.completion import CollectionFacts, is_complete
+from subscriptions.rules.cron_plan import on_weekdays
 from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
 from tests.examples import some_now
@@ -37,6 +38,12 @@ CASES = {
     "daily in the doubled hour": (Schedule("daily", time(1, 45)), _every_day, [time(1, 45)], 5),
     "weekly": (Schedule("weekly", time(2, 30), 6), lambda day: day.weekday() == 6, [time(2, 30)], 5),
     "monthly": (Schedule("monthly", time(7), day_of_month=31), _clamped(31), [time(7)], 5),
+    "three weekdays": (
+        on_weekdays({1, 3, 6}, time(2, 30)),
+        lambda day: day.weekday() in (1, 3, 6),
+        [time(2, 30)],
+        31,
+    ),
     "cron": (Schedule("cron", cron="0 7 * * 1,4"), lambda day: day.weekday() in (0, 3), [time(7)], 31),
     "cron at night": (
         Schedule("cron", cron="30 */6,1-2 1,15 * *"),

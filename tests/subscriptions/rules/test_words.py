@@ -39,7 +39,27 @@ from subscriptions.rules.words import describe, moment_words, zone_words
             None,
             "on the last day of each month at 7:00, New York time",
         ),
-        (Schedule("cron", cron="0 7 * * 1,4"), None, "on its own schedule"),
+        (
+            Schedule("cron", cron="0 18 * * 1,4"),
+            None,
+            "every Monday and Thursday at 18:00, New York time",
+        ),
+        (
+            Schedule("cron", cron="0 7 * * MON-FRI"),
+            None,
+            "every day from Monday to Friday at 7:00, New York time",
+        ),
+        (Schedule("cron", cron="30 7,18 * * *"), None, "every day at 7:30 and 18:30, New York time"),
+        (
+            Schedule("cron", cron="0 7 1,15,L * *"),
+            None,
+            "on the 1st, 15th and last day of each month at 7:00, New York time",
+        ),
+        (
+            Schedule("cron", cron="0 7 * * 5L"),
+            None,
+            "at 07:00 on the last Friday of the month, New York time",
+        ),
     ],
 )
 def test_the_rhythm_in_words(schedule: Schedule, n: int | None, words: str) -> None:

@@ -55,5 +55,5 @@ def test_a_segment_is_the_confirmed_subscriptions_that_the_rule_holds_for() -> N
     sets = [frozenset(), frozenset("a"), frozenset("bc"), frozenset("x")]
     for any_of, all_of, none_of in product(sets, repeat=3):
         segment = Segment(any_of, all_of, none_of)
-        found = sorted(subscribers_in(segment, subscribable=newsletter).values_list("pk", flat=True))
+        found = sorted(subscribers_in(segment, newsletters=[newsletter.pk]).values_list("pk", flat=True))
         assert found == sorted(pk for pk, tags in people.items() if segment.holds(tags)), segment

@@ -2,6 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
+import pytest
 from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +12,16 @@ from subscriptions.rules.words import describe
 from subscriptions.views.rhythm import in_words
 from tests.subscriptions.rules.strategies import schedules, zones
 
+PARIS = ZoneInfo("Europe/Paris")
+SIMPLE = ["0 18 * * 1,4", "0 7 * * 1-5", "0 7 1,15,L * *", "30 7,18 * * *"]
 
-@given(schedules | st.sampled_from([Schedule("each"), Schedule("every_n")]), st.integers(1, 40), zones)
+
+@given(
+    schedules
+    | st.sampled_from([Schedule("each"), Schedule("every_n"), *(Schedule("cron", cron=x) for x in SIMPLE)]),
+    st.integers(1, 40),
+    zones,
+)
 def test_in_english_readers_read_what_admins_do(schedule: Schedule, n: int, zone: ZoneInfo) -> None:
     words = describe(schedule, n, zone)
     with translation.override("en"):
@@ -22,3 +31,72 @@ def test_in_english_readers_read_what_admins_do(schedule: Schedule, n: int, zone
 def test_days_are_bare_numbers_in_other_languages() -> None:
     with translation.override("fr"):
         assert "22nd" not in in_words(Schedule("monthly", day_of_month=22), None, ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        (
+            "de",
+            [
+                "Jeden Montag und Donnerstag um 18:00 Uhr, Ortszeit Paris",
+                "Montags bis freitags um 7:00 Uhr, Ortszeit Paris",
+                "Am 1., 15. und letzten Tag jedes Monats um 7:00 Uhr, Ortszeit Paris",
+                "Jeden Tag um 7:30 und 18:30 Uhr, Ortszeit Paris",
+            ],
+        ),
+        (
+            "es",
+            [
+                "Cada lunes y jueves a las 18:00, hora de Paris",
+                "De lunes a viernes a las 7:00, hora de Paris",
+                "Cada mes, el 1, el 15 y el último día, a las 7:00, hora de Paris",
+                "Todos los días a las 7:30 y 18:30, hora de Paris",
+            ],
+        ),
+        (
+            "fr",
+            [
+                "Chaque lundi et jeudi à 18:00, heure de Paris",
+                "Du lundi au vendredi à 7:00, heure de Paris",
+                "Chaque mois, le 1er, le 15 et le dernier jour, à 7:00, heure de Paris",
+                "Chaque jour à 7:30 et 18:30, heure de Paris",
+            ],
+        ),
+        (
+            "pt",
+            [
+                "Cada segunda-feira e quinta-feira às 18:00, hora de Paris",
+                "De segunda a sexta-feira às 7:00, hora de Paris",
+                "Todos os meses, no dia 1, no dia 15 e no último dia, às 7:00, hora de Paris",
+                "Todos os dias às 7:30 e 18:30, hora de Paris",
+            ],
+        ),
+    ],
+)
+def test_a_simple_cron_line_is_a_sentence_in_every_language(language: str, said: list[str]) -> None:
+    with translation.override(language):
+        assert [in_words(Schedule("cron", cron=line), None, PARIS) for line in SIMPLE] == said
+
+
+def test_a_line_that_no_sentence_says_is_its_own_schedule() -> None:
+    with translation.override("de"):
+        assert in_words(Schedule("cron", cron="0 7 * * 5L"), None, PARIS) == "Nach eigenem Zeitplan"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        (Schedule("daily"), "Every day at 0:00, UTC"),
+        (Schedule("weekly", weekday=6), "Every Sunday at 0:00, UTC"),
+        (Schedule("monthly", day_of_month=1), "On the 1st of each month at 0:00, UTC"),
+        (Schedule("monthly", day_of_month=22), "On the 22nd of each month at 0:00, UTC"),
+        (Schedule("monthly", day_of_month=29), "On the 29th of each month (or its last day) at 0:00, UTC"),
+        (Schedule("monthly", day_of_month=31), "On the last day of each month at 0:00, UTC"),
+        (Schedule("every_n"), "Every 3 posts"),
+        (Schedule("each"), "Each post as it appears"),
+    ],
+)
+def test_each_arrangement_has_words(schedule: Schedule, words: str) -> None:
+    with translation.override("en"):
+        assert in_words(schedule, 3, ZoneInfo("UTC")) == words

@@ -1,0 +1,92 @@
+"""What the admin's pages are called, how many rows a list has, and what an empty list says."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.text import capfirst
+from unfold.admin import ModelAdmin
+
+from common.text import counted
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyList:
+    """What a list without rows says: that there is none, where they come from, and what to do now."""
+
+    title: str
+    words: str
+    button: str = ""
+    # The name of the button's address, and who may go there.
+    to: str = ""
+    permission: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEmpty:
+    """The same for one person's eyes."""
+
+    title: str
+    words: str
+    button: str = ""
+    url: str = ""
+
+
+class PageWords(ModelAdmin):  # type: ignore[misc]
+    """A list is called as its rows are, in its heading, its title and its count; a form as its row is."""
+
+    empty: ClassVar[EmptyList] = EmptyList("Nothing here so far", "")
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        found = super().get_changelist_instance(request)
+        found.is_narrowed = bool(found.query or found.get_filters_params())
+        found.counted = self.counted(found)
+        found.empty = self.shown_empty(request, is_narrowed=found.is_narrowed)
+        return found
+
+    def counted(self, found: Any) -> str:
+        """ "1 post", "12,000 posts"; of more than are counted "more than 10,000 posts"."""
+        more = "more than " if getattr(found.paginator, "has_more", False) else ""
+        singular, plural = str(self.opts.verbose_name), str(self.opts.verbose_name_plural)
+        return more + counted(found.result_count, singular, plural)
+
+    def shown_empty(self, request: HttpRequest, *, is_narrowed: bool) -> ShownEmpty:
+        """Nothing was found, or there is nothing yet."""
+        if is_narrowed:
+            words = "Nothing here fits what you search or filter for."
+            return ShownEmpty("None like that", words, f"Show all {self.opts.verbose_name_plural}", "?")
+        empty = self.empty
+        if empty.to and (not empty.permission or request.user.has_perm(empty.permission)):
+            return ShownEmpty(empty.title, empty.words, empty.button, reverse(empty.to))
+        return ShownEmpty(empty.title, empty.words)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = {"title": capfirst(str(self.opts.verbose_name_plural))}
+        answer: HttpResponse = super().changelist_view(request, {**title, **(extra_context or {})})
+        return answer
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        title = {"title": self.noun(object_id)}
+        answer: HttpResponse = super().changeform_view(
+            request, object_id, form_url, {**title, **(extra_context or {})}
+        )
+        return answer
+
+    def noun(self, object_id: str | None) -> str:
+        """What stands behind an object's name in the window's title, or alone where a new one is made."""
+        name = str(self.opts.verbose_name)
+        return capfirst(name) if object_id else f"Add {name}"
+
+
+def words_of(model: Any, one: str, many: str) -> None:
+    """Our words for another package's rows. (Migrations look at what the package itself says.)"""
+    model._meta.verbose_name, model._meta.verbose_name_plural = one, many

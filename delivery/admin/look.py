@@ -1,0 +1,255 @@
+"""A newsletter's look: its form, and beside it the letter that it makes while somebody types."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.forms.models import fields_for_model
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.admin.colour_input import ColourInput
+from common.admin.refusals import add_refusal
+from common.clock import utcnow
+from common.pictures import CleanPicture
+from common.ports.panels import Action, TabForm
+from delivery.customisation import (
+    PICTURES,
+    THEME_FIELDS,
+    accent_without_theme,
+    back_to_usual,
+    check_theme,
+    set_look,
+    theme_of,
+)
+from delivery.letters.preview import Preview, preview_look
+from delivery.letters.samples import is_collecting
+from delivery.models import Theme
+from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
+from delivery.views.preview import as_json, frames
+from subscriptions.branding.pictures import picture_url
+from subscriptions.forms.admin import SubscribableForm
+from subscriptions.forms.pictures import PictureField
+from subscriptions.models import Subscribable
+from subscriptions.rules.colours import PAPER
+
+TAB = "look"
+COLLECTED = "The next issue as it stands: with what is being collected."
+NOTHING_COLLECTED = (
+    "Nothing is being collected at the moment. These are the newest posts, to show how it looks."
+)
+MADE_UP = "Its feeds have no posts yet: these are made up."
+OTHERS = ("template", "language", "params")
+LINKS = "Addresses become links, and so does [words](https://…)."
+# What a browser sends in place of a picture that was chosen and not saved yet: it puts that in by itself.
+CHOSEN = "_chosen"
+LOOK_HELP = {
+    "accent": "All colours of letters, pages and forms are made of it. Where it could not be read, by day or"
+    " by night, a shade of it is used that can. Empty: the site's.",
+    "background": "Behind the posts. A light one gives way to a dark one by night.",
+    "logo_alt": "It then stands in place of the newsletter's name, and its words with images off. Left empty,"
+    " the logo is a mark above the name.",
+    "logo_width": "In pixels, as it is shown; 552 fill the letter.",
+    "header_picture_alt": "What is to be seen on it, for readers who see no pictures.",
+    "header": f"A line or two above the posts. {LINKS}",
+    "footer": f"A line or two below the posts. {LINKS}",
+    "subject": "Such as {newsletter}: {title}. Also {first} (the first post's title), {count} and {date};"
+    " {upstream} is the subject of the old Feedletter. Empty: {title}.",
+}
+FIELDSETS = (
+    ("Colours", {"fields": ("accent", "background")}),
+    ("Logo", {"fields": ("logo_picture", "logo_url", "logo_width", "logo_alt")}),
+    ("Header picture", {"fields": ("header_picture", "header_picture_url", "header_picture_alt")}),
+    ("Words", {"fields": ("subject", "header", "footer", "postal_address")}),
+    ("Letter", {"fields": OTHERS}),
+)
+
+
+def theme_form_fields() -> dict[str, forms.Field]:
+    """A field for each that a theme has."""
+    lines = dict.fromkeys(("header", "footer", "postal_address"), 3)
+    texts = {name: UnfoldAdminTextInputWidget() for name in ("logo_alt", "header_picture_alt", "subject")}
+    widgets = texts | {name: UnfoldAdminTextareaWidget(attrs={"rows": rows}) for name, rows in lines.items()}
+    widgets |= {"background": ColourInput(PAPER), "logo_width": UnfoldAdminIntegerFieldWidget()}
+    made: dict[str, forms.Field] = fields_for_model(
+        Theme, fields=(*LOOK_HELP, "postal_address"), widgets=widgets, help_texts=LOOK_HELP
+    )
+    pictures = {
+        "logo_picture": PictureField(
+            label="Logo", help_text="A PNG, JPEG, WebP or GIF, twice as wide as below so that it is sharp."
+        ),
+        "header_picture": PictureField(
+            label="Picture",
+            least_width=LETTER_WIDTH,
+            help_text=f"As wide as the letter: {2 * LETTER_WIDTH:,} pixels are sharp, {LETTER_WIDTH} the"
+            " least.",
+        ),
+    }
+    addresses = {
+        name: forms.URLField(
+            label="Or its address",
+            required=False,
+            max_length=500,
+            assume_scheme="https",
+            widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
+            help_text="Of one that is on the web. An uploaded one wins over it.",
+        )
+        for name in PICTURES.values()
+    }
+    return {**made, **pictures, **addresses}
+
+
+class LookFields(SubscribableForm):
+    """The newsletter's own fields; `LookForm` has those of its theme, too."""
+
+    channel = None  # type: ignore[assignment]
+    time_zone = None  # type: ignore[assignment]
+    at = None  # type: ignore[assignment]
+
+    class Meta(SubscribableForm.Meta):
+        fields = OTHERS
+        exclude = ()  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        row = Theme.objects.filter(subscribable=self.instance).first()
+        self.theme = row or Theme(subscribable=self.instance)
+        for name in (*THEME_FIELDS, *PICTURES):
+            self.initial[name] = getattr(self.theme, f"{name}_id" if name in PICTURES else name)
+        if "accent" in self.fields:
+            self.fields["accent"].widget = ColourInput(accent_without_theme(self.instance))
+
+    def _post_clean(self) -> None:
+        super()._post_clean()
+        theme = copy(self.theme)
+        for name in set(THEME_FIELDS) & set(self.cleaned_data):
+            setattr(theme, name, self.cleaned_data[name])
+        try:
+            check_theme(theme)
+        except ValidationError as error:
+            add_refusal(self, error)
+
+
+LookForm = type("LookForm", (LookFields,), theme_form_fields())
+
+
+def look_fieldsets(newsletter: Subscribable) -> Any:
+    """A bridge has no theme: it sends no letters."""
+    return FIELDSETS if newsletter.channel == "email" else (("", {"fields": OTHERS}),)
+
+
+def save_look(newsletter: Subscribable, data: dict[str, Any]) -> None:
+    others = {name: data.pop(name) for name in OTHERS}
+    set_look(subscribable=newsletter, theme=data, **others)
+
+
+LOOK_FORM = TabForm(
+    TAB, LookForm, look_fieldsets, save_look, tries=lambda newsletter: newsletter.channel == "email"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LookDraft:
+    """A look as it is typed. What is wrong in it is as it was saved, and `notes` say so.
+
+    `pictures` are the chosen ones that are not saved: what stands in the letter by the field, and for those
+    that the server was sent, what is in them.
+    """
+
+    newsletter: Subscribable
+    theme: ThemeFacts
+    notes: tuple[str, ...] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+
+
+def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
+    """What was sent; as it is saved where nothing was."""
+    if request.method != "POST":
+        return LookDraft(newsletter, theme_of(newsletter))
+    form: Any = LookForm(request.POST, request.FILES, instance=copy(newsletter))
+    notes = [
+        f"{form.fields[name].label if name in form.fields else 'Look'}: {' '.join(errors)}"
+        for name, errors in form.errors.items()
+    ]
+    given: dict[str, Any] = form.cleaned_data
+    values = {each.name: given.get(each.name, getattr(form.theme, each.name)) for each in fields(ThemeFacts)}
+    pictures, data = {}, {}
+    for name, address in PICTURES.items():
+        choice = given.get(name)
+        if isinstance(choice, CleanPicture) or request.POST.get(name + CHOSEN):
+            # (An address that no picture has.)
+            values[address] = pictures[name] = f"{settings.SITE_URL}/pictures/{name}{CHOSEN}"
+            if isinstance(choice, CleanPicture):
+                octets = b64encode(choice.data).decode("ascii")
+                data[name] = f"data:{choice.media_type};base64,{octets}"
+        elif isinstance(choice, str) and choice:
+            values[address] = picture_url(choice)
+    return LookDraft(form.instance, ThemeFacts(**values), tuple(notes), pictures, data)
+
+
+def shown_look(draft: LookDraft) -> tuple[Preview, str]:
+    """The letter that a look makes, and what is to be said of it."""
+    now = utcnow()
+    shown = preview_look(subscribable=draft.newsletter, theme=draft.theme, now=now)
+    for name, octets in draft.data.items():
+        shown = replace(shown, html=shown.html.replace(draft.pictures[name], octets))
+    if draft.notes:
+        said = f"{' '.join(draft.notes)} Shown as it was saved."
+    elif shown.is_made_up:
+        said = MADE_UP
+    else:
+        said = COLLECTED if is_collecting(draft.newsletter, now=now) else NOTHING_COLLECTED
+    return shown, said
+
+
+def look_preview(newsletter: Subscribable, request: HttpRequest) -> SafeString | str:
+    """The panel beside the form. Nothing for a bridge."""
+    if newsletter.channel != "email":
+        return ""
+    draft = drafted(newsletter, request)
+    shown, said = shown_look(draft)
+    may_edit = request.user.has_perm("subscriptions.change_subscribable")
+    context = {
+        "show_url": reverse("admin:delivery_look_show", args=[newsletter.name]) if may_edit else "",
+        "shown": shown,
+        "frames": frames(shown, newsletter),
+        "said": said,
+        "is_lost": bool(draft.data),
+    }
+    return render_to_string("admin/delivery/look.html", context)
+
+
+def look_view(request: HttpRequest, newsletter: str) -> HttpResponse:
+    """What a draft makes, as JSON: for the page that follows the typing."""
+    if not request.user.has_perm("subscriptions.change_subscribable"):
+        raise PermissionDenied
+    found = get_object_or_404(Subscribable, name=newsletter, channel="email")
+    draft = drafted(found, request)
+    shown, said = shown_look(draft)
+    return JsonResponse({**as_json(shown, found, said), "pictures": draft.pictures})
+
+
+def has_look(newsletter: Subscribable) -> bool:
+    return Theme.objects.filter(subscribable=newsletter).exists()
+
+
+def usual_look(request: HttpRequest, keys: list[int]) -> str:
+    back_to_usual(subscribables=keys)
+    return "The usual look is back, from the next letter on."
+
+
+USUAL_LOOK = Action("usual_look", "Back to the usual look", usual_look, fits=has_look)

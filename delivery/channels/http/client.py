@@ -1,0 +1,117 @@
+"""Asks a service's API, and turns every end but a good answer into an Outcome that names no secret."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+from common.net.errors import exception_chain
+from common.transactions import NetworkInTransaction
+from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from delivery.channels.http.outcomes import ApiService, of_answer, of_failure
+from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport
+
+T = TypeVar("T")
+MASK = "•••"
+LONGEST_ID = 255
+
+
+class Failed(Exception):
+    """The request did not do what it should; the outcome says what that means for the message."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+
+    @property
+    def is_about_message(self) -> bool:
+        """Whether a plainer message may be taken."""
+        return isinstance(self.outcome, Permanent) and not self.outcome.disables
+
+
+class UnreadableAnswer(ValueError):
+    """The service said yes, in an answer that proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiClient:
+    """Requests of one message to one service. `secrets` are masked in whatever an outcome says."""
+
+    transport: Transport
+    host: str
+    service: ApiService
+    now: datetime
+    secrets: Collection[str] = ()
+    timeout: float = TIMEOUT_SECONDS
+
+    def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        read: Callable[[ApiResponse], T],
+        posting: bool = False,
+        **options: Any,
+    ) -> T:
+        """What `read` finds in the answer to one request, as requests takes it. Raises Failed.
+
+        `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: after it the message may
+        stand at the service, whatever the answer says.
+        """
+
+        def request() -> T:
+            self.transport.request(method, url, **{"timeout": self.timeout, **options})
+            answer = self.transport.answer
+            if answer is None or not answer.ok:
+                raise UnreadableAnswer("no success")
+            return read(answer)
+
+        return self.ask(request, posting=posting)
+
+    def ask(self, request: Callable[[], T], *, posting: bool = False) -> T:
+        """What `request` returns, which sends through our transport: a library's call. Raises Failed."""
+        try:
+            return request()
+        except Exception as error:  # noqa: BLE001 - a library casts what the server says, and trips over odd answers
+            for link in exception_chain(error):
+                # A request inside a transaction is our own mistake, not the server's.
+                if isinstance(link, NetworkInTransaction):
+                    raise link from link.__cause__
+            outcome = self._outcome(error, posting=posting)
+        # Not `from error`: the address in its text may hold a secret, as webhooks' do.
+        raise Failed(outcome) from None
+
+    def _outcome(self, error: Exception, *, posting: bool) -> Outcome:
+        answer = self.transport.answer
+        if answer is None or 300 <= answer.status < 400:
+            outcome = of_failure(error, self.host, posting=posting)
+        elif not answer.ok or answer.status in self.service.hides_failures_in:
+            outcome = of_answer(answer, self.host, self.now, self.service)
+        elif posting:
+            outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
+        else:
+            outcome = Temporary(f"Nothing was posted: {self.host} does not answer like {self.service.name}.")
+        return masked(outcome, self.secrets)
+
+
+def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
+    """The outcome with each secret, also as it stands in an address, covered."""
+    if isinstance(outcome, Sent):
+        return outcome
+    text = outcome.text
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
+    return replace(outcome, text=text)
+
+
+def host_of(url: str) -> str:
+    """Host and port of an address, as outcomes name the service."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def an_id(said: Any) -> str:
+    """An id that can be kept. Raises UnreadableAnswer."""
+    if said is None or isinstance(said, bool | list | dict) or not 0 < len(str(said)) <= LONGEST_ID:
+        raise UnreadableAnswer("The server named no usable id.")
+    return str(said)

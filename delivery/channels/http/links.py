@@ -1,0 +1,73 @@
+"""Links as they are posted, and as a service gives them back. Pure."""
+
+import re
+from contextlib import suppress
+from html import unescape
+from urllib.parse import quote, unquote, urlsplit
+
+# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and the percent sign of existing escapes.
+SAFE = "!#$&'()*+,/:;=?@[]~-._%"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
+MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
+_HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
+_BREAKS = re.compile(r'[\s\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
+
+
+def postable(link: str) -> str:
+    """The link without what would end or break it in a text, or mention anyone; "" when it is no web address.
+
+    Mastodon looks for mentions in links, too. A name and password before the host are left out: nobody's
+    password is public.
+    """
+    escaped = _BREAKS.sub(lambda match: quote(match[0], errors="replace"), link.strip())
+    try:
+        parts = urlsplit(escaped)
+        usable = parts.scheme.lower() in DEFAULT_PORTS and bool(parts.hostname)
+    except ValueError:
+        return ""
+    _, _, host = parts.netloc.rpartition("@")
+    rest = escaped[len(parts.scheme) + len("://") + len(parts.netloc) :]
+    return f"{parts.scheme}://{host}{MENTION.sub('%40', rest)}" if usable else ""
+
+
+def normalised(url: str) -> str:
+    """The same for all spellings of a URL: case of scheme and host, default port, escapes."""
+    try:
+        parts = urlsplit(url.strip())
+        scheme, host, port = parts.scheme.lower(), (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return url.strip()
+    at = "" if port in (None, DEFAULT_PORTS.get(scheme)) else f":{port}"
+    query = f"?{_escaped(parts.query)}" if parts.query else ""
+    fragment = f"#{_escaped(parts.fragment)}" if parts.fragment else ""
+    # A host that the DNS cannot hold is compared as it is.
+    with suppress(UnicodeError):
+        host = host if host.isascii() else host.encode("idna").decode()
+    return f"{scheme}://{host}{at}{_escaped(parts.path) or '/'}{query}{fragment}"
+
+
+def holds(content: str, link: str) -> bool:
+    """Whether the html of a status has a link to `link`, or shows it in its text."""
+    wanted = normalised(link)
+    if any(normalised(unescape(match[1] or match[2] or "")) == wanted for match in _HREF.finditer(content)):
+        return True
+    return any(normalised(word) == wanted for word in shown_text(content).split() if "://" in word)
+
+
+def shown_text(content: str) -> str:
+    """What the html of a status shows, without its markup."""
+    return unescape(_TAG.sub("", content))
+
+
+def _escaped(part: str) -> str:
+    """Escapes of plain letters undone, everything else escaped in capitals; what means something stays."""
+    settled = re.sub(r"%([0-9a-fA-F]{2})", _settled, part)
+    return quote(settled, safe=SAFE, errors="replace")
+
+
+def _settled(match: re.Match[str]) -> str:
+    char = unquote(match.group(0), errors="replace")
+    return char if re.fullmatch(r"[A-Za-z0-9._~-]", char) else match.group(0).upper()

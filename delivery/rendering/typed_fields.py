@@ -1,0 +1,67 @@
+"""The %Fields% in what an editor types: tokens while rendering, holes in the letter, words in the archive.
+
+Pure. In the archive there is no reader: what belongs to one is left out, with the space before it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from html import escape
+
+from delivery.rendering.errors import Rendered
+from delivery.rendering.placeholders import FIELD, Placeholders, values_without_reader
+
+
+class TypedFields:
+    """The fields of one letter, of a newsletter with these extra parameters."""
+
+    def __init__(self, params: Mapping[str, str]) -> None:
+        self._params = params
+        self._holes = Placeholders(params)
+
+    def in_markdown(self, text: str) -> str:
+        r"""The text with tokens in it; of `\%x%` Markdown makes `%x%`. Raises UnknownField."""
+        return FIELD.sub(lambda match: match[0] if match[1] else self._holes.token(match[2]), text)
+
+    def in_subject(self, text: str) -> str:
+        r"""The same for a line that is no Markdown, with `%x%` for `\%x%`. Raises UnknownField."""
+        return FIELD.sub(lambda match: match[0][1:] if match[1] else self._holes.token(match[2]), text)
+
+    def as_links(self, html: str, *, base: str) -> str:
+        """The html in which a link to a field is one: `[leave](%removeLink%)` was made absolute."""
+        for token in self._holes.used.values():
+            html = html.replace(f'"{base}{token}"', f'"{token}"')
+        return html
+
+    def as_holes(self, letter: Rendered) -> Rendered:
+        """The rendered letter with the fields among its holes: those of its template have holes already."""
+        for name, token in self._holes.used.items():
+            at_cut = "|".join(re.escape(token[:end]) + "…" for end in range(len(token) - 1, 1, -1))
+            hole = letter.holes.get(name, token)
+
+            def written(text: str, token: str = token, hole: str = hole, at_cut: str = at_cut) -> str:
+                # An excerpt may have been cut within a token.
+                return re.sub(at_cut, "…", text).replace(token, hole)
+
+            letter = replace(
+                letter,
+                subject=written(letter.subject),
+                html=written(letter.html),
+                text=written(letter.text),
+                holes={**letter.holes, name: hole},
+            )
+        return letter
+
+    def for_nobody(self, text: str, shared: Mapping[str, str], *, is_html: bool) -> str:
+        """As the archive has it; `shared` are values that are all readers', by names in lower case."""
+        values = values_without_reader(self._params, shared)
+        for name, token in self._holes.used.items():
+            value = values.get(name, "")
+            if value:
+                text = text.replace(token, escape(value) if is_html else value)
+                continue
+            text = re.sub(rf'<a href="{token}"[^>]*>(.*?)</a>', r"\1", text, flags=re.DOTALL)
+            text = re.sub(rf"(^|>)\s*{token}[,;:]?\s*", r"\1", text)
+            text = re.sub(rf"[,;:]?[ \t\u00a0]*{token}(?=\s*(?:$|<))", "", text)
+            text = re.sub(rf"[ \t\u00a0]*{token}", "", text)
+        return text

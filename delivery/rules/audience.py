@@ -1,0 +1,86 @@
+"""Whom a letter of one's own is for, as it is stored with the letter and its issue.
+
+Tags and newsletters are kept by their keys, so that a new name changes nothing, and with the name that they
+had when they were chosen: of one that was deleted it is all that is left to say.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.refused import Refused
+
+AUDIENCE_PARTS = ("any_of", "none_of", "others")
+# What is for some readers says one of these.
+NARROWING = ("any_of", "none_of")
+
+
+def is_for_some(stored: Mapping[str, Any]) -> bool:
+    """Whether a letter with this stored audience is for some of its readers, not for all."""
+    return any(part in stored for part in NARROWING)
+
+
+class UnknownAudience(Refused):
+    """A newer release has chosen readers in a way that this one does not know. Nobody is written to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Keys and names: of the tags of which a reader has one, of those that no reader has, and of the other
+    newsletters whose readers get it, too. An empty one is every reader of the letter's own newsletter."""
+
+    any_of: Mapping[int, str] = field(default_factory=dict)
+    none_of: Mapping[int, str] = field(default_factory=dict)
+    others: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def tags(self) -> dict[int, str]:
+        return {**self.any_of, **self.none_of}
+
+    def to_json(self) -> dict[str, dict[str, str]]:
+        """What is stored; {} is everybody."""
+        parts = {
+            name: {str(key): said for key, said in getattr(self, name).items()} for name in AUDIENCE_PARTS
+        }
+        return {name: part for name, part in parts.items() if part}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> "Audience":
+        """Raises UnknownAudience for anything that this release would not have stored."""
+        try:
+            parts = {
+                name: {int(key): str(said) for key, said in part.items()} for name, part in stored.items()
+            }
+            known = cls(**parts)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise UnknownAudience(
+                "It is for some readers, chosen in a way that this release does not know. "
+                "Run the release that it was made with."
+            ) from error
+        if known.to_json() != stored:
+            raise UnknownAudience("It is for readers of whom not all is stored. Choose them anew.")
+        return known
+
+
+EVERY_READER = Audience()
+
+
+def listed_names(names: list[str], last: str) -> str:
+    """ "“a”, “b” or “c”", where `last` is "or"."""
+    quoted = [f"“{name}”" for name in names]
+    head = ", ".join(quoted[:-1])
+    return f"{head} {last} {quoted[-1]}" if head else quoted[-1]
+
+
+def audience_sentence(audience: Audience) -> str:
+    """Whom it is for, to follow “to”, by the names that it has."""
+    any_of, none_of = list(audience.any_of.values()), list(audience.none_of.values())
+    having = f"the tag {listed_names(any_of, 'or')}" if any_of else ""
+    lacking = f"the tag {listed_names(none_of, 'or')}" if none_of else ""
+    if having:
+        words = f"those with {having}" + (f" and without {lacking}" if lacking else "")
+    else:
+        words = f"everybody without {lacking}" if lacking else "everybody who is confirmed"
+    if audience.others:
+        words += f", also of {listed_names(list(audience.others.values()), 'and')}; each person once"
+    return words

@@ -1,0 +1,93 @@
+"""What became of a post, in one sentence: where it went, where it waits, and why it went nowhere."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from common.text import counted, joined
+from subscriptions.rules.completion import CollectionFacts
+from subscriptions.rules.words import MONTHS, clock_words, zone_words
+
+# More newsletters than these are counted, not named.
+MOST_TOLD = 2
+SENT, KEPT, SENDING, WAITS, LEFT_OUT = "sent", "kept", "sending", "waits", "left out"
+NOBODY, CANCELLED, FAILED = "nobody", "cancelled", "failed"
+# What is told of several newsletters at once, in this order.
+TOLD_TOGETHER = {
+    SENT: "sent in {}",
+    KEPT: "kept in the mailbox, not sent, in {}",
+    SENDING: "being sent in {}",
+    NOBODY: "in the archive of {}, which had no readers",
+    CANCELLED: "cancelled in {}",
+    FAILED: "refused by every recipient’s server in {}",
+}
+REACHING = frozenset({SENT, KEPT, SENDING, WAITS})
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPlace:
+    """A newsletter that had to do with the post: one of the states above.
+
+    `until` is when it goes out there, if that is known; `words` are what follows the newsletter's name.
+    """
+
+    newsletter: str
+    state: str
+    words: str = ""
+    until: datetime | None = None
+    issue: int | None = None
+
+
+def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
+    """ "Sent in 3 newsletters; waits in Monthly until 1 December at 7:00, New York time."
+
+    `otherwise` is the feed's own sentence about the post, for one that no newsletter had to do with.
+    """
+    parts = list(_clauses(places))
+    if not parts:
+        return otherwise
+    said = "; ".join(parts)
+    if any(place.state in REACHING for place in places):
+        return f"{said[:1].upper()}{said[1:]}."
+    return f"Not sent: {said}."
+
+
+def _clauses(places: Sequence[ItemPlace]) -> Iterator[str]:
+    for state, clause in TOLD_TOGETHER.items():
+        # A collection that was sent again is the same newsletter.
+        named = dict.fromkeys(place.newsletter for place in places if place.state == state)
+        if named:
+            yield clause.format(_names(named))
+    for place in places:
+        if place.state == WAITS:
+            yield f"waits in {place.newsletter} {place.words}".rstrip()
+    for place in places:
+        if place.state == LEFT_OUT:
+            yield f"left out of {place.newsletter}: {place.words.rstrip('.')}"
+
+
+def _names(names: Iterable[str]) -> str:
+    every = list(names)
+    return joined(every) if len(every) <= MOST_TOLD else counted(len(every), "newsletter")
+
+
+def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
+    """ "until 1 December at 7:00, New York time", with the year if it is another."""
+    local = moment.astimezone(zone)
+    year = f" {local.year}" if local.year != now.astimezone(zone).year else ""
+    day = f"{local.day} {MONTHS[local.month - 1]}{year}"
+    return f"until {day} at {clock_words(local.time())}, {zone_words(zone)}"
+
+
+def waits_in_collection(facts: CollectionFacts, now: datetime, zone: ZoneInfo) -> ItemPlace:
+    """How a post waits in an open collection; the newsletter's name is for the caller to add."""
+    if facts.period_end is not None and facts.period_end > now and not facts.is_sent_now:
+        return ItemPlace("", WAITS, until_words(facts.period_end, now, zone), facts.period_end)
+    missing = (facts.capacity or 0) - facts.count
+    if facts.period_end is not None or missing <= 0 or facts.is_sent_now or not facts.takes_more:
+        return ItemPlace("", WAITS, "and goes out within moments")
+    latest, words = facts.wait_end, f"for {counted(missing, 'more post', 'more posts')}"
+    if latest is not None:
+        words += f", {until_words(latest, now, zone)}, at the latest"
+    return ItemPlace("", WAITS, words, latest)

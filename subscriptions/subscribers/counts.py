@@ -1,0 +1,87 @@
+"""How many subscribers newsletters have: counted for the page that asks, or kept where they are very many."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from django.db.models import Count
+
+from common.ports.figures import LARGE, kept_figures
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.subscribers.leave import reasons_for_leaving
+
+KIND = "readers"
+LANGUAGES, EVERYBODY = "languages", 0
+MOST_LANGUAGES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderCounts:
+    """`confirmed` without those that a switch has ended, `reachable` without disabled addresses, too."""
+
+    confirmed: int = 0
+    reachable: int = 0
+    by_status: Mapping[str, int] = field(default_factory=dict)
+    why_left: Mapping[str, int] = field(default_factory=dict)
+
+
+def reader_counts(newsletter: Subscribable) -> ReaderCounts:
+    """All that a newsletter's page tells of them."""
+    kept = kept_figures(KIND, [newsletter.pk]).get(newsletter.pk)
+    return ReaderCounts(**kept) if kept else _count(newsletter)
+
+
+def confirmed_counts(newsletters: Iterable[int]) -> dict[int, int]:
+    """How many each of them has; two questions, however many newsletters."""
+    keys = list(newsletters)
+    found = {key: int(kept["confirmed"]) for key, kept in kept_figures(KIND, keys).items()}
+    rows = Subscription.objects.confirmed().filter(subscribable__in=[key for key in keys if key not in found])
+    counted = rows.order_by().values_list("subscribable").annotate(n=Count("*"))
+    return dict.fromkeys(keys, 0) | dict(counted) | found
+
+
+def reachable_count(newsletter: Subscribable) -> int:
+    """Who would get an issue of its posts if it were published now."""
+    kept = kept_figures(KIND, [newsletter.pk]).get(newsletter.pk)
+    if kept:
+        return int(kept["reachable"])
+    return Subscription.objects.reachable().filter(subscribable=newsletter).count()
+
+
+def large_newsletters() -> list[Subscribable]:
+    """Those with so many subscriptions that no page should count them."""
+    rows = Subscription.objects.order_by().values("subscribable").annotate(n=Count("*")).filter(n__gt=LARGE)
+    return list(Subscribable.objects.filter(pk__in=rows.values_list("subscribable")))
+
+
+def count_readers() -> dict[int, dict[str, object]]:
+    """Of large newsletters, for whoever keeps figures."""
+    return {newsletter.pk: asdict(_count(newsletter)) for newsletter in large_newsletters()}
+
+
+def subscriber_languages() -> list[str]:
+    """Those that subscribers have. Every row is read for them, unless they are kept."""
+    kept = kept_figures(LANGUAGES, [EVERYBODY]).get(EVERYBODY)
+    rows = Subscription.objects.order_by().values_list("language", flat=True).distinct()
+    return list(kept) if kept else sorted(rows[:MOST_LANGUAGES])
+
+
+def count_languages() -> dict[int, list[str]]:
+    """Of very many subscribers, for whoever keeps figures."""
+    rows = Subscription.objects.order_by().values_list("language", flat=True)
+    return {EVERYBODY: sorted(rows.distinct()[:MOST_LANGUAGES])} if rows[: LARGE + 1].count() > LARGE else {}
+
+
+def _count(newsletter: Subscribable) -> ReaderCounts:
+    rows = newsletter.subscriptions.order_by()
+    confirmed = Subscription.objects.confirmed().filter(subscribable=newsletter).count()
+    disabled = (
+        Subscription.objects.confirmed()
+        .filter(subscribable=newsletter, destination__disabled_at__isnull=False)
+        .count()
+    )
+    return ReaderCounts(
+        confirmed=confirmed,
+        reachable=confirmed - disabled,
+        by_status=dict(rows.values_list("status").annotate(n=Count("*"))),
+        why_left=reasons_for_leaving(newsletter),
+    )

@@ -1,0 +1,168 @@
+"""Pictures of the demo: what `make demo` shows, with a name, a colour and more readers."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from django.conf import settings
+from django.urls import reverse
+
+from delivery.customisation import set_theme
+from delivery.issues.written_letters import begin_letter
+from delivery.models import Delivery, WrittenLetter
+from feedletter_site.demo.blog import Blog
+from feedletter_site.demo.content.post import ZONE
+from feedletter_site.demo.newsletters import define_all
+from feedletter_site.demo.replay import VirtualClock, beginning, replay, steps
+from feedletter_site.demo.server import BlogServer
+from feedletter_site.monitoring.first_steps import ALL, put_aside
+from feeds.adding.add import add_feed
+from feeds.models import Feed
+from subscriptions.branding.site import alter_site
+from subscriptions.links import manage_url
+from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.subscribers.admin_changes import subscribe
+from subscriptions.subscribers.tags import tag_people
+from tests.documentation.shots import Composed, Shot, Shots
+from tests.documentation.stage import Stage
+
+BLOG = "http://harbour.example"
+ACCENT = "#0b6e6e"
+FIRST_NAMES = ("Ana", "Bo", "Cleo", "Dan", "Eva", "Finn", "Gil", "Hana", "Ida", "Jon", "Kira", "Leo", "Mia")
+LAST_NAMES = ("Aldous", "Bakker", "Castel", "Duarte", "Eklund", "Faber", "Greve")
+LETTER = """The quay is closed for two weeks, and so are we.
+
+There will be no letter on **30 November** and none on **7 December**. The lamps will be lit without us.
+
+> Whoever finds a blue rowing boat: it answers to *Margit*.
+
+Until then, [the old letters](https://harbour.example/) are all there.
+
+Maren and Tom
+"""
+
+
+# The overview behind, a newsletter's page and a letter before it.
+SIDE_BY_SIDE = """<!doctype html><style>
+body { margin: 0; background: #e6edf0; height: 900px; position: relative; overflow: hidden }
+img { position: absolute; display: block; border-radius: 14px;
+box-shadow: 0 2px 4px #0b1f2a24, 0 18px 48px #0b1f2a38 }
+.a { left: 60px; top: 52px; width: 1130px } .b { left: 560px; top: 232px; width: 560px }
+.c { right: 56px; top: 96px; width: 346px; border-radius: 30px; border: 9px solid #14202b }
+</style><img class="a" src="{}"><img class="b" src="{}"><img class="c" src="{}">"""
+
+
+class NamedBlog(BlogServer):
+    """Its feed speaks of the name that it has on the stage."""
+
+    url = BLOG
+
+
+@contextmanager
+def scene(stage: Stage) -> Iterator[None]:
+    """Five weeks of Harbour Notes, replayed up to the stage's moment."""
+    end = stage.clock.now
+    blog = Blog(end.astimezone(ZONE).date())
+    server = NamedBlog(blog, stage.clock)
+    stage.clock.now = beginning(end)
+    with server.in_thread():
+        stage.names[BLOG] = server.server_port
+        feed = add_feed(url=f"http://127.0.0.1:{server.server_port}/feed.xml", now=stage.clock.now)
+        newsletters = {row.name: row for row in define_all(feed, now=stage.clock.now)}
+        dress(newsletters.values())
+        invite(newsletters["harbour-weekly"], 84, end)
+        invite(newsletters["harbour-monthly"], 21, end)
+        replay(steps(end, blog.moments()), cast(VirtualClock, stage.clock), advance=lambda: None)
+        Feed.objects.update(url=f"{BLOG}/feed.xml")
+        write(newsletters["harbour-weekly"], end)
+        put_aside(ALL)
+        yield
+
+
+def dress(newsletters: Iterable[Subscribable]) -> None:
+    alter_site(name="Harbour Letters", about="What the water brings, by mail.", accent=ACCENT)
+    for newsletter in newsletters:
+        set_theme(subscribable=newsletter, footer="Made by hand, by the quay.")
+
+
+def invite(newsletter: Subscribable, number: int, end: datetime) -> None:
+    """So many readers more, who came one after the other within eleven weeks; some are friends."""
+    names = [f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES][:number]
+    for place, name in enumerate(names):
+        came = end - timedelta(weeks=11) * (1 - (place / number) ** 0.7)
+        email = f"{name} <{name.lower().replace(' ', '.')}@example.org>"
+        row = subscribe(subscribable=newsletter, data={"email": email}, now=came)
+        if place % 3 == 0:
+            tag_people(destinations=[row.destination_id], names=["friends"])
+
+
+def write(newsletter: Subscribable, now: datetime) -> None:
+    begin_letter(
+        subscribable=newsletter, author="admin", now=now, subject="We close for two weeks", markdown=LETTER
+    )
+
+
+def admin_page(name: str, *keys: Any, query: str = "") -> str:
+    return reverse(f"admin:{name}", args=keys) + query
+
+
+def newsletter(name: str) -> int:
+    return Subscribable.objects.get(name=name).pk
+
+
+def mail_to(reader: str, newsletter: str) -> int:
+    """The newest issue in the mailbox for them."""
+    letters = Delivery.objects.filter(issue__subscribable__name=newsletter, state=Delivery.State.STORED)
+    return letters.filter(destination__core=reader, kept_message__isnull=False).latest("pk").kept_message.pk
+
+
+def managed() -> str:
+    """A reader's own page."""
+    row = Subscription.objects.get(subscribable__name="harbour-weekly", destination__core="clara@example.org")
+    return manage_url(row).removeprefix(settings.SITE_URL)
+
+
+OVERVIEW = Shot(path=lambda: admin_page("index"), width=1280, height=820, signed_in=True, first=".fl-tiles")
+READERS_PAGE = Shot(path=lambda: "/s/harbour-weekly/", width=720, height=810, sharp=1.5)
+LETTER_BY_DAY = Shot(
+    path=lambda: f"/mailbox/{mail_to('clara@example.org', 'harbour-notes')}/html/",
+    width=390,
+    height=780,
+    signed_in=True,
+    sharp=1.5,
+)
+PICTURES: Shots = {
+    "morning": replace(OVERVIEW, height=1000),
+    "write-a-letter": Shot(
+        path=lambda: admin_page("delivery_writtenletter_change", WrittenLetter.objects.get().pk),
+        width=1280,
+        signed_in=True,
+    ),
+    "next-issue": Shot(
+        path=lambda: admin_page(
+            "delivery_next_issue_edit", Assignable.objects.get(subscribable__name="harbour-weekly").pk
+        ),
+        width=1280,
+        height=900,
+        signed_in=True,
+    ),
+    "mail-set-up": Shot(path=lambda: reverse("mail_set_up"), width=1280, signed_in=True),
+    "look": Shot(
+        path=lambda: admin_page(
+            "subscriptions_subscribable_change", newsletter("harbour-weekly"), query="?tab=look"
+        ),
+        width=1280,
+        height=900,
+        signed_in=True,
+    ),
+    "subscribers": Shot(
+        path=lambda: admin_page("subscriptions_destination_changelist"), width=1280, signed_in=True
+    ),
+    "directory": Shot(path=lambda: "/", width=900, height=760),
+    "readers-own-page": Shot(path=managed, width=900, height=820),
+    "feedletter": Composed(
+        shots=(OVERVIEW, READERS_PAGE, LETTER_BY_DAY), page=SIDE_BY_SIDE, width=1600, height=900
+    ),
+}

@@ -1,0 +1,48 @@
+"""Every picture that README and docs/ show is made by `make pictures`, small, and shown somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.documentation import demo_pictures, tutorial_pictures
+from tests.documentation.shots import IMAGES, looks_same, packed
+from tests.pictures import drawn
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+MADE = {*demo_pictures.PICTURES, *tutorial_pictures.PICTURES}
+SHOWN = {
+    (page.parent / place).resolve()
+    for page in PAGES
+    for place in re.findall(r"!\[[^\]]+\]\(([^):]+)\)", page.read_text(encoding="utf-8"))
+}
+LARGEST, LARGEST_README = 60_000, 120_000
+
+
+def test_what_is_made_is_what_is_shown_and_what_is_there() -> None:
+    there = {path.resolve() for path in IMAGES.iterdir()}
+    assert there == {(IMAGES / f"{name}.webp").resolve() for name in MADE}
+    assert there == SHOWN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_picture_has_words_for_who_does_not_see_it(page: Path) -> None:
+    assert not re.search(r"!\[\s*\]|<img", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", sorted(IMAGES.iterdir()), ids=lambda path: path.stem)
+def test_a_picture_is_light(path: Path) -> None:
+    with Image.open(path) as picture:
+        assert picture.width <= 1600
+    assert path.stat().st_size <= (LARGEST_README if path.stem == "feedletter" else LARGEST)
+
+
+def test_a_picture_is_replaced_only_when_something_else_is_to_be_seen() -> None:
+    was, moved = drawn(300, 200), drawn(300, 200)
+    moved.putpixel((7, 7), (255, 255, 255))
+    assert looks_same(packed(was, photo=False), packed(moved, photo=False))
+    moved.paste((255, 255, 255), (10, 10, 40, 20))
+    assert not looks_same(packed(was, photo=False), packed(moved, photo=False))
+    assert not looks_same(packed(was, photo=True), packed(drawn(300, 201), photo=True))

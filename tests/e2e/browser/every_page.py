@@ -1,0 +1,153 @@
+"""Every page that a reader or an admin may open, with something on it."""
+
+from collections.abc import Iterator
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from common.clock import utcnow
+from delivery.accounts.dkim_keys import make_key
+from subscriptions import links
+from subscriptions.models import Notice, Subscribable, Subscription
+from subscriptions.subscribers.address_change import ask_for_change
+from subscriptions.subscribers.sign_in import ask_for_link, mail_links
+from subscriptions.subscribers.tags import tag_people
+from tests.delivery.collecting import a_newsletter, collect, open_collection
+from tests.factories import (
+    NOW,
+    AttemptFactory,
+    BounceFactory,
+    DeliveryFactory,
+    FeedFactory,
+    ItemFactory,
+    MailboxMessageFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    UnconfirmedFactory,
+    WrittenLetterFactory,
+    an_issue,
+)
+
+LONG = "Donaudampfschifffahrtsgesellschaft und Gesundheitsverträglichkeitsprüfung, wöchentlich"
+ADDRESS = "ada.lovelace.of.the.analytical.engine@mail.example.org"
+# Addresses that are no pages: files, parts of pages, and what takes a form only.
+NO_PAGES = {
+    "autocomplete",
+    "jsi18n",
+    "login",
+    "logout",
+    "search",
+    "view_on_site",
+    "admin_password_reset_link",
+    "admin_sign_in",
+    "delivery_issue_edit",
+    "delivery_issue_progress",
+    "delivery_look_show",
+    "delivery_next_issue_edit",
+    "delivery_settling_edit",
+    "delivery_writtenletter_keep",
+    "delivery_writtenletter_picture",
+    "delivery_writtenletter_show",
+    "delivery_lettertemplate_show",
+    "feeds_feed_export_opml",
+    "feeds_feed_opml_look",
+    "feeds_feed_opml_run",
+    "subscriptions_listimport_progress",
+    "subscriptions_listimport_refused",
+    "subscriptions_subscription_export_list",
+}
+GIVEN = {"newsletter": "harbour", "folder": "issues", "template": "post", "app_label": "delivery"}
+
+
+def fill() -> None:
+    """A site in use: a row in every list that a person sees, with long names and addresses."""
+    FeedFactory(failures=2, last_error="The server answered with an error (HTTP 500).", title=LONG)
+    for state in ("unassigned", "excluded", "cleared"):
+        ItemFactory(state=state, title=f"{LONG} {state}")
+    newsletter = a_newsletter(title=LONG, name="harbour", description=f"{LONG}. {LONG}.")
+    collect(newsletter, 3)
+    open_collection(newsletter)
+    reader = SubscriptionFactory(
+        subscribable=newsletter, destination__core=ADDRESS, destination__label=ADDRESS, display_name="Ada"
+    )
+    tag_people(destinations=[reader.destination_id], names=["Engine", "London"])
+    issue = an_issue(subscribable=newsletter, title=f"{LONG}, and 2 more")
+    AttemptFactory(delivery=DeliveryFactory(issue=issue, state="failed", last_error="550 5.1.1 No such user"))
+    MailboxMessageFactory(subject=LONG, recipient=ADDRESS)
+    BounceFactory(delivery__subscription=reader, delivery__issue=issue, held=True)
+    SuppressionFactory()
+    UnconfirmedFactory(subscribable=newsletter)
+    WrittenLetterFactory(subscribable=newsletter, subject=LONG)
+    make_key(domain="example.org", algorithm="ed25519", now=NOW)
+
+
+def admin_pages() -> Iterator[tuple[str, str]]:
+    """(name, address) of each page whose rows there are, as the table of addresses has them."""
+    for name, keys in _patterns(get_resolver().url_patterns, ""):
+        if name in NO_PAGES:
+            continue
+        models = [model for model in admin.site._registry if name.startswith(_base(model) + "_")]
+        row = models[0]._default_manager.order_by("pk").first() if models else None
+        given = {key: GIVEN.get(key, row.pk if row is not None else None) for key in keys}
+        if None in given.values():
+            continue
+        space = (
+            ""
+            if name in ("first_steps", "mail_check", "mail_set_up") or "password_reset" in name
+            else "admin:"
+        )
+        address = reverse(space + name, kwargs=given)
+        yield name, address
+        if row is not None and name.endswith("_change"):
+            for tab in getattr(admin.site._registry[models[0]], "tabs", ())[1:]:
+                yield f"{name}-{tab.name}", f"{address}?tab={tab.name}"
+
+
+def _base(model: type) -> str:
+    meta = model._meta  # type: ignore[attr-defined]
+    return f"{meta.app_label}_{meta.model_name}"
+
+
+def _patterns(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[tuple[str, list[str]]]:
+    for each in patterns:
+        route = prefix + str(each.pattern)
+        if isinstance(each, URLResolver):
+            yield from _patterns(each.url_patterns, route)
+        elif route.startswith("admin/") and each.name:
+            yield each.name, list(each.pattern.regex.groupindex)
+
+
+def reader_pages() -> Iterator[tuple[str, str]]:
+    """(name, address) of each page that opens without signing in."""
+    newsletter = Subscribable.objects.get(name="harbour")
+    reader = Subscription.objects.get(destination__core=ADDRESS)
+    unconfirmed = Subscription.objects.get(status="unconfirmed", subscribable=newsletter)
+    yield "newsletters", "/"
+    yield "newsletter", "/s/harbour/"
+    yield "embed", "/s/harbour/embed/"
+    yield "archive", "/s/harbour/archive/"
+    yield "archive-search", "/s/harbour/archive/?q=nothing"
+    yield "issue", f"/s/harbour/archive/{newsletter.issues.get().pk}/"
+    yield "asked", "/check-your-mail/"
+    yield "sign-in", "/sign-in/"
+    yield "not-found", "/s/nobody/"
+    yield "bad-link", "/manage/none/"
+    yield "manage", links.manage_url(reader)
+    yield "leave", links.unsubscribe_url(reader)
+    yield "confirm", links.confirm_url(unconfirmed, now=utcnow())
+    now = utcnow()
+    ask_for_change(reader=reader.destination, email="ada.new@example.org", ip="192.0.2.1", now=now)
+    yield "new-address", Notice.objects.latest("pk").context["change_url"]
+
+
+def signed_in_pages() -> Iterator[tuple[str, str]]:
+    for name in ("mine", "mine_data", "mine_leave", "mine_erase", "mine_address"):
+        yield name, reverse(f"subscriptions:{name}")
+
+
+def sign_in_url() -> str:
+    """A link that signs in the reader."""
+    reader = Subscription.objects.get(destination__core=ADDRESS).destination
+    ask_for_link(email=reader.core, ip="192.0.2.2", now=utcnow())
+    mail_links(now=utcnow())
+    return str(Notice.objects.filter(kind="sign_in").latest("pk").context["sign_in_url"])

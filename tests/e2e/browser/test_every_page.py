@@ -1,0 +1,151 @@
+"""Every page: for everyone, on every screen, in a long language and from right to left."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.e2e.browser.every_page import admin_pages, fill, reader_pages, sign_in_url, signed_in_pages
+from tests.e2e.browser.screens import NARROW, WIDE, assert_accessible, broken_words, too_wide
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# One of each kind, for the quick run.
+SOME = (
+    "index",
+    "mail_check",
+    "feeds_feed_changelist",
+    "feeds_feed_change",
+    "subscriptions_subscribable_add",
+    "subscriptions_subscribable_change-settings",
+    "subscriptions_destination_changelist",
+    "delivery_issue_history",
+    "auth_user_delete",
+)
+NARROWEST = 320
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("he", "Hebrew")]
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Any]:
+    """One page for a whole walk."""
+    context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
+    context.set_default_timeout(20_000)
+    yield context.new_page()
+    context.close()
+
+
+def sign_in(tab: Any, site: str) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("ada", "ada@example.org", "x"))
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}
+    tab.context.add_cookies([cookie])
+
+
+def walk(tab: Any, site: str, pages: Any) -> Iterator[str]:
+    """Opens each; whoever sees it looks, and the next one comes."""
+    for name, address in pages:
+        answer = tab.goto(address if address.startswith("http") else site + address)
+        if answer.status == 403:
+            # Nobody may add or delete it.
+            assert name.endswith(("_add", "_delete")), name
+            continue
+        assert answer.status in (200, 400, 404), (name, answer.status)
+        yield name
+
+
+def set_screen(tab: Any, size: tuple[int, int], scheme: str) -> None:
+    tab.emulate_media(color_scheme=scheme)
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
+
+
+def faults(tab: Any) -> list[str]:
+    """Of a page, by day on a desk and by night on a phone."""
+    found = []
+    for size, scheme in ((WIDE, "light"), (NARROW, "dark")):
+        set_screen(tab, size, scheme)
+        try:
+            assert_accessible(tab, has_one_main=True)
+        except AssertionError as error:
+            found.append(f"{size[0]} {error}")
+        found += [f"{size[0]} wider than the screen: {each}" for each in too_wide(tab)]
+        found += [f"{size[0]} a word is broken: {each}" for each in broken_words(tab)]
+    return found
+
+
+def assert_for_everyone(tab: Any, site: str, pages: Any) -> None:
+    found = [f"{name}: {each}" for name in walk(tab, site, pages) for each in faults(tab)]
+    assert not found, "\n".join(found)
+
+
+def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
+    fill()
+    sign_in(tab, site)
+    pages = dict(admin_pages())
+    assert_for_everyone(tab, site, [(name, pages[name]) for name in SOME])
+
+
+@pytest.mark.slow
+def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
+    fill()
+    sign_in(tab, site)
+    pages = list(admin_pages())
+    assert len(pages) > 100
+    assert_for_everyone(tab, site, pages)
+
+
+@pytest.mark.slow
+def test_every_page_of_the_admin_is_for_everyone_before_there_is_anything(tab: Any, site: str) -> None:
+    sign_in(tab, site)
+    pages = [
+        (name, url) for name, url in admin_pages() if name.endswith(("list", "index", "steps", "mail_set_up"))
+    ]
+    assert_for_everyone(tab, site, pages)
+
+
+@pytest.mark.slow
+def test_every_page_of_a_reader_is_for_everyone(tab: Any, site: str) -> None:
+    fill()
+    assert_for_everyone(tab, site, reader_pages())
+    tab.goto(sign_in_url())
+    tab.locator("main form button").first.click()
+    tab.wait_for_url("**/mine/")
+    assert_for_everyone(tab, site, signed_in_pages())
+
+
+@pytest.mark.parametrize(
+    "language", ["de", pytest.param("he", marks=pytest.mark.slow)], ids=["German", "right to left"]
+)
+def test_no_readers_page_is_wider_than_the_narrowest_phone(
+    tab: Any, site: str, settings: Any, language: str
+) -> None:
+    settings.LANGUAGES = LANGUAGES
+    fill()
+    tab.set_extra_http_headers({"Accept-Language": language})
+    set_screen(tab, (NARROWEST, 700), "light")
+    directions = {"de": "ltr", "he": "rtl"}
+    wide: list[str] = []
+    for pages in (reader_pages, None):
+        if pages is None:
+            tab.goto(sign_in_url())
+            tab.locator("main form button").first.click()
+            tab.wait_for_url("**/mine/")
+        for name in walk(tab, site, (pages or signed_in_pages)()):
+            wide += [f"{name}: {each}" for each in too_wide(tab)]
+            assert (tab.evaluate("document.documentElement.dir") or "ltr") == directions[language], name
+    assert not wide, "\n".join(wide)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["de", "he"], ids=["German", "right to left"])
+def test_no_page_of_the_admin_is_wider_than_the_narrowest_phone(
+    tab: Any, site: str, settings: Any, language: str
+) -> None:
+    settings.LANGUAGES, settings.LANGUAGE_CODE = LANGUAGES, language
+    fill()
+    sign_in(tab, site)
+    set_screen(tab, (NARROWEST, 700), "light")
+    wide = [f"{name}: {each}" for name in walk(tab, site, admin_pages()) for each in too_wide(tab)]
+    assert not wide, "\n".join(wide)

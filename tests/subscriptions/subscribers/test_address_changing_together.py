@@ -1,0 +1,105 @@
+"""A change of address confirmed in two tabs at once, and while its new address is taken; two connections."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from common.signing import TokenError
+from subscriptions import links
+from subscriptions.models import AddressChange, Destination, Notice, Subscription
+from subscriptions.rules.origin import How, Origin
+from subscriptions.subscribers.address_change import ask_for_change, confirm_change
+from subscriptions.subscribers.sign_up import take_newsletter
+from subscriptions.subscribers.tags import tag_people, tags_of
+from tests.factories import NOW, DestinationFactory, SubscriptionFactory
+from tests.races import beside
+
+two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
+pytestmark = pytest.mark.django_db(transaction=True)
+SOON = NOW + timedelta(minutes=5)
+
+
+@pytest.fixture
+def mine() -> Any:
+    row = SubscriptionFactory(destination__core="ada@old.example", destination__label="ada@old.example")
+    tag_people(destinations=[row.destination_id], names=["vip"])
+    return row
+
+
+def asked(row: Any, now: datetime = NOW) -> str:
+    """The token of the link at the new address."""
+    ask_for_change(reader=row.destination, email="ada@new.example", ip="", now=now)
+    context = Notice.objects.filter(template="new_address").latest("pk").context
+    return str(context["change_url"]).rstrip("/").rpartition("/")[2]
+
+
+def confirmed(token: str) -> Any:
+    def act() -> str:
+        try:
+            confirm_change(token=token, now=SOON)
+        except TokenError:
+            return "spent"
+        return "done"
+
+    return act
+
+
+@two_writers
+def test_of_two_tabs_one_makes_the_change_and_one_mail_tells_the_old_address(mine: Any) -> None:
+    token = asked(mine)
+    assert beside(confirmed(token), confirmed(token)) == ("done", "spent")
+    mine.refresh_from_db()
+    assert (mine.destination.core, mine.status) == ("ada@new.example", "confirmed")
+    assert Subscription.objects.count() == 1
+    assert tags_of(Destination.objects.values_list("pk", flat=True)) == {mine.destination_id: ["vip"]}
+    # What undoes it is what was mailed.
+    assert Notice.objects.filter(template="address_changed").count() == 1
+    assert AddressChange.objects.get().carried["rows"] == [["moved", mine.pk]]
+
+
+@two_writers
+@pytest.mark.parametrize("first", ["change", "sign-up"])
+def test_the_new_address_may_take_the_newsletter_meanwhile_and_has_it_once(mine: Any, first: str) -> None:
+    token = asked(mine)
+    there = Destination.objects.get(core="ada@new.example")
+    take = lambda: take_newsletter(  # noqa: E731
+        reader=there, subscribable=mine.subscribable, origin=Origin(How.MANAGE), now=SOON
+    )
+    acts = [confirmed(token), take]
+    done = beside(*(acts if first == "change" else reversed(acts)))
+    assert "done" in done
+    rows = Subscription.objects.confirmed().filter(subscribable=mine.subscribable)
+    assert [row.destination.core for row in rows] == ["ada@new.example"]
+
+
+@two_writers
+def test_two_readers_who_go_to_one_address_at_once_leave_it_each_newsletter_once(mine: Any) -> None:
+    other = SubscriptionFactory(subscribable=mine.subscribable, destination__core="bea@old.example")
+    tokens = asked(mine), asked(other, NOW + timedelta(seconds=1))
+    assert beside(*map(confirmed, tokens)) == ("done", "done")
+    rows = Subscription.objects.confirmed().filter(subscribable=mine.subscribable)
+    assert [row.destination.core for row in rows] == ["ada@new.example"]
+
+
+def test_an_old_letters_link_shows_the_new_address_to_nobody_before_its_holder_confirmed(
+    client: Client, mine: Any
+) -> None:
+    token = asked(mine)
+    place = links.manage_url(mine)
+    before = client.get(place).content.decode()
+    assert "ada@old.example" in before
+    assert "new.example" not in before
+    assert "new.example" not in client.get(links.unsubscribe_url(mine)).content.decode()
+    confirm_change(token=token, now=SOON)
+    # From then on its letters have the same link, and the page says where they go.
+    assert "ada@new.example" in client.get(place).content.decode()
+
+
+def test_who_took_over_from_another_address_is_not_shown_by_the_old_link(client: Client, mine: Any) -> None:
+    there = DestinationFactory(core="ada@new.example", label="ada@new.example")
+    SubscriptionFactory(subscribable=mine.subscribable, destination=there)
+    confirm_change(token=asked(mine), now=SOON)
+    assert "new.example" not in client.get(links.manage_url(mine)).content.decode()

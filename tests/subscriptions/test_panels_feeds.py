@@ -1,0 +1,23 @@
+"""Deleting feeds in the admin: what it does is said before it is done."""
+
+import pytest
+from django.test import Client
+
+from feeds.models import Feed
+from tests.factories import FeedFactory, ItemFactory, SubscribableFactory
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/feeds/feed/"
+
+
+def test_what_is_on_its_way_goes_out_first_and_the_page_says_so(admin_client: Client) -> None:
+    read, idle = FeedFactory(title="Harbour"), FeedFactory(title="Quiet")
+    SubscribableFactory(feeds=[read])
+    ItemFactory(feed=read, state="assigned")
+    ItemFactory(feed=read)
+    asked = {"action": "drop", "_selected_action": [read.pk, idle.pk]}
+    said = admin_client.post(LIST, asked).content.decode()
+    assert "“Harbour” is deleted, with all that is known of its 2 posts. 1 post being collected" in said
+    assert "“Quiet” is deleted, with all that is known of its 0 posts. 0 newsletters" in said
+    admin_client.post(LIST, {**asked, "confirmed": "1"})
+    assert list(Feed.objects.values_list("title", "dropping")) == [("Harbour", True)]
