@@ -1,7 +1,10 @@
 """Settings, all from the environment (names: docs/operating.md). Nothing here needs a running service."""
 
+import os
 import zoneinfo
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from urllib.parse import urlsplit
 
 from django.core.management.utils import get_random_secret_key
@@ -39,10 +42,12 @@ def _secret_key() -> str:
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_suffix(".new")
-            fresh.touch(mode=0o600)
-            fresh.write_text(get_random_secret_key(), encoding="ascii")
-            fresh.replace(path)
+            with NamedTemporaryFile(dir=path.parent, prefix="secret_key.") as fresh:
+                fresh.write(get_random_secret_key().encode("ascii"))
+                fresh.flush()
+                # Of processes that start together one is first, and all read its key.
+                with suppress(FileExistsError):
+                    os.link(fresh.name, path)
         return path.read_text(encoding="ascii").strip()
     except OSError as error:
         raise env.wrong("DATA_DIR", f"a folder for our files ({error.strerror}: {path})") from None
