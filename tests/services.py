@@ -18,7 +18,8 @@ import redis
 
 START_SECONDS = 30
 RUNNING_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The first is the same browser without windows: half the work.
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 class Missing(Exception):
@@ -43,7 +44,7 @@ def chromium() -> str:
     """The path of Chromium. Raises Missing."""
     path = program(*CHROMIUM)
     if path is None:
-        raise Missing("Chromium (Debian: chromium)")
+        raise Missing("Chromium (Debian: chromium-headless-shell)")
     return path
 
 
