@@ -22,10 +22,11 @@ class DoesNotFit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FittingPart:
-    """A piece of a text. It is kept whole unless it is `cuttable`."""
+    """A piece of a text. It is kept whole unless it is `cuttable`. `link`: where it leads, if anywhere."""
 
     text: str
     cuttable: bool = False
+    link: str = ""
 
 
 def plain_line(text: str) -> str:
@@ -35,21 +36,31 @@ def plain_line(text: str) -> str:
     return " ".join("".join(usable).split())
 
 
-def fit_parts(parts: Sequence[FittingPart], fits: Callable[[str], bool]) -> str:
+def fit_parts(
+    parts: Sequence[FittingPart],
+    fits: Callable[[str], bool],
+    written: Callable[[FittingPart], str] = lambda part: part.text,
+) -> str:
     """The parts joined, the longest cuttable ones shortened at a word until `fits` says yes to the whole.
 
     Links inside a cuttable part go whole or stay whole. `fits` must refuse every text that is longer than one
-    that it refused. Raises DoesNotFit.
+    that it refused; it is asked about the parts as they are `written`, in a service's markup for example.
+    Raises DoesNotFit.
     """
+    return "".join(map(written, fitted(parts, lambda pieces: fits("".join(map(written, pieces))))))
+
+
+def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]) -> list[FittingPart]:
+    """As fit_parts: the parts as they were shortened, for a service that counts what it shows of them."""
     pieces = [_bounded(part) for part in parts]
     cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable]
     for index in sorted(cuttable, key=lambda index: len(pieces[index].text), reverse=True):
-        if fits(_joined(pieces)):
+        if fits(pieces):
             break
         pieces[index] = replace(pieces[index], text=_shortened(pieces, index, fits))
-    if not fits(_joined(pieces)):
+    if not fits(pieces):
         raise DoesNotFit("The text does not fit, even with all cut that may be.")
-    return _joined(pieces)
+    return pieces
 
 
 def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:
@@ -90,10 +101,8 @@ def _bounded(part: FittingPart) -> FittingPart:
     return replace(part, text=_ended(whole if "://" in broken else part.text[:MOST_CODE_POINTS]))
 
 
-def _shortened(parts: Sequence[FittingPart], index: int, fits: Callable[[str], bool]) -> str:
-    before, after = _joined(parts[:index]), _joined(parts[index + 1 :])
-    return cut_at_word(parts[index].text, lambda text: fits(before + text + after))
-
-
-def _joined(parts: Sequence[FittingPart]) -> str:
-    return "".join(part.text for part in parts)
+def _shortened(
+    parts: Sequence[FittingPart], index: int, fits: Callable[[Sequence[FittingPart]], bool]
+) -> str:
+    before, part, after = parts[:index], parts[index], parts[index + 1 :]
+    return cut_at_word(part.text, lambda text: fits([*before, replace(part, text=text), *after]))

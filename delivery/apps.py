@@ -9,6 +9,7 @@ class DeliveryConfig(AppConfig):
     def ready(self) -> None:
         from anymail.signals import tracking
 
+        from common.checks import OWN_CHECKS
         from common.db import lookups
         from common.ports.events import happened
         from common.ports.figures import add_figures
@@ -28,7 +29,7 @@ class DeliveryConfig(AppConfig):
 
         lookups.register()
         register_all()
-        register(check_email)
+        register(check_email, OWN_CHECKS)
         tracking.connect(on_tracking, dispatch_uid="delivery")
         happened.connect(enqueue, dispatch_uid="webhooks")
         install_later("delivery.panels")

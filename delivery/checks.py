@@ -43,6 +43,7 @@ def _check_email_url() -> list[CheckMessage]:
         return [
             Warning(
                 "EMAIL_URL is empty: letters wait until it is set, or mail is set up in the admin.",
+                hint="EMAIL_URL=smtp+starttls://user:password@mail.example.org:587, or mailbox: to keep them",
                 id="delivery.W001",
             )
         ]

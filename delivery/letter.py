@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ class Letter:
     newsletter_title: str = ""
     web_url: str = ""
     page_url: str = ""
+    # When it was published; None where it has no such time.
+    at: datetime | None = None
     # The newsletter's own code may have another value of any field for each recipient.
     has_own_code: bool = False
     # Those that sign it, where it is mail; the first is the one that everybody can read.

@@ -10,11 +10,14 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         from common import counters, passes
         from common.ports.figures import keep_by
+        from feedletter_site import checks, hook_checks
         from feedletter_site.logs import mask_keys
         from feedletter_site.monitoring import figures, vitals
         from feedletter_site.services import password_limits
         from feedletter_site.ticks.schedule import after_migrate
 
+        checks.register_all()
+        hook_checks.register_all()
         mask_keys()
         keep_by(figures.kept)
         password_limits.watch()

@@ -4,12 +4,17 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, setup_logging, worker_shutting_down
+from celery.signals import celeryd_init, setup_logging, worker_init, worker_shutting_down
+from django.core.management.base import BaseCommand
 
+from common.checks import OWN_CHECKS
 from feedletter_site.ending import end_in_time
 from feedletter_site.logs import log_as_we_do
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
+
+# A worker needs no pages, which Django's own checks would load.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("feedletter")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -17,6 +22,12 @@ app.autodiscover_tasks()
 worker_shutting_down.connect(end_in_time)
 celeryd_init.connect(log_as_we_do)
 setup_logging.connect(log_as_we_do)
+
+
+@worker_init.connect
+def check_settings(**_: Any) -> None:
+    """As every command does. Raises SystemCheckError."""
+    BaseCommand().check(tags=[OWN_CHECKS])
 
 
 @app.on_after_configure.connect

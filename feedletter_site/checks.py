@@ -6,14 +6,19 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register
 
+from common.checks import OWN_CHECKS
+
 SHORTEST_SECRET = 50
 THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 
 
-@register
+def register_all() -> None:
+    register(settings_fit_together, OWN_CHECKS)
+
+
 def settings_fit_together(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
     """Warnings with ids, so that an operator may silence one with SILENCED_SYSTEM_CHECKS."""
-    return [*shared_database(), *mail_server(), *reachable_links(), *long_secret()]
+    return [*shared_database(), *reachable_links(), *long_secret()]
 
 
 def mail_is_kept_here() -> bool:
@@ -28,16 +33,6 @@ def shared_database() -> list[CheckMessage]:
         "W001",
         "CELERY_BROKER_URL is set, but the database is SQLite, which only this machine can share.",
         "DATABASE_URL=postgres://user:password@host/name",
-    )
-
-
-def mail_server() -> list[CheckMessage]:
-    if settings.EMAIL_URL:
-        return []
-    return warning(
-        "W002",
-        "EMAIL_URL is not set: no letter goes out unless mail is set up in the admin (Mail set-up).",
-        "EMAIL_URL=smtp+starttls://user:password@mail.example.org:587, or mailbox: to keep letters here",
     )
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 
+from common.checks import OWN_CHECKS
 from common.ports.hooks import HookRefused
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.own_code import hooks_of
@@ -16,7 +17,11 @@ from subscriptions.newsletters.own_code import hooks_of
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-@register
+def register_all() -> None:
+    register(hook_modules, OWN_CHECKS)
+    register(hooks_of_newsletters, Tags.database)
+
+
 def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
     """HOOK_MODULES names modules that are there."""
     found: list[CheckMessage] = []
@@ -43,7 +48,6 @@ def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessa
     return found
 
 
-@register(Tags.database)
 def hooks_of_newsletters(
     app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:

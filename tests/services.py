@@ -19,7 +19,13 @@ import redis
 START_SECONDS = 30
 RUNNING_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 # The first is the same browser without windows: half the work.
-CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 
 
 class Missing(Exception):

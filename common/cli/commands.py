@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
-from typing import Any, TextIO, cast
+from typing import Any, Literal, TextIO, cast
 
 from django.core.exceptions import NON_FIELD_ERRORS, ImproperlyConfigured, ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
 from django.db import DatabaseError, OperationalError, ProgrammingError, connections
 
+from common.checks import OWN_CHECKS
 from common.cli.progress import Progress
 from common.cli.tables import TableRow, record, table_lines
 from common.refused import Refused
@@ -40,6 +41,7 @@ class FeedletterCommand(BaseCommand):
     # What fields of a ValidationError are called on the command line, where it is not --field-name.
     option_names: Mapping[str, str] = {}
     empty = "There is nothing to show."
+    requires_system_checks: tuple[str, ...] | Literal["__all__"] = (OWN_CHECKS,)
     suppressed_base_arguments = {"--skip-checks"}  # noqa: RUF012 - Django's name and type
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -22,6 +22,9 @@ class Field:
     secret: bool = False
     # Values and their labels, for a field with few choices; called whenever a form is shown.
     choices: Callable[[], Sequence[tuple[str, str]]] | None = None
+    # The value as it is kept; raises ValueError with a sentence that completes “field: …”.
+    clean: Callable[[str], str] | None = None
+    many_lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +38,46 @@ class ParsedDestination:
     secrets: dict[str, str] = field(default_factory=dict)
 
 
+ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})
+
+
+def read_fields(fields: Sequence[Field], data: Mapping[str, str], *, owner: str) -> dict[str, str]:
+    """Each field's value, checked, "" for one that is not given. Raises InvalidDestination.
+
+    `owner` is whose fields they are, for people.
+    """
+    for name in sorted(data.keys() - {one.name for one in fields}):
+        raise InvalidDestination(f"{owner} has no field “{name}”.")
+    return {one.name: _read(one, data.get(one.name, "").strip()) for one in fields}
+
+
+def _read(field: Field, value: str) -> str:
+    if field.required and not value:
+        raise InvalidDestination(f"{field.name}: it is missing. {field.help}".rstrip())
+    try:
+        value = field.clean(value) if field.clean is not None and value else value
+    except ValueError as error:
+        raise InvalidDestination(f"{field.name}: {error}") from error
+    if field.choices is not None and value and value not in (known := [key for key, _ in field.choices()]):
+        raise InvalidDestination(f"{field.name}: choose one of {', '.join(filter(None, known))}.")
+    return value
+
+
 class ChannelSpec(Protocol):
-    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds."""
+    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
+
+    `announcement_hook` is the hook that may choose the words of a post; empty: none does.
+    """
 
     key: str
     label: str
     public_sign_up: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
-    option_fields: tuple[Field, ...]
+    announcement_hook: str
+
+    @property
+    def option_fields(self) -> tuple[Field, ...]: ...
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         """The destination of a form's or command's fields. Raises InvalidDestination."""
@@ -53,8 +87,9 @@ class ChannelSpec(Protocol):
         """The channel's options of a subscribable, validated. Raises InvalidDestination."""
         ...
 
-    def check(self, destination: ParsedDestination) -> None:
-        """Asks the service whether the credentials are good (network). Raises InvalidDestination."""
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Asks the service whether the credentials are good, and what the destination is called there
+        (network). Raises InvalidDestination."""
         ...
 
 

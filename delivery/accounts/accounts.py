@@ -128,7 +128,7 @@ def newsletters_of(account: Account) -> list[Subscribable]:
 
 
 def url_of(lane: Lane) -> str:
-    """The URL of a lane's mail account, with the password, as LaneFacts carry it.
+    """The URL of a lane's mail account, with the password.
 
     Empty for the default lane where EMAIL_URL counts, and for those of other channels; also when there is no
     such account any more, or SECRET_KEY has changed.

@@ -132,7 +132,14 @@ class IssueAdmin(ReadOnlyAdmin):
         issue = self.get_queryset(request).filter(pk=pk).first()
         if issue is None:
             raise Http404
+        progress.count_for_page(issue)
         return HttpResponse(issue_figures.live(issue))
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Issue | None:
+        issue = super().get_object(request, object_id, from_field)
+        if issue is not None and request.method == "GET":
+            progress.count_for_page(issue)
+        return issue
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, issue: Issue) -> str:

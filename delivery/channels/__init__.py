@@ -1,22 +1,28 @@
-"""The channels: each registers its kind on start, and is loaded in full on first use."""
+"""The channels: each registers its kinds on start, and is loaded in full on first use.
 
+A folder here is a channel when its `__init__.py` has CHANNELS: by key the dotted paths, within the folder, of
+the kind (what the rest of the program knows of it) and of the channel. Adding one is adding a folder.
+"""
+
+import pkgutil
 from functools import cache
 from importlib import import_module
 
 from common.ports import channels
 from delivery.channels.base import Channel
 
-# key → (dotted path of the Kind, dotted path of the Channel). Adding a channel is adding a line here.
-CHANNELS = {
-    "email": (
-        "delivery.channels.email.kind.EmailKind",
-        "delivery.channels.email.channel.EmailChannel",
-    ),
-    "mastodon": (
-        "delivery.channels.mastodon.kind.MastodonKind",
-        "delivery.channels.mastodon.channel.MastodonChannel",
-    ),
-}
+
+def _found() -> dict[str, tuple[str, str]]:
+    found = {}
+    for folder in pkgutil.iter_modules(__path__, f"{__name__}."):
+        if folder.ispkg:
+            paths = getattr(import_module(folder.name), "CHANNELS", {})
+            found.update({key: (f"{folder.name}.{a}", f"{folder.name}.{b}") for key, (a, b) in paths.items()})
+    return found
+
+
+# key → (dotted path of the kind, dotted path of the Channel).
+CHANNELS = _found()
 
 
 def _load(path: str) -> type:

@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from delivery.letter import Letter, Recipient
 from delivery.rules.meaning import Meaning
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class CrashPolicy(Enum):
@@ -20,10 +23,15 @@ class CrashPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """It arrived. `stored` is the message itself when it was kept here instead of being sent."""
+    """It arrived. `stored` is the message itself when it was kept here instead of being sent.
+
+    `url` is where people see it. `parts` are the service's ids of a thread's other posts, in their order.
+    """
 
     remote_id: str = ""
     stored: bytes | None = None
+    url: str = ""
+    parts: tuple[str, ...] = ()
 
 
 class Holdup(StrEnum):
@@ -41,11 +49,16 @@ class Temporary:
     `suspect`: it may be this very message that stops it. `crowded`: the service has no room for so many
     connections at a time. `status` is the enhanced code (RFC 3463), if any. `holdup`: trying it again does
     not help before that has changed. `meaning` is what a mail server meant, if one refused it for good.
+    `stops_account`: nothing of any lane of this account can go now. `waits`: nothing went wrong, it goes on
+    exactly at `retry_at`, with the `progress` it made so far (see Session.send).
     """
 
     text: str
     retry_at: datetime | None = None
     stops_lane: bool = False
+    stops_account: bool = False
+    waits: bool = False
+    progress: Mapping[str, Any] | None = field(default=None, repr=False)
     suspect: bool = False
     crowded: bool = False
     status: str = ""
@@ -73,6 +86,7 @@ class Ambiguous:
 
     text: str
     holds: bool = False
+    progress: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 Outcome = Sent | Temporary | Permanent | Ambiguous
@@ -80,23 +94,59 @@ Outcome = Sent | Temporary | Permanent | Ambiguous
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """The lane as the session needs it. `url` is the account's own, with its password, where it has one."""
+    """The lane as the session needs it.
+
+    `credentials` are its account's, where it has one. `state` is what an earlier session wanted kept.
+    """
 
     kind: str
     account: str
-    url: str = field(default="", repr=False)
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     messages_per_connection: int = 100
+    state: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneDefaults:
+    """How a lane is made: in order or not, its width, the pause after each message, and its rate.
+
+    `rate` is messages a second, up to `burst` at once; None: no limit.
+    """
+
+    serial: bool = True
+    concurrency: int = 1
+    spacing_seconds: float = 0.0
+    rate: float | None = None
+    burst: int = 10
 
 
 class Session(Protocol):
     """An open way to the service: one SMTP connection, one API client. Used by one thread at a time."""
 
-    def send(self, message: Any, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+    def send(
+        self,
+        message: Any,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
         """Sends; never raises for what a server or a network does. `key` is stable per delivery;
-        `begun_at` is the first earlier attempt whose end is unknown, if there is one."""
+        `begun_at` is the first earlier attempt whose end is unknown, if there is one. `progress` is what an
+        earlier attempt's outcome carried."""
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class StatefulSession(Protocol):
+    """A Session that wants something kept for its lane's next sessions, such as a token that was renewed."""
+
+    def new_state(self) -> Mapping[str, str] | None:
+        """What is to be kept since it was asked last; None: nothing new. Asked after each message."""
+        ...
 
 
 class AsyncSession(Protocol):
@@ -135,17 +185,24 @@ class BatchSession(Protocol):
 
 
 class Channel(Protocol):
-    """A channel, loaded on first use. `serial` lanes send in order, one at a time."""
+    """A channel, loaded on first use.
+
+    `lane` is how its lanes are made; `account_lane`, where several lanes share an account, how that one's is:
+    whatever goes through one of them counts for the account, too.
+    """
 
     key: str
     crash_policy: CrashPolicy
-    serial: bool
-    concurrency: int
-    spacing_seconds: float
+    lane: LaneDefaults
+    account_lane: LaneDefaults | None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         """Which outgoing account carries a newsletter's messages to a destination, by the newsletter's
         `options`: one for all destinations, or the destination itself."""
+        ...
+
+    def shared_account(self, core: str) -> str:
+        """The account that several destinations share, such as a bot; empty where each has its own."""
         ...
 
     def domain(self, core: str) -> str:

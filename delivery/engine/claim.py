@@ -42,8 +42,12 @@ class Claim:
 def with_due(now: datetime) -> "QuerySet[Lane]":
     """The lanes that have something to send and may, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
-    ready = Q(free_at=None) | Q(free_at__lte=now + SHORT_WAIT)
-    lanes = Lane.objects.filter(ready, paused=False, kind__in=list(CHANNELS))
+    soon = now + SHORT_WAIT
+    ready = Q(free_at=None) | Q(free_at__lte=soon)
+    may = Q(parent=None) | (
+        Q(parent__paused=False) & (Q(parent__free_at=None) | Q(parent__free_at__lte=soon))
+    )
+    lanes = Lane.objects.filter(ready, may, paused=False, kind__in=list(CHANNELS))
     # One row of each lane: of EXISTS PostgreSQL makes a join over all that is due.
     one = due.order_by("priority", "due_at", "pk").values("pk")[:1]
     return lanes.annotate(one_due=Subquery(one)).filter(one_due__isnull=False)
@@ -83,6 +87,10 @@ def claim_due(
     if lane is None:
         return Claim()
     room = limits.room(lane, now, in_flight=in_flight, connections=connections, expected=expected)
+    if room.count and lane.parent_id is not None:
+        # Always after the lane's own row; of several lanes of an account one claims at a time.
+        lane.parent = Lane.objects.select_for_update(no_key=True).get(pk=lane.parent_id)
+        room = limits.shared_room(room, lane.parent, now)
     if not room.count:
         return Claim(again_at=room.again_at)
     if lane.serial:

@@ -23,7 +23,7 @@ from delivery.engine.send_task import Done, SendTask
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow
-from delivery.models import Delivery, Lane
+from delivery.models import Delivery, Lane, RemotePost
 
 log = logging.getLogger(__name__)
 
@@ -129,6 +129,11 @@ class Claimer:
             expected=open_lane.rate,
         )
         tasks = [SendTask(row) for row in claimed.rows]
+        if lane.serial and tasks:
+            posts = RemotePost.objects.filter(pk__in=[task.pk for task in tasks])
+            progress = dict(posts.values_list("pk", "progress"))
+            for task in tasks:
+                task.progress = progress.get(task.pk, {})
         open_lane.more = bool(tasks)
         open_lane.claimed += len(tasks)
         self._in_flight.update(tasks)

@@ -7,9 +7,8 @@ from datetime import datetime
 from queue import SimpleQueue
 
 from common.clock import utcnow
-from delivery.accounts.accounts import url_of
+from delivery.accounts.credentials import facts_of
 from delivery.channels import channel
-from delivery.channels.base import LaneFacts
 from delivery.engine.async_senders import LoopSender, ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
 from delivery.engine.child_protocol import Narrowed, Permit
@@ -116,7 +115,7 @@ class LanePool:
     def _opened(self, lane: Lane, width: int, now: datetime) -> PooledLane:
         """In the child process where there is so much to send that it is worth one."""
         ours = channel(lane.kind)
-        facts = LaneFacts(lane.kind, lane.account, url_of(lane), lane.messages_per_connection)
+        facts = facts_of(lane)
         narrowed: SimpleQueue[Narrowed] = SimpleQueue()
         done, permit, clock, on_narrow = self._done, self._permit, self._clock, narrowed.put
         sender: LaneSender

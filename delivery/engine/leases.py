@@ -20,7 +20,8 @@ from delivery.engine.claim import DELIVERY_LEASE
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.lanes import limits
 from delivery.models import Attempt, Delivery, Lane
-from delivery.rules.outcomes import after_crash
+from delivery.rules.outcomes import after_crash, when_unsure
+from subscriptions.models import Subscribable
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
         )
     for (lane_id, claimed_at), group in claims.items():
         domains = Counter(row.domain for row in group)
-        limits.give_back_use(Lane.objects.get(pk=lane_id), domains, claimed_at)
+        limits.give_back_use(Lane.objects.select_related("parent").get(pk=lane_id), domains, claimed_at)
 
 
 def reap_expired(*, now: datetime) -> int:
@@ -82,6 +83,9 @@ def _free(row: Delivery, now: datetime) -> None:
     kind = row.lane.kind
     # Of a channel that is gone nobody knows what a second try would do.
     policy = channel(kind).crash_policy.value if kind in CHANNELS else "hold"
+    if policy == "hold" and row.issue_id is not None:
+        options = Subscribable.objects.filter(issues=row.issue_id).values_list("options", flat=True).get()
+        policy = when_unsure(policy, options.get("when_unsure", ""))
     after = after_crash(policy, attempts=row.attempts + 1, created_at=row.created_at, now=now)
     # Guarded by the token: an outcome that was recorded meanwhile stands.
     ours = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, lease_token=row.lease_token)

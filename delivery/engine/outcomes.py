@@ -5,7 +5,7 @@ While there is no mail server yet, a letter is kept in the mailbox here.
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from email import message_from_bytes, policy
 from functools import partial
@@ -24,9 +24,16 @@ from delivery.channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
-from delivery.models import Attempt, Delivery, MailboxMessage
+from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
 from delivery.rules.meaning import Concern
-from delivery.rules.outcomes import LONGEST_RETRY, Next, after_ambiguous, after_temporary
+from delivery.rules.outcomes import (
+    GIVE_UP,
+    LONGEST_RETRY,
+    Next,
+    after_ambiguous,
+    after_temporary,
+    when_unsure,
+)
 from delivery.rules.server_words import meaning
 from subscriptions.models import Destination
 
@@ -48,6 +55,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     record_accepted(accepted)
     ours = _record_failed(failed)
     _keep_letters(accepted)
+    _keep_remote(accepted, ours)
     held = []
     for task in ours:
         if isinstance(task.outcome, Temporary) and task.outcome.holdup is not None:
@@ -63,7 +71,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
             )
     stops = [
         Stop(
-            lane_id=task.delivery.lane.pk,
+            lane_id=lane_id,
             text=_text(task),
             retry_at=task.outcome.retry_at,
             claimed_at=task.delivery.claimed_at,
@@ -71,11 +79,13 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
             is_about_us=task.outcome.meaning is not None,
         )
         for task in failed
-        if isinstance(task.outcome, Temporary) and task.outcome.stops_lane
+        if isinstance(task.outcome, Temporary)
+        for lane_id in _stopped(task.outcome, task.delivery.lane)
     ]
+    lanes = {task.delivery.lane for task in accepted}
     back_off(
         stops=stops,
-        sent={task.delivery.lane for task in accepted},
+        sent=lanes | {lane.parent for lane in lanes if lane.parent is not None},
         now=max((task.at for task in accepted), default=None),
         also=lanes_concerned(taken) | {one.lane_id for one in held},
     )
@@ -106,6 +116,45 @@ def _keep_letters(accepted: Sequence[SendTask]) -> None:
         unique_fields=["delivery"],
         update_fields=["recipient", "subject", "stored_at", "raw"],
     )
+
+
+def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
+    """The lanes that rest after it: its own, or that of the account which it shares with others."""
+    if outcome.stops_account and lane.parent_id is not None:
+        yield lane.parent_id
+    elif outcome.stops_lane:
+        yield lane.pk
+
+
+def is_plain(task: SendTask) -> bool:
+    """Whether nothing of the acceptance is to be kept but the acceptance itself."""
+    sent = task.outcome
+    assert isinstance(sent, Sent)  # noqa: S101 - for the type checker
+    return sent.stored is None and not (sent.url or sent.parts or task.new_state or task.progress)
+
+
+def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> None:
+    """Keeps where posts stand, or what was done of them so far, and what sessions want kept for lanes."""
+    kept = {
+        task.pk: RemotePost(delivery_id=task.pk, url=task.outcome.url, parts=list(task.outcome.parts))
+        for task in accepted
+        if isinstance(task.outcome, Sent) and (task.outcome.url or task.outcome.parts or task.progress)
+    }
+    for task in failed:
+        if isinstance(task.outcome, Temporary | Ambiguous) and task.outcome.progress is not None:
+            kept[task.pk] = RemotePost(delivery_id=task.pk, progress=dict(task.outcome.progress))
+    if kept:
+        # A newsletter may have been dropped meanwhile, with its deliveries.
+        there = Delivery.objects.filter(pk__in=kept).values_list("pk", flat=True)
+        RemotePost.objects.bulk_create(
+            [kept[pk] for pk in there],
+            update_conflicts=True,
+            unique_fields=["delivery"],
+            update_fields=["url", "parts", "progress"],
+        )
+    for task in (*accepted, *failed):
+        if task.new_state is not None:
+            Lane.objects.filter(pk=task.delivery.lane.pk).update(state=dict(task.new_state))
 
 
 def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
@@ -165,12 +214,18 @@ def _tell(attempts: Sequence[Attempt], lost: Sequence[SendTask]) -> None:
 
 def _is_suspect(task: SendTask) -> bool:
     """Whether the lane stopped, and may have because of this very message."""
-    return isinstance(task.outcome, Temporary) and task.outcome.stops_lane and task.outcome.suspect
+    outcome = task.outcome
+    return isinstance(outcome, Temporary) and outcome.stops_lane and outcome.suspect
 
 
 def _is_lanes_alone(task: SendTask) -> bool:
     """Whether the lane stopped before the message had any part in it: no connection, no login."""
-    return isinstance(task.outcome, Temporary) and task.outcome.stops_lane and not task.outcome.suspect
+    outcome = task.outcome
+    return (
+        isinstance(outcome, Temporary)
+        and (outcome.stops_lane or outcome.stops_account)
+        and not outcome.suspect
+    )
 
 
 def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, bool]:
@@ -178,12 +233,16 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
     outcome, at = task.outcome, task.at
     attempts, created_at = row.attempts + 1, row.created_at
     if isinstance(outcome, Ambiguous):
+        options = task.prepared.letter.options if task.prepared else {}
         policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
+        policy = when_unsure(policy, options.get("when_unsure", ""))
         return after_ambiguous(policy, attempts=attempts, created_at=created_at, now=at), True
     if not isinstance(outcome, Temporary):
         return Next("failed"), True
     if _is_lanes_alone(task):
         return Next("queued"), False
+    if outcome.waits and outcome.retry_at is not None and outcome.retry_at - created_at < GIVE_UP:
+        return Next("deferred", outcome.retry_at), False
     if outcome.stops_lane and not is_lane_well:
         return Next("deferred", at), False
     is_letters = outcome.holdup is Holdup.LETTER

@@ -5,7 +5,7 @@ Plain values, for hundreds are on their way at a time.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
@@ -139,6 +139,9 @@ class SendTask:
     is_carried: bool = False
     # Whether its outcome is durable already.
     is_recorded: bool = False
+    # What an earlier attempt has done of it already, and what its session wants kept for the lane.
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    new_state: Mapping[str, str] | None = None
     # What the connection that had it waits for: a future or an event.
     released: Any = None
 

@@ -8,7 +8,7 @@ from common.db.outage import DB_ERRORS, retry_until_stored
 from delivery.channels.base import Sent
 from delivery.engine.accept import record_accepted
 from delivery.engine.leases import give_back
-from delivery.engine.outcomes import hold_unrecorded, record_outcomes
+from delivery.engine.outcomes import hold_unrecorded, is_plain, record_outcomes
 from delivery.engine.send_task import SendTask
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ def settle(tasks: Sequence[SendTask]) -> None:
     # Nearly always all were accepted, by a lane that is well, and that is all: one statement, which is a
     # transaction of its own.
     are_plain = all(
-        isinstance(task.outcome, Sent) and task.outcome.stored is None and not task.delivery.lane.failures
+        isinstance(task.outcome, Sent) and is_plain(task) and not task.delivery.lane.failures
         for task in tasks
     )
     if are_plain and not retry_until_stored(partial(_failure, record_accepted, tasks)):

@@ -15,6 +15,7 @@ from delivery.channels.base import (
     LaneFacts,
     Outcome,
     Session,
+    StatefulSession,
     Temporary,
 )
 from delivery.engine.child_protocol import Permit
@@ -147,8 +148,9 @@ class ThreadSender:
             log.exception("a message cannot be made", extra={"delivery": tasks[0].pk})
             outcomes = [Temporary(f"The message cannot be made: {error}")] * len(tasks)
         at = self._clock()
+        state = session.new_state() if isinstance(session, StatefulSession) else None
         for task, outcome in zip(tasks, outcomes, strict=True):
-            task.outcome, task.at = outcome, at
+            task.outcome, task.at, task.new_state = outcome, at, state
             self.stopped |= isinstance(outcome, Temporary) and outcome.stops_lane
         return session
 
@@ -161,6 +163,7 @@ class ThreadSender:
                 key=f"{_letter(task).token}-{task.pk}",
                 begun_at=task.delivery.begun_before,
                 now=self._clock(),
+                progress=task.progress,
             )
         except Exception as error:  # a defect of ours, and nobody knows how far it came
             log.exception("sending failed", extra={"delivery": task.pk})

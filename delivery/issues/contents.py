@@ -13,6 +13,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
 from common.html.markdown import html_of
+from common.ports import channels
 from common.ports.hooks import HookError, Hooks
 from delivery.accounts.default_account import sender_of
 from delivery.customisation import own_issue_sources, theme_of
@@ -30,9 +31,6 @@ from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.newsletters.own_code import context_of, hooks_of
 from subscriptions.rules.edits import NO_WORDS, Wording, in_places
 from subscriptions.rules.post_rules import Trouble, in_order, rewrite
-
-# The hook that chooses the words in which a channel posts, by the channel.
-ANNOUNCEMENT_HOOKS = {"mastodon": "mastodon_announcement", "bluesky": "bluesky_announcement"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def _by_hooks(subscribable: Subscribable, hooks: Hooks, posts: Sequence[Post]) -
     sent = announced(restricted)
     found = Arranged(tuple(sent), without(restricted, sent))
     found = dropping(found, without(posts, chosen), "the newsletter’s own code (contents) has dropped it")
-    kind = ANNOUNCEMENT_HOOKS.get(subscribable.channel, "")
+    kind = channels.get(subscribable.channel).announcement_hook
     if not found.posts or not is_single or kind not in hooks:
         return found
     text = own_code.announcement(hooks, kind, context, found.posts[0])

@@ -114,7 +114,14 @@ def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
 
 
 def counts(issue: Issue) -> Counter[str]:
-    return counts_of([issue.pk])[issue.pk]
+    """Of an issue whose page has counted once (see `count_for_page`), as they were then."""
+    found: Counter[str] | None = getattr(issue, "counts", None)
+    return counts_of([issue.pk])[issue.pk] if found is None else found
+
+
+def count_for_page(issue: Any) -> None:
+    """Counts once for a page that only shows the issue, and asks in many places."""
+    issue.counts = counts_of([issue.pk])[issue.pk]
 
 
 def issue_state(issue: Issue, counted: Counter[str]) -> str:

@@ -1,6 +1,7 @@
 """Lanes are made when something is first published through them; and a mail's way into one."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -30,16 +31,18 @@ def mail_lane(account: str = DEFAULT_ACCOUNT) -> Lane:
 
 
 def _lane(kind: str, account: str) -> Lane:
+    """The lane, and that of the account which it shares with others, made if they are new."""
+    known = Lane.objects.filter(kind=kind, account=account).first()
+    if known is not None:
+        return known
     ours = channel(kind)
+    shared, how, parent = ours.shared_account(account), ours.lane, None
+    if shared and shared != account:
+        parent = _lane(kind, shared)
+    elif ours.account_lane is not None:
+        how = ours.account_lane
     lane, _ = Lane.objects.get_or_create(
-        kind=kind,
-        account=account,
-        defaults={
-            "serial": ours.serial,
-            "concurrency": ours.concurrency,
-            "spacing_seconds": ours.spacing_seconds,
-            "tokens": 0,
-        },
+        kind=kind, account=account, defaults={**asdict(how), "parent": parent, "tokens": how.burst}
     )
     return lane
 

@@ -98,12 +98,21 @@ def room(
     `in_flight` of its messages are claimed by this worker; it may use that many `connections` (None: all),
     each of which sends `expected` messages a second.
     """
-    limits = lane.limits
     width = lane.width if connections is None else min(connections, lane.width)
     # In good days so many; a lane that was told to slow down comes back step by step.
     most = max(slowed(claimable(width, expected=expected), lane.failures) - in_flight, 0)
     if not most or lane.paused:
         return ClaimRoom(0)
+    return _within_limits(lane, most, now)
+
+
+def shared_room(room: ClaimRoom, account: Lane, now: datetime) -> ClaimRoom:
+    """What of a lane's room the account allows that it shares with other lanes."""
+    return _within_limits(account, room.count, now)
+
+
+def _within_limits(lane: Lane, most: int, now: datetime) -> ClaimRoom:
+    limits = lane.limits
     used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
     open_now = allowed(limits, used, now)
     if open_now == 0:
@@ -168,11 +177,16 @@ def _put_off(
 
 
 def use(lane: Lane, domains: Mapping[str, int], now: datetime) -> None:
-    """Takes the tokens of what was claimed, so many of each domain, and counts it; begins the spacing."""
+    """Takes the tokens of what was claimed, so many of each domain, and counts it; begins the spacing.
+
+    Also of the account that the lane shares with others: its row is locked, too.
+    """
     total = sum(domains.values())
-    limited = {name: row for name, row in _domains(lane).items() if domains.get(name)}
     if not total:
         return
+    if lane.parent is not None:
+        use(lane.parent, {WHOLE_LANE: total}, now)
+    limited = {name: row for name, row in _domains(lane).items() if domains.get(name)}
     _take_tokens(lane, total, now)
     if lane.spacing_seconds:
         lane.free_at = now + timedelta(seconds=lane.spacing_seconds)
@@ -188,6 +202,8 @@ def use(lane: Lane, domains: Mapping[str, int], now: datetime) -> None:
 def give_back_use(lane: Lane, domains: Mapping[str, int], claimed_at: datetime) -> None:
     """Undoes `use` for messages that were claimed at that moment and not begun; needs no lock."""
     total = sum(domains.values())
+    if lane.parent is not None:
+        give_back_use(lane.parent, {WHOLE_LANE: total}, claimed_at)
     limited = {name: row for name, row in _domains(lane).items() if domains.get(name)}
     # The next claim cuts the bucket to its burst.
     if lane.rate is not None:

@@ -34,6 +34,7 @@ def issue_letter(issue: Issue) -> Letter:
         holes=issue.holes,
         entries=entries,
         web_url=issue_url(issue),
+        at=issue.published_at,
     )
 
 
@@ -49,6 +50,7 @@ def newsletter_letter(
     holes: dict[str, str],
     entries: Iterable[Entry],
     web_url: str = "",
+    at: datetime | None = None,
 ) -> Letter:
     """A rendered letter of a newsletter, whether it is an issue or a sample of one."""
     return Letter(
@@ -70,6 +72,7 @@ def newsletter_letter(
         language=subscribable.language,
         is_digest=subscribable.arrangement != Subscribable.Arrangement.EACH,
         web_url=web_url,
+        at=at,
         page_url=page_url(subscribable),
     )
 
@@ -116,4 +119,5 @@ def sample_letter(row: Delivery, *, now: datetime) -> Letter:
         text=rendered.text,
         holes=rendered.holes,
         entries=shown.entries,
+        at=row.created_at,
     )

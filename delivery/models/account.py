@@ -8,10 +8,10 @@ from common.secrets import SecretsField
 
 
 class Account(models.Model):
-    """An SMTP server or mail service that newsletters may be sent through. Its name is its lane's.
+    """An account of ours at a service, such as an SMTP server or a bot, that newsletters may be sent through.
 
-    One may be the default: then it carries all that names no account, in the lane `default`, unless EMAIL_URL
-    is set.
+    Its name is its lane's. One mail account may be the default: then it carries all that names no account, in
+    the lane `default`, unless EMAIL_URL is set.
     """
 
     name = models.CharField(
@@ -20,7 +20,9 @@ class Account(models.Model):
         validators=[RegexValidator(r"\A(?!default\Z)[a-z0-9-]{1,64}\Z", "Use a–z, 0–9 and dashes.")],
         help_text="Such as second-server. Newsletters are sent through it by this name.",
     )
-    # {"url": as EMAIL_URL}: it holds a password.
+    # The channel that it belongs to.
+    kind = models.CharField(max_length=20, default="email", db_default="email", editable=False)
+    # What the channel needs of it; of mail {"url": as EMAIL_URL}, which holds a password.
     secrets = SecretsField()
     # As DEFAULT_FROM_EMAIL. Empty: that one.
     sender = models.CharField(max_length=320, blank=True, default="", db_default="")

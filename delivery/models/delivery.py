@@ -51,6 +51,8 @@ class Delivery(models.Model):
         FAREWELL = "farewell"
         ALERT = "alert"
         TEST = "test"
+        EDIT = "edit", "edit of a post"
+        DELETE = "delete", "deletion of a post"
 
     class State(models.TextChoices):
         QUEUED = "queued"

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.secrets import SecretsField
 from delivery.rules.limits import Bucket, LaneLimits, WarmUp
 
 MOST_CONNECTIONS = 100
@@ -81,6 +82,12 @@ class Lane(Limits):
 
     kind = models.CharField(max_length=20)
     account = models.CharField(max_length=700)
+    # The lane of the account that this one shares with others: its limits hold for all of them together.
+    parent = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="parts", editable=False
+    )
+    # What its sessions want kept, such as tokens that a service renews.
+    state = SecretsField(db_default="")
     serial = models.BooleanField(default=False, help_text="One at a time, in order.")
     concurrency = models.PositiveIntegerField(
         "connections",

@@ -26,6 +26,21 @@ class Next:
     due_at: datetime | None = None
 
 
+# Where only a person can tell whether a message arrived: held for one, unless its newsletter would rather
+# lose a post than show it twice ("skip").
+UNREPEATED = {"hold": Next("held"), "skip": Next("failed")}
+
+
+def when_unsure(policy: str, wish: str) -> str:
+    """A channel's crash policy as its newsletter's option `when_unsure` has it: hold, repeat or skip.
+
+    Only a channel that holds asks: the others find out by themselves.
+    """
+    if policy != "hold":
+        return policy
+    return {"repeat": "resend", "skip": "skip"}.get(wish, "hold")
+
+
 def after_temporary(
     *,
     attempts: int,
@@ -55,8 +70,8 @@ def after_crash(
     At once the first time. After that as after a temporary failure: it may be this very message that ends
     every worker. `attempts` counts this one.
     """
-    if policy == "hold":
-        return Next("held")
+    if policy in UNREPEATED:
+        return UNREPEATED[policy]
     if attempts <= 1:
         return Next("queued", now)
     return after_temporary(
@@ -67,9 +82,9 @@ def after_crash(
 def after_ambiguous(
     policy: str, *, attempts: int, created_at: datetime, now: datetime, chance: float | None = None
 ) -> Next:
-    """It may have arrived: tried again with the same back-off, or held, as the crash policy says."""
-    if policy == "hold":
-        return Next("held")
+    """It may have arrived: tried again with the same back-off, or not, as the crash policy says."""
+    if policy in UNREPEATED:
+        return UNREPEATED[policy]
     return after_temporary(attempts=attempts, created_at=created_at, retry_at=None, now=now, chance=chance)
 
 

@@ -1,6 +1,8 @@
 """A document's bytes → what it says, whatever format it is in. The only error is ParseError."""
 
-from feeds.parsing import format, h_feed, json_feed, xml_feed
+from typing import Any
+
+from feeds.parsing import format, json_feed, xml_feed
 from feeds.parsing.entry import ParsedFeed
 from feeds.parsing.expense import allowance
 
@@ -16,8 +18,15 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES)
     """
     readers = {
         format.Form.JSON: json_feed.read_json_feed,
-        format.Form.PAGE: h_feed.read_h_feed,
+        format.Form.PAGE: _read_page,
         format.Form.XML: xml_feed.read_xml_feed,
     }
     with allowance():
         return readers[format.form_of(body)](body, content_type=content_type, url=url, limit=limit)
+
+
+def _read_page(body: bytes, **options: Any) -> ParsedFeed:
+    # Beautiful Soup takes long to load, and few feeds are web pages.
+    from feeds.parsing.h_feed import read_h_feed
+
+    return read_h_feed(body, **options)

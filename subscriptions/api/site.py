@@ -20,6 +20,10 @@ class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
 
     logo = serializers.SerializerMethodField(help_text="Its address; uploaded in the admin or by set_site.")
 
+    # Not the model's URLField: an empty text is no URI.
+    imprint_url = serializers.CharField(help_text="An address; empty for none.")
+    privacy_url = serializers.CharField(help_text="An address; empty for none.")
+
     class Meta:
         model = SiteSettings
         fields = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url", "privacy_url")

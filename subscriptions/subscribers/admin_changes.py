@@ -37,8 +37,7 @@ def subscribe(
     credentials are good before anything is written. Raises InvalidDestination.
     """
     kind = channels.get(subscribable.channel)
-    parsed = kind.parse_destination(data)
-    kind.check(parsed)
+    parsed = kind.check(kind.parse_destination(data))
     with transaction.atomic():
         _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
         subscription = _locked_row(subscribable, parsed, now=now, language=language)

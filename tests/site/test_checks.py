@@ -1,6 +1,9 @@
 import pytest
+from django.core.checks import run_checks
 from pytest_django import Settings
 
+from common.checks import OWN_CHECKS
+from common.cli.commands import FeedletterCommand
 from feedletter_site.checks import settings_fit_together
 
 GOOD = {
@@ -17,6 +20,13 @@ def _good(settings: Settings) -> None:
         setattr(settings, name, value)
 
 
+def test_commands_and_workers_show_them(settings: Settings) -> None:
+    settings.EMAIL_URL, settings.SECRET_KEY, settings.HOOK_MODULES = "", "short", ("nonesuch",)
+    said = {message.id for message in run_checks(tags=[OWN_CHECKS])}
+    assert said >= {"feedletter.W004", "feedletter.W005", "delivery.W001"}
+    assert FeedletterCommand.requires_system_checks == (OWN_CHECKS,)
+
+
 def ids() -> list[str]:
     return [str(message.id) for message in settings_fit_together(None)]
 
@@ -29,11 +39,6 @@ def test_many_workers_on_sqlite_are_warned_of(settings: Settings) -> None:
     settings.EMBEDDED = False
     engine = settings.DATABASES["default"]["ENGINE"]
     assert ids() == (["feedletter.W001"] if "sqlite" in engine else [])
-
-
-def test_a_service_without_a_mail_server_is_warned_of(settings: Settings) -> None:
-    settings.EMAIL_URL = ""
-    assert ids() == ["feedletter.W002"]
 
 
 def test_links_that_lead_to_this_machine_are_warned_of_once_letters_leave_it(

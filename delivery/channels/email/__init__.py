@@ -1,0 +1,1 @@
+CHANNELS = {"email": ("kind.EmailKind", "channel.EmailChannel")}

@@ -6,7 +6,7 @@ from functools import partial
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from delivery.channels.base import CrashPolicy, LaneFacts, Session
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.email.account_url import Mailbox, transport_of
 from delivery.channels.email.esp.session import EspSession
 from delivery.channels.email.esp.settings import EspSettings
@@ -27,12 +27,15 @@ class EmailChannel:
     key = "email"
     # The same Message-ID again: nothing is lost, and most mailboxes show one of two.
     crash_policy = CrashPolicy.RESEND
-    serial = False
-    concurrency = 10
-    spacing_seconds = 0.0
+    lane = LaneDefaults(serial=False, concurrency=10)
+    account_lane: LaneDefaults | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account") or DEFAULT_ACCOUNT
+
+    def shared_account(self, core: str) -> str:
+        """Its lanes are accounts themselves."""
+        return ""
 
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]
@@ -55,7 +58,7 @@ class EmailChannel:
     def pipelines(self, lane: LaneFacts) -> Callable[[], SmtpSession] | None:
         """For SMTP servers."""
         try:
-            target = transport_of(lane.account, lane.url)
+            target = transport_of(lane.account, lane.credentials.get("url", ""))
         except ImproperlyConfigured:
             return None
         if not isinstance(target, SmtpSettings):
@@ -67,7 +70,7 @@ class EmailChannel:
     def connect(self, lane: LaneFacts) -> Session:
         """Reads the account's URL, or EMAIL_URL; connects at the first message."""
         try:
-            target = transport_of(lane.account, lane.url)
+            target = transport_of(lane.account, lane.credentials.get("url", ""))
         except ImproperlyConfigured as error:
             return UnusableSession(str(error))
         if isinstance(target, EspSettings):

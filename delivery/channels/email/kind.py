@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from common.ports.channels import Field, InvalidDestination, ParsedDestination
+from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination
 from delivery.channels.email.address import checked_name, parse_address
 from delivery.models.account import Account
 from delivery.rules.accounts import DEFAULT_ACCOUNT
@@ -20,7 +20,8 @@ class EmailKind:
     key = "email"
     label = "E-mail"
     public_sign_up = True
-    arrangements = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})
+    arrangements = ARRANGEMENTS
+    announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
         Field("email", "E-mail address", "Such as ada@example.org or Ada <ada@example.org>.", required=True),
         Field("name", "Name", "How letters address them; may be empty."),
@@ -57,5 +58,6 @@ class EmailKind:
             raise InvalidDestination(f"account: there is no mail account “{account[:64]}”. {known}")
         return {"account": account}
 
-    def check(self, destination: ParsedDestination) -> None:
-        """Nothing can be asked beforehand: the confirmation mail is the check."""
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """As it is: nothing can be asked beforehand, the confirmation mail is the check."""
+        return destination

@@ -2,13 +2,14 @@
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import uvloop
 
 from common.refused import Refused
-from delivery.channels.base import Outcome, Sent, Temporary
+from delivery.channels.base import NOTHING, Outcome, Sent, Temporary
 from delivery.channels.email.helo import helo_name
 from delivery.channels.email.mail_message import MailMessage
 from delivery.channels.email.smtp_connection import Reply, Timeouts
@@ -26,7 +27,15 @@ class BlockingSmtpSession:
         self._loop = uvloop.new_event_loop()
         self.pipeline = SmtpSession(target, **options)
 
-    def send(self, message: MailMessage, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
         """The server's answer as an Outcome. `key` and `begun_at` are of no use to SMTP: the Message-ID
         is the key, and nobody can be asked what became of an earlier attempt."""
         return self._loop.run_until_complete(self.pipeline.send(message, now=now))
@@ -40,7 +49,15 @@ class BlockingSmtpSession:
 class MailboxSession:
     """Keeps every message, for the mailbox page."""
 
-    def send(self, message: MailMessage, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
         return Sent(stored=message.dated(now))
 
     def close(self) -> None:
@@ -53,7 +70,15 @@ class UnusableSession:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def send(self, message: MailMessage, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
         return Temporary(self.reason, stops_lane=True)
 
     def close(self) -> None:

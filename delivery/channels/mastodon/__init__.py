@@ -1,0 +1,1 @@
+CHANNELS = {"mastodon": ("kind.MastodonKind", "channel.MastodonChannel")}

@@ -1,11 +1,13 @@
 """Posts statuses, with Mastodon.py over the safe client."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 import requests
 
 from common.truncation import DoesNotFit, fit_parts
-from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.http.client import Failed
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
 from delivery.channels.mastodon.client import Client
@@ -31,7 +33,15 @@ class MastodonSession:
         self._session, self._timeout, self._instances = session, timeout, instances
         self._transport: Transport | None = None
 
-    def send(self, message: Message, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+    def send(
+        self,
+        message: Message,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
         """Posts once: an unfinished earlier attempt is repeated while the instance honours its key, else
         looked up."""
         if message.refusal:

@@ -41,6 +41,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared 
 
 class Command(FeedletterCommand):
     help = "Runs everything: migrates, then serves the site and does the work, until Ctrl-C."
+    requires_system_checks = "__all__"
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--bind", metavar="HOST:PORT", help="Where to listen, instead of BIND.")

@@ -28,7 +28,7 @@ def a_command(result: Any, **facts: Any) -> FeedletterCommand:
     made: FeedletterCommand = type("Command", (FeedletterCommand,), {"run": run, **facts})(
         stdout=io.StringIO(), stderr=io.StringIO()
     )
-    made.requires_system_checks = []
+    made.requires_system_checks = ()
     return made
 
 

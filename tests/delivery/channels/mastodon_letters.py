@@ -41,7 +41,8 @@ def recipient(url: str, token: str = TOKEN) -> Recipient:
 
 
 def message(url: str, title: str = "A post", **fields: Any) -> Message:
-    return CHANNEL.compose(letter(title, **fields), recipient(url))
+    made: Message = CHANNEL.compose(letter(title, **fields), recipient(url))
+    return made
 
 
 def session(instances: InstanceCache | None = None, *, timeout: float = PATIENT) -> MastodonSession:

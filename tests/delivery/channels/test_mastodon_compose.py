@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.truncation import plain_line
 from delivery.channels.http.links import holds, normalised, postable
-from delivery.channels.mastodon.compose import plain
+from delivery.channels.mastodon.compose import unmentioned
 from feeds.parsing.entry import Entry
 from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
 
 URL = "https://fake.example"
 JOINED = "@\u2060"
+
+
+def plain(words: str) -> str:
+    return unmentioned(plain_line(words))
 
 
 def text(**fields: Any) -> str:

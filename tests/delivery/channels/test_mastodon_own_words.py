@@ -14,7 +14,8 @@ FITS = fits_status(StatusLimits())
 
 
 def message(text: str, **fields: Any) -> Message:
-    return CHANNEL.compose(letter(html="", text=text, **fields), recipient("https://fake.example"))
+    made: Message = CHANNEL.compose(letter(html="", text=text, **fields), recipient("https://fake.example"))
+    return made
 
 
 def status(text: str, **fields: Any) -> str:

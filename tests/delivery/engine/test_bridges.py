@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delivery.channels.mastodon.compose import compose_status
+from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
@@ -80,7 +80,8 @@ def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> Non
 def _post_as(instance: MastodonInstance, row: Delivery) -> None:
     """What the dead worker had posted."""
     assert row.issue is not None
-    message = compose_status(issue_letter(row.issue), Recipient(row.pk, row.destination.core, ""))
+    reader = Recipient(row.pk, row.destination.core, "")
+    message = MastodonChannel().compose(issue_letter(row.issue), reader)
     text = message.beginning.removesuffix(message.link)
     instance.statuses.append(
         {

@@ -30,6 +30,7 @@ class PigeonKind:
     key = "pigeon"
     label = "Pigeon"
     public_sign_up = False
+    announcement_hook = ""
     arrangements = frozenset({"each"})
     destination_fields: tuple[Field, ...] = ()
     option_fields: tuple[Field, ...] = ()
@@ -43,11 +44,12 @@ class PigeonKind:
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
         return dict(data)
 
-    def check(self, destination: ParsedDestination) -> None:
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
         blocks = [one for one in connection.atomic_blocks if not getattr(one, "_from_testcase", False)]
         self.in_transaction.append(bool(blocks))
         if destination.secrets["seed"] == "bad":
             raise InvalidDestination("The pigeon does not eat that seed.")
+        return destination
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Sends letters through a mail service: a group of one letter's recipients with each request."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
-from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.esp import mails
 from delivery.channels.email.esp.backends import backend
 from delivery.channels.email.esp.group import FormOf, Group, Item
@@ -74,7 +74,15 @@ class EspSession:
         """How many recipients of a letter one request takes."""
         return self.target.service.batch
 
-    def send(self, message: MailMessage, *, key: str, begun_at: datetime | None, now: datetime) -> Outcome:
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
         """One message in a request of its own. The services know no `key`."""
         whole = message_parts(message)
         mail = mails.single_mail(whole, self.target.service, settings.SITE_HOST)

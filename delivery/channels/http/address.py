@@ -1,22 +1,21 @@
-"""The address of an instance, as people type it, made the same for all. Pure."""
+"""The address of a server, as people type it, made the same for all. Pure."""
 
 import ipaddress
 import re
 from urllib.parse import urlsplit
 
-from common.ports.channels import InvalidDestination
-
 # RFC 1035 §2.3.4, written without the final dot.
 MAX_HOST = 253
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-EXAMPLE = "Give it as https://mastodon.example."
+EXAMPLE = "Give it as https://{}."
 
 
-def instance_url(typed: str) -> str:
-    """`https://host[:port]` of a URL or a bare host. Raises InvalidDestination."""
-    text = typed.strip()
-    if not text:
-        raise InvalidDestination(f"instance_url: the address of the instance is missing. {EXAMPLE}")
+def server_url(typed: str, *, example: str) -> str:
+    """`https://host[:port]` of a URL or a bare host. Raises ValueError with a sentence.
+
+    `example` is such a host, for people.
+    """
+    text, how = typed.strip(), EXAMPLE.format(example)
     try:
         if not text.isprintable():
             raise ValueError(text)
@@ -30,11 +29,11 @@ def instance_url(typed: str) -> str:
             if len(host) > MAX_HOST or not _HOST.fullmatch(host):
                 raise ValueError(host)
     except ValueError:
-        raise InvalidDestination(f"instance_url: “{text[:100]}” is no web address. {EXAMPLE}") from None
+        raise ValueError(f"“{text[:100]}” is no web address. {how}") from None
     if parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise InvalidDestination(f"instance_url: “{text[:100]}” says more than the instance. {EXAMPLE}")
+        raise ValueError(f"“{text[:100]}” says more than the server. {how}")
     if scheme != "https" and not (scheme == "http" and _is_loopback(host)):
-        raise InvalidDestination(f"instance_url: it has to begin with https://, “{text[:100]}” does not.")
+        raise ValueError(f"it has to begin with https://, “{text[:100]}” does not.")
     usual_port = 443 if scheme == "https" else 80
     return f"{scheme}://{host}" + (f":{port}" if port not in (None, usual_port) else "")
 

@@ -1,0 +1,28 @@
+"""What a lane's sessions are given of its account."""
+
+from collections.abc import Mapping
+
+from common.secrets import Sealed, opened
+from delivery.accounts.accounts import EMAIL, url_of
+from delivery.channels.base import LaneFacts
+from delivery.models import Account, Lane
+
+
+def facts_of(lane: Lane) -> LaneFacts:
+    """The lane with its account's credentials and its state; empty where they cannot be read any more."""
+    credentials: Mapping[str, str] = {}
+    if lane.kind == EMAIL:
+        credentials = {"url": url_of(lane)}
+    elif lane.parent is not None:
+        account = Account.objects.filter(kind=lane.kind, name=lane.parent.account).first()
+        credentials = _read(account.secrets) if account else {}
+    return LaneFacts(
+        lane.kind, lane.account, credentials, lane.messages_per_connection, state=_read(lane.state)
+    )
+
+
+def _read(secrets: Sealed | dict[str, str]) -> dict[str, str]:
+    try:
+        return opened(secrets)
+    except ValueError:
+        return {}

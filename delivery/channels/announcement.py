@@ -1,0 +1,167 @@
+"""A letter as every bridge announces it: plain texts, without any service's markup. Pure.
+
+A channel adds its markup, its measure and its service's fields.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import urljoin
+
+from common.html.clean import clean
+from common.html.clean import plain as without_tags
+from common.html.tags import attributes
+from common.truncation import cut_at_word, plain_line
+from delivery.channels.http.links import postable
+from delivery.letter import Letter
+from feeds.parsing.entry import Entry
+
+# Names are whole in nearly every post; a hostile one must not leave the title without room.
+NAME_LIMIT = 80
+SUMMARY_LIMIT = 2_000
+TITLE_LIMIT = 2_000
+HASHTAG_LIMIT = 64
+MOST_HASHTAGS = 8
+MOST_IMAGES = 10
+MOST_LINES = 50
+# Of a post's html so much is looked through for its words and its pictures.
+MOST_HTML = 200_000
+NO_LINK = "The post has no link, so there is nothing to announce. Give it a link in its feed."
+NO_ARCHIVE = "The digest has no archive page to link to. Set SITE_URL, and let the bridge have an archive."
+# Where a letter has no time of its own.
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+_IMG = re.compile(r"<img( [^<>]*)>")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One post of a digest."""
+
+    title: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostImage:
+    """A picture of the post, where it stands on the web, and what it shows in words."""
+
+    url: str
+    alt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """All texts are on one line, without control characters, and may hold any markup: escape them.
+
+    `title` is the post's, or the digest's; "" for a post without one. `own_words` is what the newsletter's
+    own code wants said, lines included. With a `refusal` there is nothing to post.
+    """
+
+    newsletter: str
+    newsletter_title: str
+    title: str
+    link: str
+    at: datetime
+    authors: str = ""
+    summary: str = ""
+    hashtags: tuple[str, ...] = ()
+    images: tuple[PostImage, ...] = ()
+    languages: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()
+    is_digest: bool = False
+    own_words: str = ""
+    page_url: str = ""
+
+    @property
+    def refusal(self) -> str:
+        if self.link:
+            return ""
+        return NO_ARCHIVE if self.is_digest else NO_LINK
+
+    @property
+    def language(self) -> str:
+        """The first usable one's primary subtag, in two or three letters: feeds say en-US; "" for none."""
+        codes = (re.split("[-_]", tag)[0].lower() for tag in self.languages)
+        return next((code for code in codes if re.fullmatch("[a-z]{2,3}", code)), "")
+
+
+def announcement_of(letter: Letter) -> Announcement:
+    """Of a letter with one post, or of a digest. `options` of the letter may name a language."""
+    entry = None if letter.is_digest or not letter.entries else letter.entries[0]
+    tags = (letter.options.get("language", ""), entry.language if entry else "", letter.language)
+    common = Announcement(
+        newsletter=_name(letter.newsletter),
+        newsletter_title=_name(letter.newsletter_title or letter.newsletter),
+        title=_bounded(letter.title, TITLE_LIMIT),
+        link=postable(letter.web_url or letter.archive_url),
+        at=letter.at or EPOCH,
+        languages=tuple(tag.strip() for tag in tags if tag.strip()),
+        is_digest=True,
+        page_url=postable(letter.web_url or letter.archive_url or letter.page_url),
+    )
+    if entry is None:
+        lines = tuple(
+            Line(_bounded(post.title, TITLE_LIMIT) or "Untitled", postable(post.link))
+            for post in letter.entries[:MOST_LINES]
+        )
+        images = tuple(image for post in letter.entries for image in images_of(post))
+        return replace(common, lines=lines, images=images[:MOST_IMAGES], hashtags=())
+    # An issue without html has its text from the newsletter's own code (delivery.issues.contents).
+    is_own = letter.kind == "issue" and not letter.html
+    return replace(
+        common,
+        title=_bounded(entry.title, TITLE_LIMIT),
+        link=postable(entry.link),
+        authors=_name(", ".join(entry.authors)),
+        summary=_bounded(without_tags((entry.summary or entry.content)[:MOST_HTML]), SUMMARY_LIMIT),
+        hashtags=hashtags_of(entry),
+        images=images_of(entry),
+        is_digest=False,
+        own_words=letter.text if is_own else "",
+    )
+
+
+def hashtags_of(entry: Entry) -> tuple[str, ...]:
+    """The categories as hashtags, without their #: “urban planning” as UrbanPlanning. Each once."""
+    found: dict[str, str] = {}
+    for category in entry.categories:
+        words = _WORD.findall(plain_line(category).replace("’", "").replace("'", ""))
+        tag = words[0] if len(words) == 1 else "".join(word[0].upper() + word[1:] for word in words)
+        # Services take none that is a number.
+        if tag and len(tag) <= HASHTAG_LIMIT and not tag.replace("_", "").isdecimal():
+            found.setdefault(tag.casefold(), tag)
+    return tuple(found.values())[:MOST_HASHTAGS]
+
+
+def images_of(entry: Entry) -> tuple[PostImage, ...]:
+    """The post's pictures with their words, each address once: its own, its media, those in its text."""
+    found: dict[str, str] = {}
+    base = entry.base or entry.link
+    for url, alt in _images(entry, base):
+        place = postable(urljoin(base, url))
+        if place and not found.get(place):
+            found[place] = plain_line(alt)
+    return tuple(PostImage(url, alt) for url, alt in found.items())[:MOST_IMAGES]
+
+
+def _images(entry: Entry, base: str) -> Iterator[tuple[str, str]]:
+    if entry.image:
+        yield entry.image, ""
+    for medium in entry.media:
+        if medium.is_image:
+            yield medium.url, medium.alt
+    # Cleaned, because beacons and emoji that are pictures are none of the post.
+    for match in _IMG.finditer(clean(entry.html[:MOST_HTML], base=base)):
+        values = attributes(match[1])
+        yield values.get("src", ""), values.get("alt", "")
+
+
+def _bounded(text: str, limit: int) -> str:
+    return cut_at_word(plain_line(text), lambda part: len(part) <= limit)
+
+
+def _name(text: str) -> str:
+    return _bounded(text, NAME_LIMIT)

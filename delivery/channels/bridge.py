@@ -1,0 +1,101 @@
+"""What bridges have in common: an admin's destinations, each of which is a lane of its own, in order."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+from delivery.channels.announcement import Announcement, announcement_of
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
+from delivery.channels.wording import checked_template
+from delivery.letter import Letter, Recipient
+
+TEMPLATE = Field(
+    "template",
+    "Words",
+    "What is posted, such as “{title} {link} {hashtags}”; {title|New post} has words for a post without a"
+    " title. Empty: the usual words.",
+    clean=checked_template,
+    many_lines=True,
+)
+WHEN_UNSURE = Field(
+    "when_unsure",
+    "When nobody knows whether a post arrived",
+    "The service cannot be asked. Hold it for you to decide, send it again (it may stand there twice), or"
+    " skip it (it may be missing).",
+    choices=lambda: [("", "Hold it"), ("repeat", "Send it again"), ("skip", "Skip it")],
+)
+
+
+class BridgeKind(ABC):
+    """A ChannelSpec of destinations that admins set up; nobody signs up for it."""
+
+    key: str
+    label: str
+    public_sign_up = False
+    arrangements = ARRANGEMENTS
+    destination_fields: tuple[Field, ...]
+    # Those of its own; all bridges have some more.
+    own_options: tuple[Field, ...] = ()
+    asks_when_unsure = False
+    announcement_hook = ""
+
+    @property
+    def option_fields(self) -> tuple[Field, ...]:
+        unsure = (WHEN_UNSURE,) if self.asks_when_unsure else ()
+        return (*self.own_options, TEMPLATE, *unsure)
+
+    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
+        """Raises InvalidDestination."""
+        return self.destination(read_fields(self.destination_fields, data, owner=self.label))
+
+    @abstractmethod
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """Of the fields, cleaned: each name is there. Raises InvalidDestination."""
+
+    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
+        """Those that are given. Raises InvalidDestination."""
+        given = read_fields(self.option_fields, data, owner=self.label)
+        return {name: value for name, value in given.items() if value}
+
+    @abstractmethod
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """As ChannelSpec has it."""
+
+
+class BridgeChannel(ABC):
+    """A Channel whose every destination is a lane of its own, posting in order."""
+
+    key: str
+    crash_policy: CrashPolicy
+    lane: LaneDefaults = LaneDefaults()
+    account_lane: LaneDefaults | None = None
+
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return core
+
+    def shared_account(self, core: str) -> str:
+        """Where several destinations share an account, their cores begin with its name and a slash."""
+        return core.partition("/")[0] if self.account_lane is not None and "/" in core else ""
+
+    def domain(self, core: str) -> str:
+        return ""
+
+    def compose(self, letter: Letter, recipient: Recipient) -> Any:
+        return self.composer(letter)(recipient)
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
+        return partial(self.message, announcement_of(letter), letter.options)
+
+    @abstractmethod
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Any:
+        """What the session is given. Pure."""
+
+    def pipelines(self, lane: LaneFacts) -> None:
+        """Its sessions block."""
+        return
+
+    @abstractmethod
+    def connect(self, lane: LaneFacts) -> Session:
+        """As Channel has it."""

@@ -1,0 +1,109 @@
+"""What a bridge says of a post or a digest: the usual words, an admin's template, or the operator's own code.
+
+Pure. The parts are plain text; a channel escapes each, and fits them to its service's measure.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+from common.truncation import FittingPart
+from delivery.channels.announcement import Announcement
+
+LONGEST_TEMPLATE = 2_000
+# `{title}`, `{title|New post}`; two braces stand for one.
+_PLACE = re.compile(r"\{\{|\}\}|\{([a-z]+)(?:\|([^{}]*))?\}")
+
+PLACES: Mapping[str, Callable[[Announcement], str]] = {
+    "newsletter": lambda said: said.newsletter_title,
+    "name": lambda said: said.newsletter,
+    "title": lambda said: said.title,
+    "link": lambda said: said.link,
+    "authors": lambda said: said.authors,
+    "summary": lambda said: said.summary,
+    "hashtags": lambda said: " ".join(f"#{tag}" for tag in said.hashtags),
+    "date": lambda said: f"{said.at:%Y-%m-%d}",
+    "count": lambda said: str(len(said.lines) or 1),
+    "titles": lambda said: "\n".join(f"• {line.title}" for line in said.lines),
+    "posts": lambda said: "\n".join(f"• {line.title} {line.link}".rstrip() for line in said.lines),
+}
+# They are cut last, or not at all.
+_WHOLE = frozenset({"link", "date", "count", "posts"})
+
+
+class BadTemplate(ValueError):
+    """The template names what there is not. The message is a sentence."""
+
+
+def checked_template(template: str) -> str:
+    """The template, as it is kept. Raises BadTemplate."""
+    text = template.replace("\r\n", "\n").strip()
+    if len(text) > LONGEST_TEMPLATE:
+        raise BadTemplate(f"a template has at most {LONGEST_TEMPLATE:,} characters.")
+    there_are = ", ".join(f"{{{name}}}" for name in PLACES)
+    for match in _PLACE.finditer(text):
+        if match[1] and match[1] not in PLACES:
+            raise BadTemplate(f"there is no {{{match[1]}}}. There are: {there_are}.")
+    if text and re.search(r"[{}]", _PLACE.sub("", text)):
+        raise BadTemplate(
+            f"a brace stands alone. Write {{{{ for one that is shown; the places are {there_are}."
+        )
+    return text
+
+
+def parts_of(said: Announcement, template: str = "") -> list[FittingPart]:
+    """What is posted: the words of the newsletter's own code, else the template's, else the usual ones.
+
+    The link is in it, once and whole, unless a template leaves it out.
+    """
+    if said.own_words:
+        return _own(said)
+    return _templated(said, template) if template else usual_parts(said)
+
+
+def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
+    """`[name] New Post: TITLE, by AUTHOR LINK`, and the forms without title or author; of a digest `[name]
+    TITLE LINK`. Upstream's words. Without `link`, for services that show it as a card."""
+    start = [FittingPart("["), FittingPart(said.newsletter, cuttable=True), FittingPart("] ")]
+    if said.is_digest:
+        words, joint = [FittingPart(said.title, cuttable=True)], " "
+    else:
+        words = (
+            [FittingPart("New Post: "), FittingPart(said.title, cuttable=True)]
+            if said.title
+            else [FittingPart("New Untitled Post")]
+        )
+        if said.authors:
+            words += [FittingPart(", by "), FittingPart(said.authors, cuttable=True)]
+        joint = " " if said.title or said.authors else " at "
+    end = [FittingPart(joint), FittingPart(said.link, link=said.link)] if link and said.link else []
+    return [*start, *words, *end]
+
+
+def _own(said: Announcement) -> list[FittingPart]:
+    """As it was written, lines included, with the link at least once."""
+    text, link = said.own_words, said.link
+    before, found, after = text.partition(link) if link else (text, "", "")
+    parts = [FittingPart(before, cuttable=True)]
+    if found:
+        return [*parts, FittingPart(link, link=link), FittingPart(after, cuttable=True)]
+    return [*parts, FittingPart(" "), FittingPart(link, link=link)] if link else parts
+
+
+def _templated(said: Announcement, template: str) -> list[FittingPart]:
+    parts: list[FittingPart] = []
+    ends = [match.span() for match in _PLACE.finditer(template)]
+    for (_, end), (start, stop) in pairwise([(0, 0), *ends, (len(template), len(template))]):
+        parts.append(FittingPart(template[end:start]))
+        place = _PLACE.fullmatch(template, start, stop)
+        if place is None:
+            continue
+        name, otherwise = place[1], place[2] or ""
+        if name is None:
+            parts.append(FittingPart(place[0][0]))
+        elif value := PLACES[name](said):
+            link = value if name == "link" else ""
+            parts.append(FittingPart(value, cuttable=name not in _WHOLE, link=link))
+        else:
+            parts.append(FittingPart(otherwise))
+    return [part for part in parts if part.text]
