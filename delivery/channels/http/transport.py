@@ -2,8 +2,7 @@
 
 import io
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,11 +10,11 @@ from urllib.parse import urlsplit
 import requests
 
 from common.net.client import client
+from common.net.deadline import budget
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 MAX_SECONDS = 30.0
 TIMEOUT_SECONDS = 15.0
-Clock = Callable[[], float]
 
 
 class Redirected(requests.RequestException):
@@ -23,7 +22,7 @@ class Redirected(requests.RequestException):
 
 
 class AnswerTooLong(requests.RequestException):
-    """The answer was larger, or slower, than any answer of a service."""
+    """The answer was larger than any answer of a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,8 @@ class ApiResponse:
 class Transport:
     """Stands where a library expects a `requests.Session`, of which it calls nothing but `request`."""
 
-    def __init__(self, session: requests.Session | None = None, clock: Clock = time.monotonic) -> None:
+    def __init__(self, session: requests.Session | None = None) -> None:
         self.session = session or client().session()
-        self.clock = clock
         self.answer: ApiResponse | None = None
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
@@ -74,13 +72,17 @@ class Transport:
         # server says that it closes, so the pool is emptied, too; the session itself goes on.
         self.session.close()
         headers = {**(options.pop("headers", None) or {}), "Connection": "close"}
-        with self.session.request(
-            method, url, headers=headers, **{**options, "allow_redirects": False, "stream": True}
-        ) as response:
-            end, read = self.clock() + MAX_SECONDS, bytearray()
+        # The budget is for every read together: a server may send an octet a second.
+        with (
+            budget(MAX_SECONDS, MAX_ANSWER_BYTES),
+            self.session.request(
+                method, url, headers=headers, **{**options, "allow_redirects": False, "stream": True}
+            ) as response,
+        ):
+            read = bytearray()
             for chunk in response.iter_content(64 * 1024):
                 read += chunk
-                if len(read) > MAX_ANSWER_BYTES or self.clock() > end:
+                if len(read) > MAX_ANSWER_BYTES:
                     raise AnswerTooLong("its answer was too long")
         self.answer = ApiResponse(response.status_code, response.headers, bytes(read))
         if response.is_redirect or 300 <= response.status_code < 400:

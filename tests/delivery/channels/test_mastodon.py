@@ -1,23 +1,21 @@
 """The Mastodon channel against a fake instance: the contract, and what it asks for."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
 
-from delivery.channels.base import Permanent, Sent, Session, Temporary
-from delivery.channels.mastodon.channel import MastodonChannel
-from delivery.channels.mastodon.compose import Message
+from delivery.channels.base import Channel, Permanent, Sent, Session, Temporary
 from delivery.channels.mastodon.instance import InstanceCache
-from tests.contracts.channel import NOW, Answer, Arrival, ChannelContract
+from delivery.letter import Recipient
+from tests.contracts.bridge import BridgeContract
+from tests.contracts.channel import NOW, Arrival
+from tests.delivery.channels import mastodon_letters
 from tests.delivery.channels.mastodon_letters import (
     CHANNEL,
-    IMPATIENT,
     LINK,
-    PATIENT,
-    TOO_MANY,
-    closed_port,
     message,
     send,
     session,
@@ -31,44 +29,31 @@ def instance() -> Iterator[MastodonInstance]:
         yield server
 
 
-REPLIES: dict[Answer, Reply | None] = {
-    Answer.OK: None,
-    Answer.RATE_LIMITED: TOO_MANY,
-    Answer.BUSY: Reply(503, "<html>down for maintenance</html>"),
-    Answer.REFUSED: Reply(422, {"error": "Validation failed: Text can't be blank"}),
-    Answer.SILENT: Reply(takes=True, silent=True),
-}
+class TestMastodonContract(BridgeContract):
+    channel: ClassVar[Channel] = CHANNEL
+    refused = Reply(422, {"error": "Validation failed: Text can't be blank"})
+    unauthorised = Reply(401, {"error": "The access token was revoked"})
+    gone = Reply(403, {"error": "This action is outside the authorized scopes"})
+    secrets = (TOKEN,)
+    service: MastodonInstance
 
+    def server(self) -> MastodonInstance:
+        return MastodonInstance()
 
-class TestMastodonContract(ChannelContract):
-    channel: ClassVar[MastodonChannel] = CHANNEL
+    def connected(self, timeout: float) -> Session:
+        return session(timeout=timeout)
 
-    @pytest.fixture(autouse=True)
-    def _servers(self, instance: MastodonInstance) -> Iterator[None]:
-        self.instance, self.url = instance, instance.url
-        with MastodonInstance() as self.private:
-            yield
-
-    def session(self) -> Session:
-        told = self.instance.says
-        return session(timeout=IMPATIENT if told and told.silent else PATIENT)
-
-    def message(self, *, text: str) -> Message:
-        return message(self.url, text)
-
-    def server_says(self, answer: Answer) -> None:
-        self.url = closed_port() if answer is Answer.UNREACHABLE else self.instance.url
-        if answer is Answer.REDIRECTS:
-            self.instance.says = Reply(307, headers={"Location": f"{self.private.url}/api/v1/statuses"})
-        elif answer is not Answer.UNREACHABLE:
-            self.instance.says = REPLIES[answer]
+    def recipient(self) -> Recipient:
+        return mastodon_letters.recipient(self.url)
 
     def arrived(self) -> list[Arrival]:
-        assert self.private.requests == []
-        return [Arrival(status["id"], status["text"]) for status in self.instance.statuses]
+        return [Arrival(status["id"], status["text"]) for status in self.service.statuses]
 
     def acceptable(self, arrival: Arrival) -> bool:
-        return self.instance.length(arrival.text) <= self.instance.characters and LINK in arrival.text
+        return self.service.length(arrival.text) <= self.service.characters and LINK in arrival.text
+
+    def is_harmless(self, text: str) -> bool:
+        return re.search(r"(?<![\w/=])@\w", text) is None
 
 
 class TestLimits:

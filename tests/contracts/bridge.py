@@ -1,0 +1,214 @@
+"""What every bridge must do besides: a JSON service on loopback, with secrets, and markup of its own."""
+
+import socket
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import pytest
+
+from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Session, Temporary
+from delivery.letter import Letter, Recipient
+from feeds.parsing.entry import Entry, Media
+from tests.contracts.channel import NOW, RETRY_AFTER, Answer, ChannelContract
+from tests.servers.api_server import ApiServer, Reply
+
+LINK = "https://blog.example/posts/bees?a=1&b=2"
+# Seconds: enough on a busy machine; and what is enough for a server that will not answer.
+PATIENT, IMPATIENT = 10.0, 1.0
+# What a post may hold to be more than words somewhere. A channel shows it as it stands, or breaks it.
+MARKUP = (
+    "@everyone @here @bot@fake.example <@123> <@&9> <!channel> <#C1> @room [a](https://e.example) **b** _c_"
+    " `d` ~~e~~ ||f|| <b>g</b> &amp; <https://e.example|h> # i > j \\k"
+)
+Wire = list[str]
+
+
+def entry(title: str = "A post", *, link: str = LINK, **fields: Any) -> Entry:
+    return Entry(**{"guid": "1", "title": title, "link": link, "authors": ("Ada",), **fields})
+
+
+def letter(title: str = "A post", **fields: Any) -> Letter:
+    """An issue of a bridge that posts each post; `entries` for others."""
+    usual: dict[str, Any] = {
+        "kind": "issue", "newsletter": "bees", "title": title, "subject": "", "html": "", "text": "",
+        "token": "t", "from_email": "", "entries": (entry(title),), "newsletter_title": "Bees", "at": NOW,
+    }  # fmt: skip
+    return Letter(**{**usual, **fields})
+
+
+def closed_port() -> str:
+    """The URL of a server that refuses connections."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+class BridgeContract(ChannelContract):
+    """A subclass names its fake service and what that says. `self.url` is where the channel is sent to."""
+
+    # What the service answers to a message that it will never take, and what becomes of a revoked token and
+    # of a destination that is gone.
+    refused: ClassVar[Reply]
+    unauthorised: ClassVar[Reply]
+    gone: ClassVar[Reply]
+    # Where a token is shared by many destinations, it stops the account and disables none of them.
+    shares_token: ClassVar[bool] = False
+    # Those that no outcome may show.
+    secrets: ClassVar[tuple[str, ...]]
+    options: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def server(self) -> ApiServer:
+        """A fake service, not started."""
+
+    @abstractmethod
+    def connected(self, timeout: float) -> Session:
+        """A session that may call loopback."""
+
+    @abstractmethod
+    def recipient(self) -> Recipient:
+        """The destination at `self.url`, with its secrets."""
+
+    @abstractmethod
+    def is_harmless(self, text: str) -> bool:
+        """Whether nothing in what arrived is markup or mentions anybody; `text` is an Arrival's."""
+
+    @pytest.fixture(autouse=True)
+    def _servers(self) -> Iterator[None]:
+        with self.server() as self.service, self.server() as self.private:
+            self.url = self.service.url
+            yield
+
+    def session(self) -> Session:
+        told = self.service.says
+        return self.connected(IMPATIENT if told and told.silent else PATIENT)
+
+    def message(self, *, text: str) -> Any:
+        return self.composed(letter(text))
+
+    def composed(self, of: Letter) -> Any:
+        return self.channel.compose(replace(of, options={**self.options, **of.options}), self.recipient())
+
+    def post(self, of: Letter, **arguments: Any) -> Outcome:
+        session = self.session()
+        try:
+            given: dict[str, Any] = {"key": "key-1", "begun_at": None, "now": NOW, **arguments}
+            return session.send(self.composed(of), **given)
+        finally:
+            session.close()
+
+    def server_says(self, answer: Answer) -> None:
+        self.url = closed_port() if answer is Answer.UNREACHABLE else self.service.url
+        seconds = str(int(RETRY_AFTER.total_seconds()))
+        self.service.says = {
+            Answer.RATE_LIMITED: Reply(429, {"message": "Too many requests"}, {"Retry-After": seconds}),
+            Answer.BUSY: Reply(503, "<html>down for maintenance</html>"),
+            Answer.REFUSED: self.refused,
+            Answer.SILENT: Reply(takes=True, silent=True),
+            Answer.REDIRECTS: Reply(307, headers={"Location": f"{self.private.url}/elsewhere"}),
+        }.get(answer)
+
+    def meet(self, answer: Answer) -> None:
+        super().meet(answer)
+        assert self.private.requests == []
+
+    def test_a_revoked_token_is_said_and_nothing_is_tried_with_it_again(self) -> None:
+        self.service.says = self.unauthorised
+        outcome = self.send()
+        if self.shares_token:
+            assert isinstance(outcome, Temporary)
+            assert outcome.stops_account
+        else:
+            assert isinstance(outcome, Permanent)
+            assert outcome.disables
+        assert outcome.text.strip()
+
+    def test_a_destination_that_is_gone_is_disabled(self) -> None:
+        self.service.says = self.gone
+        outcome = self.send()
+        assert isinstance(outcome, Permanent)
+        assert outcome.disables
+        assert outcome.text.strip()
+
+    def test_fractions_of_seconds_are_waited_for(self) -> None:
+        self.service.says = Reply(429, {"message": "slow down"}, {"Retry-After": "1.75"})
+        outcome = self.send()
+        assert isinstance(outcome, Temporary)
+        assert outcome.retry_at == NOW + timedelta(seconds=1.75)
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            Reply(401, {"error": "token {}"}),
+            Reply(404, {"message": "no {}"}),
+            Reply(500, "{}"),
+            Reply(422, {"error": "{}"}),
+            Reply(307, headers={"Location": "http://{}.example/"}),
+        ],
+        ids=lambda reply: str(reply.status),
+    )
+    def test_no_secret_is_in_what_is_said(self, said: Reply, caplog: pytest.LogCaptureFixture) -> None:
+        for secret in self.secrets:
+            body = str(said.body).replace("{}", secret)
+            self.service.says = Reply(said.status, body, said.headers)
+            self.url = self.service.url
+            outcome = self.send()
+            told = f"{outcome!r} {self.message(text='A post')!r} {caplog.text}"
+            self.url = closed_port()
+            told += repr(self.send())
+            assert secret not in told
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            pytest.param(Reply(body=b'{"id": "1", "x": "' + b"x" * 3_000_000 + b'"}'), id="3 MB"),
+            pytest.param(Reply(body=b"\x00\x00\x00"), id="NULs"),
+            pytest.param(Reply(body=b"<html>Log in</html>"), id="a page"),
+            pytest.param(Reply(body=b'{"id":' * 100_000), id="nested"),
+        ],
+    )
+    def test_an_answer_that_proves_nothing_is_no_success(self, said: Reply) -> None:
+        self.service.says = said
+        assert isinstance(self.send(), Ambiguous | Temporary | Permanent)
+
+    def test_an_answer_of_an_octet_at_a_time_is_not_waited_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("delivery.channels.http.transport.MAX_SECONDS", 0.5)
+        self.service.says = Reply(body="x" * 600, drips=True)
+        assert isinstance(self.send(), Ambiguous)
+
+    @pytest.mark.parametrize("place", ["title", "authors", "summary", "categories", "newsletter", "alt"])
+    def test_markup_in_a_post_stays_words(self, place: str) -> None:
+        value: Any = (MARKUP,) if place in ("authors", "categories") else MARKUP
+        fields: dict[str, Any] = {place: value}
+        named: dict[str, str] = {}
+        if place == "alt":
+            fields = {"media": (Media(f"{self.private.url}/a.png", "image/png", alt=MARKUP),)}
+        elif place == "newsletter":
+            fields, named = {}, {"newsletter": MARKUP, "newsletter_title": MARKUP}
+        post = letter(entries=(entry(**fields),), **named)
+        self.server_says(Answer.OK)
+        assert isinstance(self.post(post), Sent)
+        [arrival] = self.arrived()
+        assert self.is_harmless(arrival.text)
+        assert self.acceptable(arrival)
+
+    def test_a_template_is_posted_in_its_words(self) -> None:
+        self.server_says(Answer.OK)
+        assert isinstance(self.post(letter("Bees", options={"template": "Read {title}: {link}"})), Sent)
+        assert "Read Bees: " in self.arrived()[0].text
+
+    def test_a_digest_names_its_posts_or_how_many(self) -> None:
+        entries = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
+        digest = letter("T0, and 2 more", entries=entries, is_digest=True, web_url="https://l.example/7/")
+        self.server_says(Answer.OK)
+        assert isinstance(self.post(digest), Sent)
+        assert "T0" in self.arrived()[0].text
+
+    @pytest.mark.parametrize("link", ["", "javascript:alert(1)", "ftp://x.example/a", "https://"])
+    def test_a_post_without_a_web_link_is_not_announced(self, link: str) -> None:
+        outcome = self.post(letter(entries=(entry(link=link),)))
+        assert isinstance(outcome, Permanent)
+        assert not outcome.disables
+        assert self.service.requests == []
