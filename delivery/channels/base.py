@@ -93,6 +93,17 @@ Outcome = Sent | Temporary | Permanent | Ambiguous
 
 
 @dataclass(frozen=True, slots=True)
+class Looks:
+    """How a message would stand at its service: the text without markup, and its length by the service's own
+    measure. `limit` 0: it knows none. With a `refusal` there is nothing to post."""
+
+    text: str
+    length: int = 0
+    limit: int = 0
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneFacts:
     """The lane as the session needs it.
 
@@ -149,6 +160,16 @@ class StatefulSession(Protocol):
         ...
 
 
+@runtime_checkable
+class DeletingSession(Protocol):
+    """A Session of a service where a post can be taken back."""
+
+    def delete(self, message: Any, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Deletes a post and its thread's other `parts`; Sent too if they are gone already. Never raises for
+        what a server or a network does. Of the `message` only the destination counts."""
+        ...
+
+
 class AsyncSession(Protocol):
     """The same for channels that can send without blocking: one message at a time, many such at once."""
 
@@ -181,6 +202,15 @@ class BatchSession(Protocol):
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
         """The outcome for each recipient, in their order; never raises for what a service does."""
+        ...
+
+
+@runtime_checkable
+class Previews(Protocol):
+    """A Channel that knows how its messages look; of any other the words are shown as they are."""
+
+    def preview(self, message: Any) -> Looks:
+        """How it would stand there. Pure; DoesNotFit is raised by none."""
         ...
 
 

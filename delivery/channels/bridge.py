@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
 from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
@@ -33,9 +33,13 @@ class BridgeKind(ABC):
 
     key: str
     label: str
+    # What happens there, for who chooses among the services.
+    sentence: str = ""
     public_sign_up = False
     arrangements = ARRANGEMENTS
     destination_fields: tuple[Field, ...]
+    # What an account needs that many destinations share, such as a bot; none where each has its own.
+    account_fields: tuple[Field, ...] = ()
     # Those of its own; all bridges have some more.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
@@ -62,6 +66,11 @@ class BridgeKind(ABC):
     @abstractmethod
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """As ChannelSpec has it."""
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
+        InvalidDestination."""
+        raise InvalidDestination(f"{self.label} needs no account besides its destinations.")
 
 
 class BridgeChannel(ABC):

@@ -53,6 +53,8 @@ class MastodonInstance(ApiServer):
             return Reply(body=self._newest(request))
         if (request.method, path) == ("POST", "/api/v1/statuses"):
             return self._post(request)
+        if request.method == "DELETE":
+            return self._delete(path.removeprefix("/api/v1/statuses/"))
         return Reply(404, {"error": "Record not found"})
 
     def _about(self) -> dict[str, Any]:
@@ -71,6 +73,11 @@ class MastodonInstance(ApiServer):
             return Reply(422, {"error": f"Validation failed: {limit if text else 'Text is blank'}"})
         return Reply(body=self._keep(request))
 
+    def _delete(self, status_id: str) -> Reply:
+        found = [status for status in self.statuses if status["id"] == status_id]
+        self.statuses = [status for status in self.statuses if status not in found]
+        return Reply(body=found[0]) if found else Reply(404, {"error": "Record not found"})
+
     def _keep(self, request: Request) -> dict[str, Any]:
         key = request.headers.get("idempotency-key", "")
         if key and self.honours_keys and key in self._keys:
@@ -83,6 +90,7 @@ class MastodonInstance(ApiServer):
             "text": text,
             "visibility": request.form.get("visibility", "public"),
             "account": ACCOUNT,
+            "url": f"{self.url}/@bot/{1000 + len(self.statuses)}",
         }
         self.statuses.append(status)
         self._keys[key] = status

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from common.truncation import DoesNotFit, fit_parts
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
+from delivery.channels.http.measures import graphemes
 from delivery.channels.mastodon.compose import Message, status_of
+from delivery.channels.mastodon.length import StatusLimits, fits_status, status_length
 from delivery.channels.mastodon.session import MastodonSession
 from delivery.letter import Recipient
 
@@ -23,6 +26,17 @@ class MastodonChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return status_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """By the usual limits; the instance may have others."""
+        limits, warning = StatusLimits(), message.spoiler
+        try:
+            text = fit_parts(message.parts, fits_status(limits, warning=warning))
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what an instance takes.")
+        length = status_length(text, limits.per_url) + graphemes(warning)
+        shown = f"{warning}\n\n{text}" if warning else text
+        return Looks(shown, length, limits.characters, message.refusal)
 
     def connect(self, lane: LaneFacts) -> MastodonSession:
         """The credentials come with each message."""

@@ -1,12 +1,14 @@
 """One account's API: Mastodon.py over the safe transport, with every failure turned into an Outcome."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import requests
-from mastodon import Mastodon, MastodonAPIError
+from mastodon import Mastodon, MastodonAPIError, MastodonNotFoundError
 
+from delivery.channels.base import Sent
 from delivery.channels.http.client import ApiClient, an_id, host_of
 from delivery.channels.http.links import holds, shown_text
 from delivery.channels.http.outcomes import ApiService, Verdict
@@ -81,20 +83,29 @@ class Client:
 
         return self._client.ask(listed)
 
-    def post(self, message: Message, text: str, key: str) -> str:
-        """Posts the text as a status; its id."""
-        return self._client.ask(
-            lambda: an_id(
-                self._api.status_post(
-                    text,
-                    visibility=message.visibility,
-                    spoiler_text=message.spoiler or None,
-                    language=message.language or None,
-                    idempotency_key=key,
-                )["id"]
-            ),
-            posting=True,
-        )
+    def post(self, message: Message, text: str, key: str) -> Sent:
+        """Posts the text as a status."""
+
+        def posted() -> Sent:
+            status = self._api.status_post(
+                text,
+                visibility=message.visibility,
+                spoiler_text=message.spoiler or None,
+                language=message.language or None,
+                idempotency_key=key,
+            )
+            return Sent(remote_id=an_id(status["id"]), url=str(status.get("url") or ""))
+
+        return self._client.ask(posted, posting=True)
+
+    def delete(self, status_id: str) -> None:
+        """Deletes a status; one that is gone already is deleted, too."""
+
+        def deleted() -> None:
+            with suppress(MastodonNotFoundError):
+                self._api.status_delete(status_id)
+
+        self._client.ask(deleted)
 
     def find(self, link: str, *, beginning: str, since: datetime) -> str:
         """The id of the account's own status with that link that begins so, among its last 40 and since then;

@@ -52,6 +52,7 @@ class MastodonKind(BridgeKind):
 
     key = "mastodon"
     label = "Mastodon"
+    sentence = "A post of an account of yours, on any instance."
     announcement_hook = "mastodon_announcement"
     destination_fields = (
         Field("account", "Account", "A short name of your own, such as bot.", required=True, clean=nickname),

@@ -1,6 +1,6 @@
 """Posts statuses, with Mastodon.py over the safe client."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -46,10 +46,8 @@ class MastodonSession:
         looked up."""
         if message.refusal:
             return Permanent(message.refusal)
-        if self._transport is None:
-            self._transport = Transport(self._session)
         url = message.instance_url
-        client = Client(self._transport, url, message.access_token, self._timeout, now)
+        client = Client(self._opened(), url, message.access_token, self._timeout, now)
         key_holds = begun_at is not None and now - begun_at < KEY_HOLDS
         try:
             instance = self._instances.get(url, now)
@@ -70,6 +68,22 @@ class MastodonSession:
             return _unknown(failed, holds=True)
         return Sent(remote_id=found) if found else self._post(client, message, key, instance)
 
+    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """As DeletingSession has it."""
+        transport = self._opened()
+        client = Client(transport, message.instance_url, message.access_token, self._timeout, now)
+        try:
+            for status in (*reversed(parts), remote_id):
+                client.delete(status)
+        except Failed as failed:
+            return failed.outcome
+        return Sent(remote_id=remote_id)
+
+    def _opened(self) -> Transport:
+        if self._transport is None:
+            self._transport = Transport(self._session)
+        return self._transport
+
     def close(self) -> None:
         if self._transport:
             self._transport.close()
@@ -81,7 +95,7 @@ class MastodonSession:
         for most in (limits.characters, limits.characters * 9 // 10):
             try:
                 fits = fits_status(StatusLimits(most, limits.per_url), warning=message.spoiler)
-                return Sent(remote_id=client.post(message, fit_parts(message.parts, fits), key))
+                return client.post(message, fit_parts(message.parts, fits), key)
             except DoesNotFit:
                 return Permanent(f"The link alone is longer than what {client.host} takes.")
             except Failed as failed:

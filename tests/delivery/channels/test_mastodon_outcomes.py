@@ -32,8 +32,8 @@ def instance() -> Iterator[MastodonInstance]:
 
 
 class TestOutcomes:
-    def test_the_status_id_is_kept(self, instance: MastodonInstance) -> None:
-        assert send(message(instance.url)) == Sent(remote_id="1000")
+    def test_the_status_id_and_its_address_are_kept(self, instance: MastodonInstance) -> None:
+        assert send(message(instance.url)) == Sent(remote_id="1000", url=f"{instance.url}/@bot/1000")
 
     @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
     def test_no_redirect_is_ever_followed(self, instance: MastodonInstance, code: int) -> None:
