@@ -104,7 +104,7 @@ class SecretsForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ()
 
 
-def account_form(account: ServiceAccount | None) -> type[forms.ModelForm[ServiceAccount]]:
+def account_form(account: ServiceAccount | None) -> Any:
     """With a field for everything that the services ask for; once it is there, that its own service does."""
     made = {}
     for name, field in asked_fields(account):
