@@ -21,7 +21,7 @@ from common.ports.panels import (
     add_panel,
     add_tab_form,
 )
-from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, what_it_posts
+from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
@@ -87,7 +87,10 @@ def install() -> None:
         "subscriptions.Subscribable",
         Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
     )
-    add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
+    add_action(
+        "subscriptions.Subscribable",
+        Action("send_test", "Send me a test", send_me_a_test, fits=lambda row: not is_bridge(row)),
+    )
 
 
 def what_became_of(item: Item) -> SafeString:

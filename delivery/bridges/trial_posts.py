@@ -20,7 +20,7 @@ from delivery.channels import channel
 from delivery.channels.base import (
     NOTHING,
     Ambiguous,
-    DeletingSession,
+    Deletes,
     Outcome,
     Permanent,
     Sent,
@@ -139,7 +139,7 @@ def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
     remote = RemotePost.objects.filter(delivery=delivery).first()
     session = ours.connect(facts_of(delivery.lane))
     try:
-        if not isinstance(session, DeletingSession):
+        if not isinstance(session, Deletes):
             raise NotDone("This service takes nothing back: delete it there.")
         outcome = session.delete(
             message, remote_id=delivery.remote_id, parts=remote.parts if remote else (), now=now
@@ -193,7 +193,7 @@ def may_delete(subscription: Subscription) -> bool:
     row = mail_to(destination, kind="", key="", template="", context={}, now=utcnow())
     session = channel(destination.kind).connect(facts_of(row.lane))
     try:
-        return isinstance(session, DeletingSession)
+        return isinstance(session, Deletes)
     finally:
         session.close()
 

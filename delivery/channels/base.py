@@ -161,7 +161,7 @@ class StatefulSession(Protocol):
 
 
 @runtime_checkable
-class DeletingSession(Protocol):
+class Deletes(Protocol):
     """A Session of a service where a post can be taken back."""
 
     def delete(self, message: Any, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:

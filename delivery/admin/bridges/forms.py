@@ -13,14 +13,14 @@ from unfold.widgets import (
 from common.ports import channels
 from feeds.models import Feed
 from subscriptions.admin_words import rhythm_for_admins
-from subscriptions.forms.admin import ClockWidget, filled, form_field, name_of, refusal_by_field
+from subscriptions.forms.admin import EARLY, ClockWidget, filled, form_field, name_of, refusal_by_field
 from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import NAME
 
 Arrangement = Subscribable.Arrangement
 RHYTHMS = {
     Arrangement.EACH: "Each post by itself, when it has settled",
-    Arrangement.DAILY: "One post a day, with the titles of all",
+    Arrangement.DAILY: "One post a day, if there is anything new",
     Arrangement.WEEKLY: "One post a week",
     Arrangement.MONTHLY: "One post a month",
 }
@@ -111,7 +111,7 @@ class HowForm(KindForm):
             choices.append((bridge.arrangement, f"As it is: {rhythm_for_admins(bridge)}"))
         arrangement: Any = self.fields["arrangement"]
         arrangement.choices, arrangement.initial = choices, bridge.arrangement
-        self.fields["at"].initial = bridge.at
+        self.fields["at"].initial = EARLY if bridge.arrangement == Arrangement.EACH else bridge.at
         self.add(kind.option_fields, bridge.options)
 
     def changes(self) -> dict[str, Any]:

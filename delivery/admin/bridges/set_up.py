@@ -147,12 +147,12 @@ def _tested(subscription: Subscription) -> str:
         post_test(subscription=subscription, now=utcnow())
     except LetterError as error:
         raise Refused(str(error)) from error
-    return f"The newest post stands at {subscription.destination.label}."
+    return f"The newest post was posted as {subscription.destination.label}."
 
 
 def _taken_back(test: Delivery) -> str:
     delete_test(delivery=test, now=utcnow())
-    return f"The test post at {test.destination.label} is deleted."
+    return f"The test post of {test.destination.label} is deleted."
 
 
 def _looks(bridge: Subscribable, connections: list[Subscription]) -> tuple[list[Looks], str]:

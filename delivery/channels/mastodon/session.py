@@ -69,7 +69,7 @@ class MastodonSession:
         return Sent(remote_id=found) if found else self._post(client, message, key, instance)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """As DeletingSession has it."""
+        """As Deletes has it."""
         transport = self._opened()
         client = Client(transport, message.instance_url, message.access_token, self._timeout, now)
         try:
