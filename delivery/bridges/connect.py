@@ -31,6 +31,12 @@ def connect_bridge(
         return subscribe_checked(subscribable=made, parsed=parsed, now=now)
 
 
+def connections_of(bridge: Subscribable) -> list[Subscription]:
+    """What it posts to."""
+    rows = bridge.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
+    return list(rows.select_related("destination", "subscribable").order_by("pk"))
+
+
 def begin_posting(subscribable: Subscribable) -> Subscribable:
     """From now on it takes the posts that settle."""
     return alter_subscribable(subscribable=subscribable, stopped=False)

@@ -9,7 +9,8 @@ from django.utils.safestring import SafeString
 from common.admin.html import button, html_table, link_to, paragraph, web_link, when
 from common.ports import channels
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
-from delivery.admin.bridges.set_up import connections_of, reconnect_url
+from delivery.admin.bridges.set_up import reconnect_url
+from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import deletion_key
 from delivery.models import Delivery
 from feeds.models import Feed

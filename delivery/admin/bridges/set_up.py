@@ -17,7 +17,7 @@ from common.ports import channels
 from common.refused import Refused
 from delivery.admin.bridges.add import set_up_url
 from delivery.admin.bridges.forms import DestinationForm, HowForm
-from delivery.bridges.connect import begin_posting, reconnect
+from delivery.bridges.connect import begin_posting, connections_of, reconnect
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
 from delivery.channels.base import Looks
@@ -49,12 +49,6 @@ class Connection:
 
 def reconnect_url(subscription: Subscription) -> str:
     return f"{reverse(RECONNECT_PAGE, args=[subscription.subscribable.name])}?to={subscription.pk}"
-
-
-def connections_of(bridge: Subscribable) -> list[Subscription]:
-    """What it posts to."""
-    rows = bridge.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
-    return list(rows.select_related("destination", "subscribable").order_by("pk"))
 
 
 def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:

@@ -34,9 +34,7 @@ class Command(FeedletterCommand):
         rows = Destination.objects.filter(subscriptions__subscribable=bridge, subscriptions__ended_at=None)
         kept = rows.order_by("pk").distinct()
         if channels.get(bridge.channel).public_sign_up:
-            raise CommandError(
-                f"{bridge} is no bridge: the mail that asks readers is the check."
-            )
+            raise CommandError(f"{bridge} is no bridge: the mail that asks readers is the check.")
         return [checked(row) for row in kept]
 
 

@@ -8,6 +8,7 @@ from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
+from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import delete_test, post_test, standing_tests
 from delivery.management.channels import post_row
 from delivery.rendering.errors import LetterError
@@ -29,14 +30,10 @@ class Command(FeedletterCommand):
         bridge = find_subscribable(options["newsletter"])
         if channels.get(bridge.channel).public_sign_up:
             raise CommandError(f"{bridge} is no bridge. “send_test_email” tries the mail.")
-        rows = bridge.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
-        if options["to"]:
-            rows = rows.filter(destination__label=options["to"])
-        found = list(rows.select_related("destination", "subscribable").order_by("pk"))
+        wanted = options["to"]
+        found = [row for row in connections_of(bridge) if wanted in (None, row.destination.label)]
         if not found:
-            raise CommandError(
-                f"{bridge} does not post there. “list_subscribers” shows where it does."
-            )
+            raise CommandError(f"{bridge} does not post there. “list_subscribers” shows where it does.")
         act = deleted if options["delete"] else posted
         with self.progress("asking"):
             return [row for each in found for row in act(each)]
