@@ -32,7 +32,7 @@ class PigeonKind(BridgeKind):
     key = "pigeon"
     label = "Pigeons"
     sentence = "A note on a leg."
-    destination_fields = (Field("pigeon", "Pigeon", required=True),)
+    destination_fields: tuple[Field, ...] = (Field("pigeon", "Pigeon", required=True),)
     account_fields = (
         Field("loft", "Loft", "Such as north.", required=True),
         Field("whistle", "Whistle", "The keeper has it.", required=True, secret=True),
@@ -154,9 +154,7 @@ def test_actions_ask_the_service_and_delete(admin_client: Client) -> None:
 
 def test_a_bridge_that_needs_an_account_first_says_so(admin_client: Client) -> None:
     FeedFactory()
-    page = admin_client.get("/admin/add-bridge/?kind=pigeon").content.decode()
-    assert f'href="{ADD}?kind=pigeon"' in page
+    way = f'href="{ADD}?kind=pigeon"'
+    assert way in admin_client.get("/admin/add-bridge/?kind=pigeon").content.decode()
     an_account()
-    assert (
-        f'href="{ADD}?kind=pigeon"' not in admin_client.get("/admin/add-bridge/?kind=pigeon").content.decode()
-    )
+    assert way not in admin_client.get("/admin/add-bridge/?kind=pigeon").content.decode()
