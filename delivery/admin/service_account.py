@@ -25,6 +25,7 @@ from delivery.accounts.services import (
     drop_service_account,
     kind_of_account,
     kinds_with_accounts,
+    stored_values,
     why_account_needed,
 )
 from delivery.admin.mail.account_forms import KEPT
@@ -39,7 +40,7 @@ def describe_service_account(account: ServiceAccount) -> SafeString:
     return facts(
         [
             ("Service", service_of(account)),
-            ("There it is", account.label or "not asked so far"),
+            ("Connected as", account.label or "not asked so far"),
             ("Asked last", when(account.tried_at, "not yet")),
             ("Posts to", listed(link_to(row) for row in used) or "nothing so far"),
             ("Added", when(account.created_at)),
@@ -89,6 +90,7 @@ class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = ServiceAccount
         fields = ("name",)
+        help_texts = {"name": "Bridges name it so, such as news-bot. It never changes."}  # noqa: RUF012
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -106,24 +108,28 @@ class SecretsForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def account_form(account: ServiceAccount | None) -> Any:
     """With a field for everything that the services ask for; once it is there, that its own service does."""
+    stored = stored_values(account) if account is not None else {}
     made = {}
     for name, field in asked_fields(account):
         made[name] = form_field(field)
-        if account is not None:
+        if account is not None and field.secret:
             made[name].help_text = KEPT
+        elif account is not None:
+            made[name].initial = stored.get(field.name, "")
     usual = ServiceAccountForm if account is None else SecretsForm
     return type("AccountForm", (usual,), made)
 
 
 def asked_fields(account: ServiceAccount | None) -> Iterator[tuple[str, Field]]:
+    """The form's name of each field. Those of a new account are shown by the service that is chosen."""
     for kind in kinds_with_accounts():
         for field in kind.account_fields if account is None or account.kind == kind.key else ():
-            yield name_of(kind, field), field
+            yield (name_of(kind, field) if account is None else f"own_{field.name}"), field
 
 
 @admin.register(ServiceAccount)
 class ServiceAccountAdmin(ServiceAdmin):
-    list_display = ("name", "service", "label", "used_by", "added")
+    list_display = ("name", "service", "known_as", "used_by", "added")
     search_fields = ("name", "label")
     shown_after_adding = True
     empty = EmptyList(
@@ -162,18 +168,19 @@ class ServiceAccountAdmin(ServiceAdmin):
         return {"service": request.GET.get("kind", "")}
 
     def save_model(self, request: HttpRequest, obj: ServiceAccount, form: Any, change: bool) -> None:
-        key = obj.kind if change else form.cleaned_data["service"]
+        data = form.cleaned_data
         try:
-            kind = kind_of_account(key)
-            values = filled(kind, kind.account_fields, form.cleaned_data)
             if change:
+                values = {field.name: data[name] for name, field in asked_fields(obj)}
                 alter_service_account(account=obj, values=values, now=utcnow())
             else:
-                name = form.cleaned_data["name"]
-                made = add_service_account(kind=key, name=name, values=values, now=utcnow())
+                kind = kind_of_account(data["service"])
+                values = filled(kind, kind.account_fields, data)
+                made = add_service_account(kind=kind.key, name=data["name"], values=values, now=utcnow())
                 obj.pk, obj.kind, obj.label = made.pk, made.kind, made.label
         except InvalidDestination as error:
-            raise forms.ValidationError(at_fields(key, str(error))) from error
+            prefix = "own" if change else data["service"]
+            raise forms.ValidationError(at_field(form, prefix, str(error))) from error
         messages.success(request, f"Connected as {obj.label or obj}.")
 
     def save_related(self, *args: Any) -> None:
@@ -186,16 +193,19 @@ class ServiceAccountAdmin(ServiceAdmin):
     def service(self, account: ServiceAccount) -> str:
         return service_of(account)
 
+    @display(description="connected as", ordering="label")
+    def known_as(self, account: ServiceAccount) -> str:
+        return account.label
+
     @display(description="posts to")
     def used_by(self, account: ServiceAccount) -> str:
         count = destinations_of_account(account).count()
         return counted(count, "place") if count else "–"
 
 
-def at_fields(key: str, text: str) -> Any:
+def at_field(form: Any, prefix: str, text: str) -> Any:
     """A service's refusal at the form's field that it names, else above the form."""
     name, colon, rest = text.partition(": ")
-    for kind in kinds_with_accounts():
-        if kind.key == key and colon and name in {field.name for field in kind.account_fields}:
-            return {f"{key}_{name}": rest[:1].upper() + rest[1:]}
+    if colon and f"{prefix}_{name}" in form.fields:
+        return {f"{prefix}_{name}": rest[:1].upper() + rest[1:]}
     return text

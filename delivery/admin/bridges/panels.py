@@ -17,6 +17,7 @@ from feeds.models import Feed
 from subscriptions.models import Subscribable, Subscription
 
 POSTS_SHOWN = 10
+ELSEWHERE = "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone."
 
 
 def is_bridge(subscribable: Subscribable) -> bool:
@@ -24,10 +25,11 @@ def is_bridge(subscribable: Subscribable) -> bool:
 
 
 def bridges_of_feed(feed: Feed) -> SafeString | str:
-    """The bridges of a feed, and the way to another."""
+    """The way to a bridge of a feed."""
     if feed.dropping:
         return ""
-    return _listed(feed.subscribables.all(), add_bridge_url(feed=feed.pk))
+    # (Those there are stand among its newsletters.)
+    return format_html("{}<p>{}</p>", paragraph(ELSEWHERE), _plain(add_bridge_url(feed=feed.pk)))
 
 
 def bridges_beside(subscribable: Subscribable) -> SafeString | str:
@@ -43,9 +45,13 @@ def _listed(rows: Iterable[Subscribable], add_url: str) -> SafeString:
     table = html_table(
         ("bridge", "service"),
         ((link_to(row), channels.get(row.channel).label) for row in bridges),
-        "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone.",
+        ELSEWHERE,
     )
-    return format_html("{}<p>{}</p>", table, button(add_url, "Add a bridge"))
+    return format_html("{}<p>{}</p>", table, _plain(add_url))
+
+
+def _plain(add_url: str) -> SafeString:
+    return format_html('<a class="fl-button fl-button-plain" href="{}">Add a bridge</a>', add_url)
 
 
 def what_it_posts(subscribable: Subscribable) -> SafeString | str:

@@ -131,7 +131,10 @@ def test_one_is_added_and_changed_in_the_admin(admin_client: Client) -> None:
     assert "the keeper of north" in page
     assert "martha" in page
     assert "tweet" not in page
-    admin_client.post(url, {"pigeon_loft": "far north", "pigeon_whistle": ""})
+    # What stays as it is stands there, unless it is secret.
+    assert 'name="own_loft" value="north"' in page
+    assert "No pigeon comes." in admin_client.post(url, {"own_whistle": "moo"}).content.decode()
+    admin_client.post(url, {"own_loft": "far north", "own_whistle": ""})
     assert ServiceAccount.objects.get().secrets.open() == {"loft": "far north", "whistle": "tweet"}
 
 
