@@ -57,6 +57,12 @@ class ApiResponse:
                 return None
         return value
 
+    def number_at(self, *path: str | int, otherwise: int) -> int:
+        """The whole number that stands there, from 1 to a billion; `otherwise` when there is none."""
+        value = self.at(*path)
+        usable = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**9
+        return value if usable else otherwise
+
 
 class Transport:
     """Stands where a library expects a `requests.Session`, of which it calls nothing but `request`."""
