@@ -4,10 +4,9 @@ import logging
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from urllib.parse import urlsplit
 
 from common.net.client import client
-from common.net.errors import FetchError
+from common.net.errors import FetchError, host_of
 from common.picture_child import resized
 from common.pictures import BadPicture, CleanPicture
 from common.ttl_cache import TtlCache
@@ -93,4 +92,4 @@ def is_picture(octets: bytes) -> bool:
 
 def _leave_out(url: str, why: str) -> None:
     """Says why a post goes out without it. Only the host is named: an address may hold a secret."""
-    log.info("A picture of %s is left out. %s", urlsplit(url).hostname, why)
+    log.info("A picture of %s is left out. %s", host_of(url), why)

@@ -5,7 +5,8 @@ from functools import cached_property
 
 import requests
 
-from delivery.channels.base import Outcome
+from common.truncation import DoesNotFit
+from delivery.channels.base import Outcome, Permanent
 from delivery.channels.http.client import Failed
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
 
@@ -30,5 +31,7 @@ def outcome_of(act: Callable[[], Outcome]) -> Outcome:
     """What it returns, or what its failure means."""
     try:
         return act()
+    except DoesNotFit:
+        return Permanent("The link alone is longer than what the service takes.")
     except Failed as failed:
         return failed.outcome

@@ -86,6 +86,8 @@ class MastodonSession(ApiSession):
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Changes the words of each status that is there; pictures, and how many statuses, stay."""
+        if message.refusal:
+            return Permanent(message.refusal)
         client = Client(self, message.instance_url, message.access_token, now)
 
         def edit() -> Outcome:
