@@ -95,9 +95,8 @@ class MastodonInstance(ApiServer):
         if not self._may("write:media"):
             return Reply(403, {"error": "This action is outside the authorized scopes"})
         head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
-        form: dict[str, Any] = {}
-        for part in BytesParser().parsebytes(head + request.body).get_payload():
-            form[part.get_param("name", header="content-disposition")] = part
+        parts: Any = BytesParser().parsebytes(head + request.body).get_payload()
+        form = {part.get_param("name", header="content-disposition"): part for part in parts}
         octets = form["file"].get_payload(decode=True)
         description = form["description"].get_payload(decode=True).decode() if "description" in form else ""
         with Image.open(io.BytesIO(octets)) as image:

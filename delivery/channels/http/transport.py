@@ -98,8 +98,7 @@ class Transport:
                 host = ""
             place = "".join(char for char in host if char.isprintable())[:100]
             raise Redirected(place or "another page")
-        # The answer without its headers: Mastodon.py raises for a rate-limit header it cannot read, after
-        # the status was posted.
+        # The answer without its headers: a library may raise for one it cannot read, after it has posted.
         plain = requests.Response()
         plain.status_code, plain.reason, plain.url = response.status_code, response.reason, response.url
         plain.request, plain.encoding = response.request, "utf-8"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from delivery.channels.http.priced_links import StatusLimits
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
@@ -82,13 +83,14 @@ def _post_as(instance: MastodonInstance, row: Delivery) -> None:
     assert row.issue is not None
     reader = Recipient(row.pk, row.destination.core, "")
     message = MastodonChannel().compose(issue_letter(row.issue), reader)
-    text = message.beginning.removesuffix(message.link)
+    [whole] = message.texts(StatusLimits())
+    text = whole.removesuffix(message.link)
     instance.statuses.append(
         {
             "id": "900",
             "created_at": (NOW + SECOND).isoformat(),
             "content": f'<p>{escape(text)}<a href="{message.link}">{message.link}</a></p>',
-            "text": message.beginning,
+            "text": whole,
         }
     )
 

@@ -118,8 +118,8 @@ class TestFailures:
         "reply",
         [
             Reply(401, {"error": "no"}), Reply(403, {"error": "outside the authorized scopes"}), Reply(404),
-            Reply(413, "<html>too large</html>"), Reply(422, {"error": "no"}), TOO_MANY, Reply(500), Reply(503),
-            Reply(200, {}), Reply(200, "<html>"), Reply(302, headers={"Location": "http://x.example/"}),
+            Reply(413, "<html>too large</html>"), Reply(422, {"error": "no"}), TOO_MANY, Reply(500),
+            Reply(503), Reply(200, {}), Reply(200, "<html>"), Reply(302, headers={"Location": "http://x.example/"}),
             Reply(hangs_up=True), Reply(body=b"x" * 3_000_000),
         ],
     )  # fmt: skip

@@ -11,7 +11,7 @@ from delivery.channels.mastodon.compose import LONGEST_THREAD, Message
 from feeds.parsing.entry import Entry
 from tests.contracts.channel import NOW
 from tests.delivery.channels.mastodon_letters import TOO_MANY, message, session
-from tests.servers.mastodon_instance import GOTOSOCIAL, MastodonInstance, Reply
+from tests.servers.mastodon_instance import GOTOSOCIAL, MASTODON, MastodonInstance, Reply
 
 ARCHIVE = "https://letters.example/s/bees/archive/7/"
 
@@ -53,7 +53,7 @@ class Limited(MastodonInstance):
     """Takes so many statuses, then answers each with `then`."""
 
     def __init__(self, most: int, then: Reply, software: Mapping[str, Any] | None = None) -> None:
-        super().__init__(**({"software": software} if software else {}))
+        super().__init__(software or MASTODON)
         self.most, self.then = most, then
 
     def usual(self, request: Any) -> Reply:
