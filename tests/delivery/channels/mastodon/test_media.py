@@ -144,6 +144,15 @@ class TestFailures:
         assert pictures(instance) == []
         assert len(instance.asked("/api/v1/statuses")) == 2
 
+    def test_one_that_was_called_ready_too_early_is_left_out(
+        self, instance: MastodonInstance, host: PictureHost
+    ) -> None:
+        instance.media_looks = 3
+        instance.paths["/api/v2/media"] = Reply(200, {"id": "2000"}, takes=True)
+        assert isinstance(send(post(instance, host)), Sent)
+        assert pictures(instance) == []
+        assert len(instance.asked("/api/v1/statuses")) == 2
+
     def test_a_page_for_a_picture_is_no_picture(self, instance: MastodonInstance, host: PictureHost) -> None:
         what = post(instance, host)
         host.has(b"<svg/>", "/0.png")
