@@ -34,7 +34,7 @@ def language_code(typed: str) -> str:
     return typed.lower()
 
 
-def one_line(typed: str, *, most: int) -> str:
+def short_line(typed: str, *, most: int) -> str:
     """Raises ValueError."""
     if len(text := plain_line(typed)) > most:
         raise ValueError(f"at most {most} characters.")
@@ -54,7 +54,7 @@ def secret(name: str, label: str, help: str) -> Field:
 
 def line(name: str, label: str, help: str, *, most: int) -> Field:
     """One line of at most so many characters."""
-    return Field(name, label, help, clean=partial(one_line, most=most))
+    return Field(name, label, help, clean=partial(short_line, most=most))
 
 
 def choice(name: str, label: str, help: str, choices: Mapping[str, str]) -> Field:

@@ -43,7 +43,7 @@ _made: TtlCache[CleanPicture | None] = TtlCache(
 _turns = tuple(Lock() for _ in range(16))
 
 
-def picture_of(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPicture | None:
+def fetched_picture(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPicture | None:
     """The picture from where it stands (network), as JPEG or PNG of that size without anything that came with
     it; None if it cannot be had. Its octets are fetched once in 15 minutes, at most 10 MB in 10 seconds.
 

@@ -10,7 +10,7 @@ from common.truncation import cut_at_word
 from delivery.channels.announcement import PostImage
 from delivery.channels.base import Temporary
 from delivery.channels.http.client import Failed
-from delivery.channels.pictures import PictureBounds, picture_of
+from delivery.channels.pictures import PictureBounds, fetched_picture
 
 # Two minutes in all, each pause longer by this: 5 s, 10 s, 15 s ...
 PAUSE = timedelta(seconds=5)
@@ -58,7 +58,7 @@ class Uploads:
 
     def _upload(self, images: Sequence[PostImage], by: Uploader) -> None:
         for image in images:
-            if (picture := picture_of(image, by.bounds)) is None:
+            if (picture := fetched_picture(image, by.bounds)) is None:
                 continue
             try:
                 media_id, is_ready = by.upload(

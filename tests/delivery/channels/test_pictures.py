@@ -15,8 +15,8 @@ from common.pictures import BadPicture, CleanPicture
 from common.transactions import NetworkInTransaction
 from delivery.channels import pictures
 from delivery.channels.announcement import PostImage
-from delivery.channels.pictures import PictureBounds, forget_pictures, picture_of
-from tests.delivery.channels.mastodon_letters import closed_port
+from delivery.channels.pictures import PictureBounds, fetched_picture, forget_pictures
+from tests.delivery.channels.mastodon.letters import closed_port
 from tests.pictures import drawn, octets_of
 from tests.servers.api_server import Reply
 from tests.servers.picture_host import PictureHost, noise
@@ -44,13 +44,13 @@ def opened(picture: CleanPicture | None) -> Image.Image:
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_each_kind_becomes_png_or_jpeg(host: PictureHost, kind: str) -> None:
-    image = opened(picture_of(host.has(octets_of(drawn(300, 100), kind))))
+    image = opened(fetched_picture(host.has(octets_of(drawn(300, 100), kind))))
     assert image.size == (300, 100)
     assert image.format in ("PNG", "JPEG")
 
 
 def test_a_picture_is_made_as_small_as_the_service_wants(host: PictureHost) -> None:
-    picture = picture_of(host.has(noise(1500, 900)), PictureBounds(most_side=600, most_bytes=60_000))
+    picture = fetched_picture(host.has(noise(1500, 900)), PictureBounds(most_side=600, most_bytes=60_000))
     assert picture is not None
     assert len(picture.data) <= 60_000
     assert max(opened(picture).size) <= 600
@@ -59,7 +59,7 @@ def test_a_picture_is_made_as_small_as_the_service_wants(host: PictureHost) -> N
 
 def test_what_is_see_through_is_white_where_png_has_no_room(host: PictureHost) -> None:
     clear = Image.merge("RGBA", [Image.effect_noise((400, 400), 99)] * 3 + [Image.new("L", (400, 400))])
-    picture = picture_of(host.has(octets_of(clear)), PictureBounds(most_side=400, most_bytes=30_000))
+    picture = fetched_picture(host.has(octets_of(clear)), PictureBounds(most_side=400, most_bytes=30_000))
     assert opened(picture).convert("RGB").getpixel((9, 9)) == (255, 255, 255)
 
 
@@ -67,7 +67,7 @@ def test_nothing_that_came_with_it_is_left(host: PictureHost) -> None:
     exif = Image.Exif()
     exif[0x010E] = "a secret place"
     octets = octets_of(drawn(60, 40), "JPEG", exif=exif, comment=b"a secret place")
-    picture = picture_of(host.has(octets))
+    picture = fetched_picture(host.has(octets))
     assert picture is not None
     assert b"secret" in octets
     assert b"secret" not in picture.data
@@ -77,7 +77,7 @@ def test_nothing_that_came_with_it_is_left(host: PictureHost) -> None:
 def test_what_the_server_calls_it_is_not_believed(host: PictureHost) -> None:
     image = PostImage(f"{host.url}/x")
     host.paths["/x"] = Reply(body=octets_of(drawn(30, 30)), headers={"Content-Type": "text/html"})
-    assert picture_of(image)
+    assert fetched_picture(image)
 
 
 @pytest.mark.parametrize(
@@ -89,26 +89,26 @@ def test_what_the_server_calls_it_is_not_believed(host: PictureHost) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_picture_is_left_out(host: PictureHost, octets: bytes) -> None:
-    assert picture_of(host.has(octets)) is None
+    assert fetched_picture(host.has(octets)) is None
 
 
 @pytest.mark.parametrize("status", [403, 404, 410, 429, 500, 503])
 def test_what_is_not_there_is_left_out(host: PictureHost, status: int) -> None:
     host.paths["/a.png"] = Reply(status, octets_of(drawn(9, 9)))
-    assert picture_of(PostImage(f"{host.url}/a.png")) is None
+    assert fetched_picture(PostImage(f"{host.url}/a.png")) is None
 
 
 def test_too_many_pixels_are_never_decoded(host: PictureHost) -> None:
     most = octets_of(Image.new("P", (8_000, 5_000)))
     more = octets_of(Image.new("P", (8_000, 5_001)))
     hundred = octets_of(Image.new("P", (10_000, 10_000)))
-    assert picture_of(host.has(most, "/most"))
-    assert picture_of(host.has(more, "/more")) is None
-    assert picture_of(host.has(hundred, "/hundred")) is None
+    assert fetched_picture(host.has(most, "/most"))
+    assert fetched_picture(host.has(more, "/more")) is None
+    assert fetched_picture(host.has(hundred, "/hundred")) is None
 
 
 def test_too_many_octets_are_never_read(host: PictureHost) -> None:
-    assert picture_of(host.has(octets_of(drawn(9, 9)) + bytes(10_000_000))) is None
+    assert fetched_picture(host.has(octets_of(drawn(9, 9)) + bytes(10_000_000))) is None
 
 
 @pytest.mark.parametrize("way", ["silent", "drips", "hangs_up"])
@@ -119,12 +119,12 @@ def test_a_slow_or_broken_server_is_not_waited_for(
     image = host.drawn()
     told: Any = {way: True}
     host.paths["/a.png"] = Reply(body=host.paths["/a.png"].body, **told)
-    assert picture_of(image) is None
+    assert fetched_picture(image) is None
 
 
 def test_a_private_address_is_not_asked(host: PictureHost, settings: Any) -> None:
     settings.ALLOW_PRIVATE_NETWORKS = ()
-    assert picture_of(host.drawn()) is None
+    assert fetched_picture(host.drawn()) is None
     assert host.requests == []
 
 
@@ -132,19 +132,19 @@ def test_a_private_address_is_not_asked(host: PictureHost, settings: Any) -> Non
     "url", ["", "http://", "https://[bad", "data:image/png;base64,AAAA", "file:///etc/x"]
 )
 def test_what_is_no_address_is_left_out(url: str) -> None:
-    assert picture_of(PostImage(url)) is None
+    assert fetched_picture(PostImage(url)) is None
 
 
 def test_a_server_that_is_away_is_left_out() -> None:
-    assert picture_of(PostImage(f"{closed_port()}/a.png")) is None
+    assert fetched_picture(PostImage(f"{closed_port()}/a.png")) is None
 
 
 def test_each_address_is_asked_once_for_all_accounts(host: PictureHost) -> None:
     image = host.drawn()
-    first = picture_of(image)
+    first = fetched_picture(image)
     assert first is not None
-    assert picture_of(image) is first
-    smaller = picture_of(image, PictureBounds(most_side=32))
+    assert fetched_picture(image) is first
+    smaller = fetched_picture(image, PictureBounds(most_side=32))
     assert smaller is not None
     assert smaller.width == 32
     assert host.hits() == 1
@@ -152,7 +152,7 @@ def test_each_address_is_asked_once_for_all_accounts(host: PictureHost) -> None:
 
 def test_what_could_not_be_had_is_not_tried_again_for_each_account(host: PictureHost) -> None:
     image = PostImage(f"{host.url}/missing.png")
-    assert [picture_of(image) for _ in range(3)] == [None] * 3
+    assert [fetched_picture(image) for _ in range(3)] == [None] * 3
     assert host.hits("/missing.png") == 1
 
 
@@ -160,7 +160,7 @@ def test_why_is_logged_without_what_an_address_may_hold(
     host: PictureHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "delivery.channels.pictures")
-    assert picture_of(PostImage(f"{host.url}/missing.png?token=secret")) is None
+    assert fetched_picture(PostImage(f"{host.url}/missing.png?token=secret")) is None
     assert "404" in caplog.text
     assert "secret" not in caplog.text
 
@@ -168,7 +168,7 @@ def test_why_is_logged_without_what_an_address_may_hold(
 @pytest.mark.django_db
 def test_a_fetch_inside_a_transaction_is_our_own_mistake(host: PictureHost) -> None:
     with transaction.atomic(), pytest.raises(NetworkInTransaction):
-        picture_of(host.drawn())
+        fetched_picture(host.drawn())
 
 
 def test_a_decoder_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,7 @@ import pytest
 from delivery.channels.base import Deletes, Edits, Outcome, Permanent, Sent, Temporary
 from delivery.channels.mastodon.compose import Message
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon.test_threads import digest, texts
-from tests.delivery.channels.mastodon_letters import (
+from tests.delivery.channels.mastodon.letters import (
     LINK,
     TOO_MANY,
     closed_port,
@@ -18,6 +17,7 @@ from tests.delivery.channels.mastodon_letters import (
     send,
     session,
 )
+from tests.delivery.channels.mastodon.test_threads import digest, texts
 from tests.servers.mastodon_instance import MastodonInstance, Medium, Reply
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from delivery.channels.http.priced_links import StatusLimits, fits_status
 from delivery.channels.mastodon.compose import Message
 from feeds.parsing.entry import Entry
-from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
+from tests.delivery.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 LIMITS = StatusLimits()
 # As Mastodon finds mentions: not after a word character, a slash or an equals sign.

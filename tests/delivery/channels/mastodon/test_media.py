@@ -12,7 +12,7 @@ from delivery.channels.mastodon.compose import Message
 from delivery.channels.pictures import forget_pictures
 from feeds.parsing.entry import Entry, Media
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import LINK, TOO_MANY, message, session
+from tests.delivery.channels.mastodon.letters import LINK, TOO_MANY, message, session
 from tests.servers.mastodon_instance import MastodonInstance, Reply
 from tests.servers.picture_host import PictureHost, noise
 

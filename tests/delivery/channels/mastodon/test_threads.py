@@ -10,7 +10,7 @@ from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent,
 from delivery.channels.mastodon.compose import LONGEST_THREAD, Message
 from feeds.parsing.entry import Entry
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import TOO_MANY, message, session
+from tests.delivery.channels.mastodon.letters import TOO_MANY, message, session
 from tests.servers.mastodon_instance import GOTOSOCIAL, MASTODON, MastodonInstance, Reply
 
 ARCHIVE = "https://letters.example/s/bees/archive/7/"

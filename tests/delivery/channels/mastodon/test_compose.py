@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from common.truncation import plain_line
 from delivery.channels.http.links import holds, normalised, postable, unmentioned
 from feeds.parsing.entry import Entry
-from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
+from tests.delivery.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 URL = "https://fake.example"
 JOINED = "@\u2060"

@@ -10,7 +10,7 @@ from delivery.channels.http.session import ApiSession
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.channels.mastodon.check import check_token
 from delivery.channels.mastodon.kind import MastodonKind
-from tests.delivery.channels.mastodon_letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message
+from tests.delivery.channels.mastodon.letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
 KIND = MastodonKind()

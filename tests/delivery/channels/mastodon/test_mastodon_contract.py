@@ -11,8 +11,8 @@ from delivery.channels.mastodon.instance import Instance, instances
 from delivery.letter import Recipient
 from tests.contracts.bridge import BridgeContract
 from tests.contracts.channel import NOW, Arrival
-from tests.delivery.channels import mastodon_letters
-from tests.delivery.channels.mastodon_letters import (
+from tests.delivery.channels.mastodon import letters
+from tests.delivery.channels.mastodon.letters import (
     CHANNEL,
     LINK,
     message,
@@ -43,7 +43,7 @@ class TestMastodonContract(BridgeContract):
         return session(timeout=timeout)
 
     def recipient(self) -> Recipient:
-        return mastodon_letters.recipient(self.url)
+        return letters.recipient(self.url)
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(status["id"], status["text"]) for status in self.service.statuses]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from common.truncation import fit_parts
 from delivery.channels.http.priced_links import StatusLimits, fits_status
 from delivery.channels.mastodon.compose import Message
-from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
+from tests.delivery.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 FITS = fits_status(StatusLimits())
 

@@ -9,7 +9,7 @@ import pytest
 from delivery.channels.base import Ambiguous, Outcome, Sent, Temporary
 from delivery.channels.mastodon.compose import Message
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import (
+from tests.delivery.channels.mastodon.letters import (
     IMPATIENT,
     LINK,
     PATIENT,

@@ -14,7 +14,7 @@ from delivery.channels.base import Ambiguous, Permanent, Sent, Temporary
 from delivery.channels.mastodon.instance import Instance, instances
 from delivery.channels.mastodon.session import MastodonSession
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import (
+from tests.delivery.channels.mastodon.letters import (
     CHANNEL,
     closed_port,
     letter,
