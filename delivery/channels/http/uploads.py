@@ -12,7 +12,7 @@ from delivery.channels.base import Temporary
 from delivery.channels.http.client import Failed
 from delivery.channels.pictures import PictureBounds, fetched_picture
 
-# Two minutes in all, each pause longer by this: 5 s, 10 s, 15 s ...
+# Some two minutes in all, each pause longer by this: 5 s, 10 s, 15 s ...; a lane may make them longer.
 PAUSE = timedelta(seconds=5)
 MOST_LOOKS = 7
 
