@@ -149,6 +149,40 @@ class StatefulSession(Protocol):
         ...
 
 
+@runtime_checkable
+class Edits(Protocol):
+    """A Session of a service whose posts can be changed. Doing it again does no harm."""
+
+    def edit(
+        self,
+        message: Any,
+        *,
+        remote_id: str,
+        parts: Sequence[str],
+        key: str,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Makes the post that was sent as `remote_id`, with its `parts`, say what `message` says now; never
+        raises for what a service does. `key` is the edit's own.
+
+        One that is gone is Permanent, and disables nothing. After Sent, what it says is kept.
+        """
+        ...
+
+
+@runtime_checkable
+class Deletes(Protocol):
+    """A Session of a service whose posts can be taken back. Doing it again does no harm."""
+
+    def delete(
+        self, recipient: Recipient, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """Takes the post and its parts back; never raises for what a service does. One that is gone already
+        is Sent, too."""
+        ...
+
+
 class AsyncSession(Protocol):
     """The same for channels that can send without blocking: one message at a time, many such at once."""
 

@@ -194,6 +194,13 @@ class BridgeContract(ChannelContract):
         assert self.is_harmless(arrival.text)
         assert self.acceptable(arrival)
 
+    def test_a_picture_at_a_private_address_is_not_fetched_and_stops_no_post(self) -> None:
+        picture = Media(f"{self.private.url}/a.png", "image/png", alt="A bee")
+        self.server_says(Answer.OK)
+        assert isinstance(self.post(letter(entries=(entry(media=(picture,)),))), Sent)
+        assert len(self.arrived()) == 1
+        assert self.private.requests == []
+
     def test_a_template_is_posted_in_its_words(self) -> None:
         self.server_says(Answer.OK)
         assert isinstance(self.post(letter("Bees", options={"template": "Read {title}: {link}"})), Sent)

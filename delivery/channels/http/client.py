@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -15,6 +15,8 @@ from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Trans
 T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
+GONE = (404, 410)
+LONGEST_URL = 2_000
 
 
 class Failed(Exception):
@@ -52,12 +54,13 @@ class ApiClient:
         *,
         read: Callable[[ApiResponse], T],
         posting: bool = False,
+        gone: Callable[[], T] | None = None,
         **options: Any,
     ) -> T:
         """What `read` finds in the answer to one request, as requests takes it. Raises Failed.
 
         `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: after it the message may
-        stand at the service, whatever the answer says.
+        stand at the service, whatever the answer says. `gone` has the value when nothing is there.
         """
 
         def request() -> T:
@@ -67,7 +70,13 @@ class ApiClient:
                 raise UnreadableAnswer("no success")
             return read(answer)
 
-        return self.ask(request, posting=posting)
+        try:
+            return self.ask(request, posting=posting)
+        except Failed:
+            answer = self.transport.answer
+            if gone is None or answer is None or answer.status not in GONE:
+                raise
+        return gone()
 
     def ask(self, request: Callable[[], T], *, posting: bool = False) -> T:
         """What `request` returns, which sends through our transport: a library's call. Raises Failed."""
@@ -115,3 +124,18 @@ def an_id(said: Any) -> str:
     if said is None or isinstance(said, bool | list | dict) or not 0 < len(str(said)) <= LONGEST_ID:
         raise UnreadableAnswer("The server named no usable id.")
     return str(said)
+
+
+def a_web_url(said: Any) -> str:
+    """An address that people can be sent to; "" if it is none."""
+    is_web = isinstance(said, str) and said.startswith(("https://", "http://")) and len(said) <= LONGEST_URL
+    return said if is_web else ""
+
+
+def a_moment(said: Any) -> datetime | None:
+    """A time in ISO 8601; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(said)
+    except (ValueError, TypeError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

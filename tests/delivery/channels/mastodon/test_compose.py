@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.truncation import plain_line
-from delivery.channels.http.links import holds, normalised, postable
-from delivery.channels.mastodon.compose import unmentioned
+from delivery.channels.http.links import holds, normalised, postable, unmentioned
 from feeds.parsing.entry import Entry
-from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
+from tests.delivery.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 URL = "https://fake.example"
 JOINED = "@\u2060"
@@ -51,11 +50,11 @@ def test_a_post_without_a_web_link_is_not_announced(link: str) -> None:
     assert message.link == ""
 
 
-def test_a_digest_has_its_title_which_counts_and_the_archive() -> None:
+def test_a_digest_has_its_title_which_counts_the_archive_and_its_titles() -> None:
     entries = tuple(Entry(guid=str(n), title=f"T{n}", link=LINK) for n in range(3))
     archive = "https://letters.example/s/bees/archive/7/"
     made = text(title="T0, and 2 more", entries=entries, is_digest=True, archive_url=archive)
-    assert made == f"[bees] T0, and 2 more {archive}"
+    assert made == f"[bees] T0, and 2 more {archive}\n• T0\n• T1\n• T2"
 
 
 def test_a_digest_without_an_archive_is_not_posted() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from common.ports.channels import InvalidDestination, ParsedDestination
+from delivery.channels.http.session import ApiSession
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.channels.mastodon.check import check_token
 from delivery.channels.mastodon.kind import MastodonKind
-from tests.delivery.channels.mastodon_letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message
+from tests.delivery.channels.mastodon.letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
 KIND = MastodonKind()
@@ -110,7 +111,7 @@ class TestOptions:
 class TestCheck:
     def ask(self, instance: MastodonInstance, token: str = TOKEN, timeout: float = PATIENT) -> str:
         made = parsed(instance_url=instance.url, access_token=token)
-        return check_token(made, session=LOOPBACK.session(), timeout=timeout)
+        return check_token(made, ApiSession(session=LOOPBACK.session(), timeout=timeout))
 
     def test_a_good_token_names_its_account(self, instance: MastodonInstance) -> None:
         assert self.ask(instance) == "bot"
@@ -160,4 +161,4 @@ class TestCheck:
     def test_an_instance_out_of_reach_is_told(self) -> None:
         made = parsed(instance_url=closed_port())
         with pytest.raises(InvalidDestination, match="refuses connections"):
-            check_token(made, session=LOOPBACK.session())
+            check_token(made, ApiSession(session=LOOPBACK.session()))

@@ -25,6 +25,11 @@ class StatusLimits:
     characters: int = 500
     per_url: int = 23
 
+    @property
+    def smaller(self) -> "StatusLimits":
+        """With room to spare."""
+        return StatusLimits(self.characters * 9 // 10, self.per_url)
+
 
 def status_length(text: str, per_url: int) -> int:
     """Graphemes of the text, a link at its price, `@user@host` as `@user`: never less than the instance's."""

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.truncation import fit_parts
+from delivery.channels.http.priced_links import StatusLimits, fits_status
 from delivery.channels.mastodon.compose import Message
-from delivery.channels.mastodon.length import StatusLimits, fits_status
-from tests.delivery.channels.mastodon_letters import CHANNEL, LINK, letter, recipient
+from tests.delivery.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 FITS = fits_status(StatusLimits())
 

@@ -6,10 +6,11 @@ from ipaddress import ip_network
 from typing import Any
 
 from common.net.client import SafeClient
+from common.ttl_cache import TtlCache
 from delivery.channels.base import Outcome
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.channels.mastodon.compose import Message
-from delivery.channels.mastodon.instance import InstanceCache
+from delivery.channels.mastodon.instance import Instance, instances
 from delivery.channels.mastodon.session import MastodonSession
 from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Entry
@@ -45,18 +46,16 @@ def message(url: str, title: str = "A post", **fields: Any) -> Message:
     return made
 
 
-def session(instances: InstanceCache | None = None, *, timeout: float = PATIENT) -> MastodonSession:
+def session(known: TtlCache[Instance] | None = None, *, timeout: float = PATIENT) -> MastodonSession:
     """The safe client's session, which here may call loopback."""
-    return MastodonSession(
-        session=LOOPBACK.session(), timeout=timeout, instances=instances or InstanceCache()
-    )
+    return MastodonSession(session=LOOPBACK.session(), timeout=timeout, known=known or instances())
 
 
 def send(
     what: Message,
     *,
     begun_at: datetime | None = None,
-    cache: InstanceCache | None = None,
+    cache: TtlCache[Instance] | None = None,
     timeout: float = PATIENT,
 ) -> Outcome:
     opened = session(cache, timeout=timeout)

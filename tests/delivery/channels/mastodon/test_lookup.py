@@ -9,7 +9,7 @@ import pytest
 from delivery.channels.base import Ambiguous, Outcome, Sent, Temporary
 from delivery.channels.mastodon.compose import Message
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import (
+from tests.delivery.channels.mastodon.letters import (
     IMPATIENT,
     LINK,
     PATIENT,
@@ -26,6 +26,10 @@ from tests.servers.mastodon_instance import GOTOSOCIAL, PLEROMA, TOKEN, Mastodon
 def instance() -> Iterator[MastodonInstance]:
     with MastodonInstance() as server:
         yield server
+
+
+def sent(status_id: str) -> Sent:
+    return Sent(remote_id=status_id, url=f"https://fake.example/@bot/{status_id}")
 
 
 LIKE_MASTODON = {"version": "4.2.0 (compatible; Other 1.0)", "source_url": "https://git.example/x/mastodon"}
@@ -45,7 +49,7 @@ class TestEarlierAttempts:
 
     def test_a_young_one_is_repeated_with_its_key(self, instance: MastodonInstance) -> None:
         what = self.lost(instance)
-        assert self.begun(what, minutes=49) == Sent(remote_id="1000")
+        assert self.begun(what, minutes=49) == sent("1000")
         assert len(instance.statuses) == 1
         keys = [request.headers["idempotency-key"] for request in instance.asked("/api/v1/statuses")]
         assert keys == ["key-1", "key-1"]
@@ -55,7 +59,7 @@ class TestEarlierAttempts:
         self, instance: MastodonInstance, minutes: int
     ) -> None:
         what = self.lost(instance)
-        assert self.begun(what, minutes=minutes) == Sent(remote_id="1000")
+        assert self.begun(what, minutes=minutes) == sent("1000")
         assert len(instance.asked("/api/v1/statuses")) == 1
 
     @pytest.mark.parametrize("software", [GOTOSOCIAL, PLEROMA, LIKE_MASTODON, {}])
@@ -63,11 +67,11 @@ class TestEarlierAttempts:
         with MastodonInstance(software) as other:
             other.honours_keys = False
             what = self.lost(other)
-            assert self.begun(what, minutes=1) == Sent(remote_id="1000")
+            assert self.begun(what, minutes=1) == sent("1000")
             assert len(other.statuses) == 1
 
     def test_one_that_never_arrived_is_posted(self, instance: MastodonInstance) -> None:
-        assert self.begun(message(instance.url), minutes=90) == Sent(remote_id="1000")
+        assert self.begun(message(instance.url), minutes=90) == sent("1000")
         assert [status["text"] for status in instance.statuses] == [f"[bees] New Post: A post, by Ada {LINK}"]
 
     def test_the_same_link_from_before_the_attempt_does_not_count(self, instance: MastodonInstance) -> None:
@@ -78,14 +82,14 @@ class TestEarlierAttempts:
         opened = session()
         outcome = opened.send(what, key="key-2", begun_at=NOW - timedelta(hours=2), now=NOW)
         opened.close()
-        assert outcome == Sent(remote_id="1001")
+        assert outcome == sent("1001")
 
     def test_another_newsletters_post_of_the_same_link_is_not_ours(self, instance: MastodonInstance) -> None:
         self.lost(instance)
         opened, what = session(), message(instance.url, newsletter="wasps")
         outcome = opened.send(what, key="key-2", begun_at=NOW - timedelta(hours=1), now=NOW)
         opened.close()
-        assert outcome == Sent(remote_id="1001")
+        assert outcome == sent("1001")
 
     @pytest.mark.parametrize(
         "reply",

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from common.truncation import FittingPart, fit_parts
-from delivery.channels.mastodon.length import StatusLimits, fits_status, status_length
+from delivery.channels.http.priced_links import StatusLimits, fits_status, status_length
 
 FAMILY = "👩‍👩‍👧"
 LINK = "https://blog.example.org/a/very/long/path/that/would/not/fit/otherwise?with=query&and=more"

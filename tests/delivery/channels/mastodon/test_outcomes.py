@@ -11,10 +11,10 @@ from django.db import transaction
 from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction
 from delivery.channels.base import Ambiguous, Permanent, Sent, Temporary
-from delivery.channels.mastodon.instance import Instance, InstanceCache
+from delivery.channels.mastodon.instance import Instance, instances
 from delivery.channels.mastodon.session import MastodonSession
 from tests.contracts.channel import NOW
-from tests.delivery.channels.mastodon_letters import (
+from tests.delivery.channels.mastodon.letters import (
     CHANNEL,
     closed_port,
     letter,
@@ -33,7 +33,7 @@ def instance() -> Iterator[MastodonInstance]:
 
 class TestOutcomes:
     def test_the_status_id_is_kept(self, instance: MastodonInstance) -> None:
-        assert send(message(instance.url)) == Sent(remote_id="1000")
+        assert send(message(instance.url)) == Sent(remote_id="1000", url="https://fake.example/@bot/1000")
 
     @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
     def test_no_redirect_is_ever_followed(self, instance: MastodonInstance, code: int) -> None:
@@ -111,8 +111,8 @@ class TestOutcomes:
 
     def test_a_status_that_is_too_long_after_all_is_tried_once_more_with_room_to_spare(self) -> None:
         with MastodonInstance(characters=480) as stricter:
-            cache = InstanceCache()
-            cache.put(stricter.url, Instance(), NOW)
+            cache = instances()
+            cache.get(stricter.url, Instance)
             assert isinstance(send(message(stricter.url, "Wörter " * 200), cache=cache), Sent)
             assert len(stricter.asked("/api/v1/statuses")) == 2
 
@@ -143,17 +143,17 @@ class TestOutcomes:
         assert isinstance(send(message(instance.url)), Ambiguous)
 
     def test_a_connection_refused_at_the_post_is_temporary(self) -> None:
-        cache, url = InstanceCache(), closed_port()
-        cache.put(url, Instance(), NOW)  # so that the post is the first request
+        cache, url = instances(), closed_port()
+        cache.get(url, Instance)  # so that the post is the first request
         outcome = send(message(url), cache=cache)
         assert isinstance(outcome, Temporary)
         assert "refuses connections" in outcome.text
 
     def test_a_private_address_is_refused_in_clear_words(self, instance: MastodonInstance) -> None:
-        cache = InstanceCache()
-        cache.put(instance.url, Instance(), NOW)  # so that the post is the first request
-        for known in (cache, InstanceCache()):
-            guarded = MastodonSession(session=SafeClient().session(), instances=known)
+        cache = instances()
+        cache.get(instance.url, Instance)  # so that the post is the first request
+        for known in (cache, instances()):
+            guarded = MastodonSession(session=SafeClient().session(), known=known)
             outcome = guarded.send(message(instance.url), key="k", begun_at=None, now=NOW)
             guarded.close()
             assert isinstance(outcome, Temporary)

@@ -1,0 +1,37 @@
+"""A session with a service's API, which opens its connection at the first message."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import requests
+
+from common.truncation import DoesNotFit
+from delivery.channels.base import Outcome, Permanent
+from delivery.channels.http.client import Failed
+from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+
+
+class ApiSession:
+    """What a channel's own session builds upon. `session` stands in for the safe client's."""
+
+    def __init__(self, *, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._session, self.timeout = session, timeout
+
+    @cached_property
+    def transport(self) -> Transport:
+        return Transport(self._session)
+
+    def close(self) -> None:
+        if "transport" in self.__dict__:
+            self.transport.close()
+            del self.transport
+
+
+def outcome_of(act: Callable[[], Outcome]) -> Outcome:
+    """What it returns, or what its failure means."""
+    try:
+        return act()
+    except DoesNotFit:
+        return Permanent("The link alone is longer than what the service takes.")
+    except Failed as failed:
+        return failed.outcome
