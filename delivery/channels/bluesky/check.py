@@ -14,7 +14,6 @@ from delivery.channels.http.client import ApiClient, Failed, host_of
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
 
 PLC = "https://plc.directory"
-HOW = "Make an app password in Bluesky under Settings, Privacy and security."
 
 
 def check_account(
@@ -28,22 +27,20 @@ def check_account(
     transport = Transport(session)
     config, service = destination.config, destination.config["service_url"]
     account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
-    client, host = BlueskyClient(transport, account, utcnow(), timeout=timeout), host_of(service)
+    client = BlueskyClient(transport, account, utcnow(), timeout=timeout)
     try:
         signed_in = client.sign_in()
         pds = signed_in.pds or _pds(transport, signed_in.did, plc, timeout) or service
     except Failed as failed:
         outcome = failed.outcome
         why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
-        if isinstance(outcome, Permanent) and outcome.disables:
-            raise InvalidDestination(f"app_password: {why} {HOW}") from failed
-        if isinstance(outcome, Permanent):
-            raise InvalidDestination(f"service_url: {host} does not sign in anybody. {why}") from failed
-        raise InvalidDestination(f"service_url: the account could not be checked. {why}") from failed
+        is_theirs = isinstance(outcome, Permanent) and outcome.disables
+        place = "app_password" if is_theirs else "service_url"
+        raise InvalidDestination(f"{place}: the account could not be checked. {why}") from failed
     finally:
         transport.close()
     if not signed_in.is_active:
-        raise InvalidDestination(f"handle: {host} says that this account is not active.")
+        raise InvalidDestination(f"handle: {host_of(service)} says that this account is not active.")
     handle = signed_in.handle
     return replace(
         destination,

@@ -23,7 +23,8 @@ STALE = frozenset({"ExpiredToken", "InvalidToken"})
 
 def _words(answer: ApiResponse) -> str:
     said = (answer.at("error"), answer.at("message"))
-    return ": ".join(text for text in said if isinstance(text, str) and text)
+    words = ": ".join(text for text in said if isinstance(text, str) and text)
+    return words and words.rstrip(".") + "."
 
 
 def _code(answer: ApiResponse) -> str:
@@ -43,7 +44,7 @@ BLUESKY = ApiService(
         "AccountTakedown": Verdict.DESTINATION,
         "AccountDeactivated": Verdict.DESTINATION,
     },
-    advice="If the account is in order, make a new app password and save it.",
+    advice="If the account is in order, save a new app password (Settings, Privacy and security).",
 )
 
 
@@ -92,9 +93,8 @@ class BlueskyClient:
     def sign_in(self) -> SignedIn:
         """With the password. So may be done 30 times in five minutes, and 300 times a day."""
         given = {"identifier": self._account.name, "password": self._account.password}
-        made = self._post(
-            self._account.service, "com.atproto.server.createSession", read=self._signed_in, json=given
-        )
+        url = self._account.service
+        made = self._post(url, "com.atproto.server.createSession", read=self._signed_in, json=given)
         self.tokens = made.tokens
         return made
 
@@ -116,70 +116,66 @@ class BlueskyClient:
         def made(answer: ApiResponse) -> PostRef:
             return PostRef(an_id(answer.at("uri")), an_id(answer.at("cid")))
 
-        what = {"rkey": key, "record": record, "validate": True}
-        return self._write("com.atproto.repo.putRecord", read=made, posting=True, repository=what)
+        what = {**self._place(key), "record": record, "validate": True}
+        return self._write("com.atproto.repo.putRecord", read=made, posting=True, json=what)
 
     def delete(self, key: str) -> None:
         """A second time changes nothing."""
-        self._write("com.atproto.repo.deleteRecord", read=lambda _: None, repository={"rkey": key})
+        self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=self._place(key))
 
-    def _write(
-        self,
-        method: str,
-        *,
-        read: Callable[[ApiResponse], T],
-        repository: Record | None = None,
-        **options: Any,
-    ) -> T:
+    def _place(self, key: str) -> Record:
+        if not self.tokens:
+            self.sign_in()
+        return {"repo": self.tokens["did"], "collection": COLLECTION, "rkey": key}
+
+    def _write(self, method: str, *, read: Callable[[ApiResponse], T], **options: Any) -> T:
         """A request to the account's own server, once more with new tokens."""
-        for is_last in (False, True):
-            if not self.tokens:
-                self.sign_in()
-            if repository is not None:
-                options["json"] = {"repo": self.tokens["did"], "collection": COLLECTION, **repository}
-            try:
-                return self._post(
-                    self.tokens["pds"], method, token=self.tokens["access"], read=read, **options
-                )
-            except Failed:
-                if is_last or self.code not in STALE:
-                    raise
-                self._refresh()
-        raise AssertionError  # the last time it returned or raised
+
+        def once() -> T:
+            return self._post(self.tokens["pds"], method, read=read, token=self.tokens["access"], **options)
+
+        if not self.tokens:
+            self.sign_in()
+        try:
+            return once()
+        except Failed:
+            if self.code not in STALE:
+                raise
+        self._refresh()
+        return once()
 
     def _refresh(self) -> None:
+        method, token = "com.atproto.server.refreshSession", self.tokens["refresh"]
         try:
-            self.tokens = self._post(
-                self._account.service,
-                "com.atproto.server.refreshSession",
-                token=self.tokens["refresh"],
-                read=self._signed_in,
-            ).tokens
+            made = self._post(self._account.service, method, read=self._signed_in, token=token)
         except Failed as failed:
             # A busy service says nothing of the token; signing in is dear.
             if isinstance(failed.outcome, Temporary) and self.code not in STALE:
                 raise
             self.sign_in()
+        else:
+            self.tokens = made.tokens
 
     def _post(
-        self, url: str, method: str, *, token: str = "", headers: Mapping[str, str] = NOTHING, **options: Any
-    ) -> Any:
-        secrets = (self._account.password, self.tokens.get("access", ""), self.tokens.get("refresh", ""))
+        self, url: str, method: str, *, read: Callable[[ApiResponse], T], token: str = "", **options: Any
+    ) -> T:
         host = host_of(url)
+        secrets = (self._account.password, self.tokens.get("access", ""), self.tokens.get("refresh", ""))
         client = ApiClient(self._transport, host, BLUESKY, self._now, secrets=secrets, timeout=self._timeout)
-        said = {**headers, "Authorization": f"Bearer {token}"} if token else headers
-        return client.call("POST", f"{url}/xrpc/{method}", headers=said, **options)
+        if token:
+            options["headers"] = {**options.get("headers", {}), "Authorization": f"Bearer {token}"}
+        return client.call("POST", f"{url}/xrpc/{method}", read=read, **options)
 
     def _signed_in(self, answer: ApiResponse) -> SignedIn:
         did, access, refresh = (answer.at(name) for name in ("did", "accessJwt", "refreshJwt"))
         for said in (did, access, refresh):
-            if not isinstance(said, str) or not 0 < len(said) <= LONGEST_TOKEN or not said.isascii():
+            if not isinstance(said, str) or not 0 < len(said) <= LONGEST_TOKEN:
                 raise UnreadableAnswer("no tokens")
         if not DID.fullmatch(did):
             raise UnreadableAnswer("no DID")
         # It may have moved since it was looked up. Where nobody says, the service passes requests on.
         pds = pds_of(answer.at("didDoc"))
-        kept = pds or self._account.pds or self.tokens.get("pds", "") or self._account.service
+        kept = pds or self._account.pds or self._account.service
         tokens = {"name": self._account.name, "did": did, "pds": kept, "access": access, "refresh": refresh}
         return SignedIn(did, str(answer.at("handle")), pds, answer.at("active") is not False, tokens)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from common.truncation import DoesNotFit, FittingPart, cut_at_word
 from delivery.channels.announcement import EPOCH, Announcement
+from delivery.channels.bluesky.kind import ENTRYWAY
 from delivery.channels.bluesky.richtext import rich_text, tags_of
 from delivery.channels.http.measures import octets
 from delivery.channels.wording import parts_of
@@ -54,7 +55,7 @@ def account_of(recipient: Recipient) -> BlueskyAccount:
     config = recipient.config
     return BlueskyAccount(
         name=config.get("did") or recipient.core,
-        service=config.get("service_url", ""),
+        service=config.get("service_url") or ENTRYWAY,
         pds=config.get("pds", ""),
         password=recipient.secrets.get("app_password", ""),
     )
@@ -65,9 +66,8 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
     account = account_of(recipient)
     if said.refusal:
         return Message(account, refusal=said.refusal)
-    # Their format of addresses ends at a byte order mark.
-    if octets(said.link) > LONGEST_LINK or "\ufeff" in said.link:
-        return Message(account, refusal="Bluesky takes no address like the post's link.")
+    if octets(said.link) > LONGEST_LINK:
+        return Message(account, refusal="The post's link is longer than what Bluesky takes.")
     try:
         posts = [_announcing(said, options)]
     except DoesNotFit:  # the template's own words are too many; the usual ones always fit

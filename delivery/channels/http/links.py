@@ -12,8 +12,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
-_BREAKS = re.compile(r'[\s\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
+# What ends a link in a text or breaks it: white space (JavaScript's is U+FEFF, too), control characters,
+# delimiters, lone surrogates.
+_BREAKS = re.compile(r'[\s\ufeff\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
 
 
 def postable(link: str) -> str:

@@ -35,7 +35,7 @@ class TestBlueskyContract(BridgeContract):
     def acceptable(self, arrival: Arrival) -> bool:
         record = self.service.records[arrival.identity]
         self.service.check(record)
-        return record["embed"]["external"]["uri"] == LINK
+        return bool(record["embed"]["external"]["uri"] == LINK)
 
     def is_harmless(self, text: str) -> bool:
         """The fake takes no mention; nothing of a title leads anywhere."""
