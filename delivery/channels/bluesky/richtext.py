@@ -63,9 +63,10 @@ def _found(text: str, start: int, hashtags: Collection[str], *, is_trusted: bool
     for match in _FACET.finditer(text):
         begin = start + octets(text[: match.start()])
         end, tag = begin + octets(match[0]), match["tag"] or ""
-        if match["url"] and is_trusted and postable(match["url"]) == match["url"]:
-            yield _facet(begin, end, link=match["url"])
-        elif tag.casefold() in known or (is_trusted and len(tag) <= HASHTAG_LIMIT and re.search(r"\D", tag)):
+        if match["url"]:
+            if is_trusted and postable(match["url"]) == match["url"]:
+                yield _facet(begin, end, link=match["url"])
+        elif tag.casefold() in known or (is_trusted and len(tag) <= HASHTAG_LIMIT and not tag.isdecimal()):
             yield _facet(begin, end, tag=tag)
 
 

@@ -6,6 +6,7 @@ The real one looks at no facet; a wrong one would be shown on the wrong letters,
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,8 +50,9 @@ class BlueskyServer(ApiServer):
         # Where it says that posts are written; None: here.
         self.pds_url: str | None = None
         self.writes: list[dict[str, Any]] = []
-        self._left: dict[str, int] = {}
-        self._refreshable: set[str] = set()
+        # How often each token is still taken, and those that can be renewed.
+        self.left: dict[str, int] = {}
+        self.refreshable: set[str] = set()
 
     def posts(self, request: Request) -> bool:
         return request.place == PUT
@@ -58,12 +60,12 @@ class BlueskyServer(ApiServer):
     def revoke(self) -> None:
         """The app password and all that was made with it."""
         self.password = "another"
-        self._left.clear()
-        self._refreshable.clear()
+        self.left.clear()
+        self.refreshable.clear()
 
     def use_up(self) -> None:
         """The tokens for writing, as after two hours."""
-        self._left = dict.fromkeys(self._left, 0)
+        self.left = dict.fromkeys(self.left, 0)
 
     def forget_blobs(self) -> None:
         self.blobs.clear()
@@ -75,15 +77,15 @@ class BlueskyServer(ApiServer):
         if not token:
             return Reply(401, {"error": "AuthMissing", "message": "Authentication Required"})
         if request.place == REFRESH:
-            if token not in self._refreshable:
+            if token not in self.refreshable:
                 return Reply(400, {"error": "ExpiredToken", "message": "Token has been revoked"})
-            self._refreshable.remove(token)
+            self.refreshable.remove(token)
             return self._new_tokens()
-        if token not in self._left:
+        if token not in self.left:
             return Reply(400, {"error": "InvalidToken", "message": "Token could not be verified"})
-        if not self._left[token]:
+        if not self.left[token]:
             return Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
-        self._left[token] -= 1
+        self.left[token] -= 1
         acts = {PUT: self._put, DELETE: self._delete, UPLOAD: self._upload}
         if request.place not in acts:
             return Reply(404, {"error": "MethodNotImplemented", "message": "Method Not Implemented"})
@@ -109,10 +111,10 @@ class BlueskyServer(ApiServer):
         return {"id": DID, "alsoKnownAs": [f"at://{HANDLE}"], "service": [pds]}
 
     def _new_tokens(self) -> Reply:
-        number = len(self._left) + 1
+        number = len(self.left) + 1
         access, refresh = f"access-jwt-{number}", f"refresh-jwt-{number}"
-        self._left[access] = self.uses
-        self._refreshable.add(refresh)
+        self.left[access] = self.uses
+        self.refreshable.add(refresh)
         said = {"did": DID, "handle": HANDLE, "accessJwt": access, "refreshJwt": refresh, "active": True}
         return Reply(body={**said, "didDoc": self.document()} if self.names_pds else said)
 
@@ -134,55 +136,60 @@ class BlueskyServer(ApiServer):
         said = request.json
         need(said["repo"] == DID and said["collection"] == POST and said["validate"], "not there")
         need(TID.fullmatch(said["rkey"]), "rkey is no TID")
-        self.check(said["record"])
+        check_record(said["record"], self.blobs)
+        for end in said["record"].get("reply", {}).values():
+            there = self.records.get(end["uri"].rpartition("/")[2])
+            need(there is not None and cid_of(there) == end["cid"], "reply to nothing")
         self.records[said["rkey"]] = said["record"]
         self.writes.append(said["record"])
         return Reply(body={"uri": f"at://{DID}/{POST}/{said['rkey']}", "cid": cid_of(said["record"])})
 
-    def check(self, record: dict[str, Any]) -> None:
-        """Raises Refused."""
-        known = {"$type", "text", "createdAt", "langs", "tags", "facets", "labels", "embed", "reply"}
-        need(record.keys() <= known and record["$type"] == POST, "unknown fields")
-        text = record["text"].encode()
-        need(grapheme.length(record["text"]) <= 300 and len(text) <= 3_000, "text is too long")
-        need(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", record["text"]), "control characters")
-        need(TIME.fullmatch(record["createdAt"]), "createdAt")
-        langs, tags = record.get("langs", []), record.get("tags", [])
-        need(len(langs) <= 3 and all(re.fullmatch("[a-z]{2,3}", lang) for lang in langs), "langs")
-        need(len(tags) <= 8 and all(0 < grapheme.length(tag) <= 64 for tag in tags), "tags")
-        need("labels" not in record or record["labels"]["values"][0]["val"] in LABELS, "labels")
-        self._check_facets(text, record.get("facets", []))
-        if "embed" in record:
-            self._check_card(record["embed"])
-        for end in record.get("reply", {}).values():
-            there = self.records.get(end["uri"].rpartition("/")[2])
-            need(there is not None and cid_of(there) == end["cid"], "reply to nothing")
 
-    def _check_facets(self, text: bytes, facets: list[dict[str, Any]]) -> None:
-        reached = 0
-        for facet in facets:
-            start, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
-            need(reached <= start < end <= len(text), "facets overlap or lie outside")
-            reached = end
-            try:
-                shown = (text[:start].decode(), text[start:end].decode())[1]
-            except UnicodeDecodeError:
-                raise Refused("a facet cuts a letter") from None
-            [feature] = facet["features"]
-            if feature["$type"] == "app.bsky.richtext.facet#link":
-                check_uri(feature["uri"])
-            else:
-                need(feature["$type"] == "app.bsky.richtext.facet#tag", "no mentions here")
-                need(shown == f"#{feature['tag']}" and grapheme.length(feature["tag"]) <= 64, "tag")
+def check_record(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
+    """Raises Refused."""
+    known = {"$type", "text", "createdAt", "langs", "tags", "facets", "labels", "embed", "reply"}
+    need(record.keys() <= known and record["$type"] == POST, "unknown fields")
+    text = record["text"].encode()
+    need(grapheme.length(record["text"]) <= 300 and len(text) <= 3_000, "text is too long")
+    need(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", record["text"]), "control characters")
+    need(TIME.fullmatch(record["createdAt"]), "createdAt")
+    langs, tags = record.get("langs", []), record.get("tags", [])
+    need(len(langs) <= 3 and all(re.fullmatch("[a-z]{2,3}", lang) for lang in langs), "langs")
+    need(len(tags) <= 8 and all(0 < grapheme.length(tag) <= 64 for tag in tags), "tags")
+    need("labels" not in record or record["labels"]["values"][0]["val"] in LABELS, "labels")
+    check_facets(text, record.get("facets", []))
+    if "embed" in record:
+        check_card(record["embed"], blobs)
 
-    def _check_card(self, embed: dict[str, Any]) -> None:
-        need(embed["$type"] == "app.bsky.embed.external", "embed")
-        card = embed["external"]
-        check_uri(card["uri"])
-        need(isinstance(card["title"], str) and isinstance(card["description"], str), "card")
-        if "thumb" in card:
-            need(self.blobs.get(card["thumb"]["ref"]["$link"]) == card["thumb"], "Could not find blob")
-            need(card["thumb"]["size"] <= 1_000_000, "thumb is too large")
+
+def check_facets(text: bytes, facets: list[dict[str, Any]]) -> None:
+    """Raises Refused."""
+    reached = 0
+    for facet in facets:
+        start, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
+        need(reached <= start < end <= len(text), "facets overlap or lie outside")
+        reached = end
+        try:
+            shown = (text[:start].decode(), text[start:end].decode())[1]
+        except UnicodeDecodeError:
+            raise Refused("a facet cuts a letter") from None
+        [feature] = facet["features"]
+        if feature["$type"] == "app.bsky.richtext.facet#link":
+            check_uri(feature["uri"])
+        else:
+            need(feature["$type"] == "app.bsky.richtext.facet#tag", "no mentions here")
+            need(shown == f"#{feature['tag']}" and 1 < grapheme.length(shown) <= 65, "tag")
+
+
+def check_card(embed: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
+    """Raises Refused."""
+    need(embed["$type"] == "app.bsky.embed.external", "embed")
+    card = embed["external"]
+    check_uri(card["uri"])
+    need(isinstance(card["title"], str) and isinstance(card["description"], str), "card")
+    if "thumb" in card:
+        need(blobs.get(card["thumb"]["ref"]["$link"]) == card["thumb"], "Could not find blob")
+        need(card["thumb"]["size"] <= 1_000_000, "thumb is too large")
 
 
 def check_uri(uri: str) -> None:

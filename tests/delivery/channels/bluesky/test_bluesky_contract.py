@@ -9,7 +9,7 @@ from tests.contracts.channel import Arrival
 from tests.delivery.channels.bluesky import bluesky_letters
 from tests.delivery.channels.bluesky.bluesky_letters import CHANNEL, session
 from tests.servers.api_server import Reply
-from tests.servers.services.bluesky import PASSWORD, BlueskyServer
+from tests.servers.services.bluesky import PASSWORD, BlueskyServer, check_record
 
 
 class TestBlueskyContract(BridgeContract):
@@ -34,7 +34,7 @@ class TestBlueskyContract(BridgeContract):
 
     def acceptable(self, arrival: Arrival) -> bool:
         record = self.service.records[arrival.identity]
-        self.service.check(record)
+        check_record(record, self.service.blobs)
         return bool(record["embed"]["external"]["uri"] == LINK)
 
     def is_harmless(self, text: str) -> bool:
