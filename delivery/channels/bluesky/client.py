@@ -48,13 +48,6 @@ BLUESKY = ApiService(
 )
 
 
-class PostRef(NamedTuple):
-    """A post as others refer to it: its address, and the hash of what it says."""
-
-    uri: str
-    cid: str
-
-
 class SignedIn(NamedTuple):
     """What a service says of an account that has signed in. `pds` is "" where it does not say."""
 
@@ -110,11 +103,12 @@ class BlueskyClient:
         headers = {"Content-Type": media_type}
         return self._write("com.atproto.repo.uploadBlob", read=blob, data=data, headers=headers)
 
-    def put(self, key: str, record: Record) -> PostRef:
-        """Writes the post with that key; one that is there already is replaced."""
+    def put(self, key: str, record: Record) -> Record:
+        """Writes the post with that key; one that is there already is replaced. Its `uri`, and the `cid` of
+        what it says: so answers refer to it."""
 
-        def made(answer: ApiResponse) -> PostRef:
-            return PostRef(an_id(answer.at("uri")), an_id(answer.at("cid")))
+        def made(answer: ApiResponse) -> Record:
+            return {name: an_id(answer.at(name)) for name in ("uri", "cid")}
 
         what = {**self._place(key), "record": record, "validate": True}
         return self._write("com.atproto.repo.putRecord", read=made, posting=True, json=what)

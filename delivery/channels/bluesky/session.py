@@ -8,8 +8,15 @@ from typing import Any, NamedTuple
 import requests
 
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.channels.bluesky.client import BlueskyClient, PostRef
-from delivery.channels.bluesky.compose import BlueskyAccount, BlueskyPost, Message, Record, account_of
+from delivery.channels.bluesky.client import BlueskyClient
+from delivery.channels.bluesky.compose import (
+    COLLECTION,
+    BlueskyAccount,
+    BlueskyPost,
+    Message,
+    Record,
+    account_of,
+)
 from delivery.channels.bluesky.record_key import record_key
 from delivery.channels.http.client import Failed
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
@@ -65,28 +72,27 @@ class BlueskySession:
             return Permanent(message.refusal)
         client = self._client(message.account, now)
         done = {**progress}
-        posted = [PostRef(*map(str, pair)) for pair in done.get("posted", ())]
+        posted = list(done.get("posted", ()))
         try:
             for number, post in enumerate(message.posts[len(posted) :], start=len(posted)):
                 rkey = record_key(message.at, f"{key}-{number}" if number else key)
                 if posted:
-                    ends = {"root": posted[0]._asdict(), "parent": posted[-1]._asdict()}
-                    answer = {**post.record, "reply": ends}
+                    answer = {**post.record, "reply": {"root": posted[0], "parent": posted[-1]}}
                     post = BlueskyPost(answer, answer)
                 posted.append(self._put(client, rkey, post, done))
-                done["posted"] = [list(pair) for pair in posted]
+                done = {"posted": posted}
         except Failed as failed:
             outcome = failed.outcome
-            if isinstance(outcome, Temporary | Ambiguous) and done:
-                return replace(outcome, progress=done)
-            if not posted or isinstance(outcome, Temporary | Ambiguous):
+            if isinstance(outcome, Temporary | Ambiguous):
+                return replace(outcome, progress=done or None)
+            if not posted:
                 return outcome
             # The post stands, and its thread ends here.
         finally:
             self._tokens = client.tokens
-        root, *answers = (ref.uri for ref in posted)
-        _, _, did, _, rkey = root.split("/")
-        return Sent(root, url=f"https://bsky.app/profile/{did}/post/{rkey}", parts=tuple(answers))
+        root, *answers = (str(one["uri"]) for one in posted)
+        place = root.removeprefix("at://").replace(f"/{COLLECTION}/", "/post/")
+        return Sent(root, url=f"https://bsky.app/profile/{place}", parts=tuple(answers))
 
     def delete(self, recipient: Recipient, remote: Sequence[str], *, now: datetime) -> Outcome:
         """Deletes posts by their remote ids, those of a thread in their order. A second time is fine."""
@@ -117,7 +123,7 @@ class BlueskySession:
             self._transport = Transport(self._session)
         return BlueskyClient(self._transport, account, now, tokens=self._tokens, timeout=self._timeout)
 
-    def _put(self, client: BlueskyClient, rkey: str, post: BlueskyPost, done: dict[str, Any]) -> PostRef:
+    def _put(self, client: BlueskyClient, rkey: str, post: BlueskyPost, done: dict[str, Any]) -> Record:
         refused: Failed | None = None
         for record in self._versions(client, post, done):
             try:
