@@ -51,14 +51,15 @@ def checked_template(template: str) -> str:
     return text
 
 
-def parts_of(said: Announcement, template: str = "") -> list[FittingPart]:
+def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> list[FittingPart]:
     """What is posted: the words of the newsletter's own code, else the template's, else the usual ones.
 
-    The link is in it, once and whole, unless a template leaves it out.
+    The link is in it, once and whole, unless a template leaves it out. Without `link`, for services that show
+    it as a card, it is where somebody put it.
     """
     if said.own_words:
-        return _own(said)
-    return _templated(said, template) if template else usual_parts(said)
+        return _own(said, link=link)
+    return _templated(said, template) if template else usual_parts(said, link=link)
 
 
 def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]:
@@ -111,14 +112,14 @@ def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
     return [*start, *words, *end]
 
 
-def _own(said: Announcement) -> list[FittingPart]:
-    """As it was written, lines included, with the link at least once."""
-    text, link = said.own_words, said.link
-    before, found, after = text.partition(link) if link else (text, "", "")
+def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
+    """As it was written, lines included, with the link at least once, unless that is not wanted."""
+    text, url = said.own_words, said.link
+    before, found, after = text.partition(url) if url else (text, "", "")
     parts = [FittingPart(before, cuttable=True)]
     if found:
-        return [*parts, FittingPart(link, link=link), FittingPart(after, cuttable=True)]
-    return [*parts, FittingPart(" "), FittingPart(link, link=link)] if link else parts
+        return [*parts, FittingPart(url, link=url), FittingPart(after, cuttable=True)]
+    return [*parts, FittingPart(" "), FittingPart(url, link=url)] if link and url else parts
 
 
 def _templated(said: Announcement, template: str) -> list[FittingPart]:

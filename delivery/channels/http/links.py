@@ -15,8 +15,9 @@ BEGINNING = 40
 WORD_JOINER = "\u2060"
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
-_BREAKS = re.compile(r'[\s\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
+# What ends a link in a text or breaks it: white space (JavaScript's is U+FEFF, too), control characters,
+# delimiters, lone surrogates.
+_BREAKS = re.compile(r'[\s\ufeff\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
 
 
 def postable(link: str) -> str:
