@@ -54,7 +54,9 @@ def check_channel(
         return _name(answer), int(answer.at("type")), snowflake(guild) if guild else ""
 
     url = f"{base}/channels/{config['channel_id']}"
-    name, kind, guild = _asked(url, token, read, asking or ApiSession(), secret="account", place="channel_id")
+    name, kind, guild = _asked(
+        url, token, read, asking or ApiSession(), about_token="account", place="channel_id"
+    )
     if kind in HOLD_CHANNELS or not guild:
         raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
     known = {"channel_type": str(kind), "guild_id": guild}
@@ -67,22 +69,30 @@ def check_bot(token: str, *, base: str = API, asking: ApiSession | None = None) 
     def read(answer: ApiResponse) -> str:
         return _name(answer, "username") or snowflake(answer.at("id"))
 
-    return _asked(f"{base}/users/@me", token, read, asking or ApiSession(), secret="token", place="token")
+    return _asked(
+        f"{base}/users/@me", token, read, asking or ApiSession(), about_token="token", place="token"
+    )
 
 
 def _asked(
-    url: str, token: str, read: Callable[[ApiResponse], T], asking: ApiSession, *, secret: str, place: str
+    url: str,
+    token: str,
+    read: Callable[[ApiResponse], T],
+    asking: ApiSession,
+    *,
+    about_token: str,
+    place: str,
 ) -> T:
-    """`secret` is the field that a refused token is told of. Raises InvalidDestination."""
+    """`about_token` is the field that a refused token is told of. Raises InvalidDestination."""
     if not token:
-        raise InvalidDestination(f"{secret}: the bot has no token. Save its account again.")
+        raise InvalidDestination(f"{about_token}: the bot has no token. Save its account again.")
     client = asking.client(url, BOT, utcnow(), secrets=(token,))
     named: Mapping[str, str] = {**agent(), "Authorization": f"Bot {token}"}
     try:
         return client.call("GET", url, headers=named, read=read)
     except Failed as failed:
         is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
-        field = secret if is_tokens else place
+        field = about_token if is_tokens else place
         raise invalid(failed, field, field) from None
     finally:
         asking.close()

@@ -1,0 +1,25 @@
+"""The Telegram channel: a bot's message for each post, or one for a digest."""
+
+from collections.abc import Mapping
+
+from delivery.channels.announcement import Announcement
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.bridge import BridgeChannel
+from delivery.channels.telegram.compose import Message, message_of
+from delivery.channels.telegram.session import TelegramSession
+from delivery.letter import Recipient
+
+
+class TelegramChannel(BridgeChannel):
+    key = "telegram"
+    # A bot knows no key, and may not read.
+    crash_policy = CrashPolicy.HOLD
+    # 20 messages a minute are a group's limit, about 30 a second a bot's.
+    lane = LaneDefaults(spacing_seconds=3.0)
+    account_lane = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+        return message_of(said, options, recipient)
+
+    def connect(self, lane: LaneFacts) -> TelegramSession:
+        return TelegramSession(lane.credentials.get("token", ""), moved_to=lane.state.get("moved_to", ""))
