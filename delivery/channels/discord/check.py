@@ -54,9 +54,7 @@ def check_channel(
         return _name(answer), int(answer.at("type")), snowflake(guild) if guild else ""
 
     url = f"{base}/channels/{config['channel_id']}"
-    name, kind, guild = _asked(
-        url, token, read, asking or ApiSession(), about_token="account", place="channel_id"
-    )
+    name, kind, guild = _asked(url, token, read, asking or ApiSession(), blamed="account", place="channel_id")
     if kind in HOLD_CHANNELS or not guild:
         raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
     known = {"channel_type": str(kind), "guild_id": guild}
@@ -69,9 +67,7 @@ def check_bot(token: str, *, base: str = API, asking: ApiSession | None = None) 
     def read(answer: ApiResponse) -> str:
         return _name(answer, "username") or snowflake(answer.at("id"))
 
-    return _asked(
-        f"{base}/users/@me", token, read, asking or ApiSession(), about_token="token", place="token"
-    )
+    return _asked(f"{base}/users/@me", token, read, asking or ApiSession(), blamed="token", place="token")
 
 
 def _asked(
@@ -80,19 +76,19 @@ def _asked(
     read: Callable[[ApiResponse], T],
     asking: ApiSession,
     *,
-    about_token: str,
+    blamed: str,
     place: str,
 ) -> T:
-    """`about_token` is the field that a refused token is told of. Raises InvalidDestination."""
+    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
     if not token:
-        raise InvalidDestination(f"{about_token}: the bot has no token. Save its account again.")
+        raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     client = asking.client(url, BOT, utcnow(), secrets=(token,))
     named: Mapping[str, str] = {**agent(), "Authorization": f"Bot {token}"}
     try:
         return client.call("GET", url, headers=named, read=read)
     except Failed as failed:
         is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
-        field = about_token if is_tokens else place
+        field = blamed if is_tokens else place
         raise invalid(failed, field, field) from None
     finally:
         asking.close()

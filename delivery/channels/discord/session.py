@@ -71,7 +71,7 @@ class DiscordSession(ApiSession, ABC):
         while True:
             body = bodies.pop(0)
             # An edit may not change whether a message makes a sound.
-            new = {name: body[name] for name in ("content", "embeds", "allowed_mentions")}
+            new = {"content": body["content"], "embeds": body["embeds"], "allowed_mentions": {"parse": []}}
             try:
                 client.call("PATCH", url, params=query, json=new, headers=self.headers(), read=_any)
                 return sent(message.config.get("guild_id", ""), *remote_id.split("/"))

@@ -54,17 +54,17 @@ def _asked(
     method: str,
     body: dict[str, object],
     read: Callable[[ApiResponse], T],
-    about_token: str,
+    blamed: str,
     place: str,
 ) -> T:
-    """`about_token` is the field that a refused token is told of. Raises InvalidDestination."""
+    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
     if not token:
-        raise InvalidDestination(f"{about_token}: the bot has no token. Save its account again.")
+        raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     try:
         return asking.call(asking.api(utcnow()), method, body, read)
     except Failed as failed:
         is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
-        field = about_token if is_tokens else place
+        field = blamed if is_tokens else place
         raise invalid(failed, field, field) from None
     finally:
         asking.close()

@@ -40,7 +40,7 @@ class Message:
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """The message of a post or a digest. It mentions nobody: `@someone` is broken with an invisible joiner."""
+    """The message of a post or a digest. It mentions nobody: an invisible joiner breaks `@someone`."""
     if said.refusal:
         return Message(refusal=said.refusal)
     template = options.get("template", "")

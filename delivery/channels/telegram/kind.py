@@ -49,8 +49,8 @@ class TelegramKind(BridgeKind):
         Field(
             "chat",
             "Chat",
-            "Such as @blog_example, or the number of a private one. In channels, the bot is an administrator who"
-            " may post.",
+            "Such as @blog_example, or the number of a private one. In a channel the bot has to be an"
+            " administrator who may post.",
             required=True,
             clean=chat,
         ),

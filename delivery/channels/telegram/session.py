@@ -55,8 +55,11 @@ class TelegramSession(ApiSession):
         text, else plain."""
         if message.refusal:
             return Permanent(message.refusal)
-        text = {"text": message.text, "link_preview_options": dict(message.preview), **HTML}
-        tries = [("sendMessage", text), ("sendMessage", {"text": message.plain})]
+        text: dict[str, Any] = {"text": message.text, "link_preview_options": dict(message.preview), **HTML}
+        tries: list[tuple[str, dict[str, Any]]] = [
+            ("sendMessage", text),
+            ("sendMessage", {"text": message.plain}),
+        ]
         if message.picture:
             photo = {"photo": message.picture, "caption": message.caption, **HTML}
             tries.insert(0, ("sendPhoto", photo))
