@@ -8,7 +8,8 @@ from common.truncation import FittingPart
 ZERO_WIDTH_SPACE = "\u200b"
 # The colon too: `:name:` is an emoji, and `https:` begins a link.
 _MARKUP = re.compile(r"[\\*_~|>\[\]()#\-<:`]")
-_EVERYBODY = re.compile(r"@(?=everyone|here)", re.IGNORECASE)
+# At the end of a part, too: another follows.
+_EVERYBODY = re.compile(r"@(?=everyone|here|\Z)", re.IGNORECASE)
 # Where a link without brackets stands, Discord leaves these out at its end.
 _LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
 

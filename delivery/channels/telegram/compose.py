@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -19,7 +19,8 @@ MOST_LINES = 50
 TOO_LONG = "The link alone is longer than what Telegram takes."
 UNTITLED = "New Untitled Post"
 WORD_JOINER = "\u2060"
-_MENTION = re.compile(r"(?<!\w)@(?=\w)", re.ASCII)
+# At the end of a part, too: another follows.
+_MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,16 @@ def _usual(said: Announcement) -> list[FittingPart]:
 
 def _within(parts: Sequence[FittingPart], limit: int) -> list[FittingPart]:
     """Raises DoesNotFit."""
-    broken = [FittingPart(_unmentioned(part.text), part.cuttable, part.link) for part in parts]
+    broken = [
+        part if part.text == part.link else replace(part, text=_unmentioned(part.text)) for part in parts
+    ]
     return fitted(broken, lambda pieces: sum(utf16_units(piece.text) for piece in pieces) <= limit)
 
 
 def _html(parts: Sequence[FittingPart], limit: int) -> str:
-    return "".join(map(_written, _within(parts, limit)))
+    # What is shown of a link may call nobody either; where it leads stays as it is.
+    shown = [replace(part, text=_unmentioned(part.text)) for part in parts]
+    return "".join(map(_written, _within(shown, limit)))
 
 
 def _written(part: FittingPart) -> str:

@@ -123,6 +123,10 @@ def test_a_text_has_the_usual_words_and_a_preview() -> None:
     assert bots_message(letter("T"), style="text").full["content"] == rf"\[bees\] New Post\: T, by Ada {LINK}"
 
 
+def test_a_call_that_begins_in_the_template_is_broken() -> None:
+    assert "@everyone" not in bots_message(letter("everyone"), template="@{title}").full["content"]
+
+
 def test_a_role_is_called_only_by_the_admin() -> None:
     made = bots_message(letter(f"<@&{ROLE}> T"), role=ROLE)
     assert made.full["content"] == f"<@&{ROLE}>"
