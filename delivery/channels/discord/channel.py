@@ -31,7 +31,7 @@ class DiscordBotChannel(BridgeChannel):
     crash_policy = CrashPolicy.LOOK_UP
     lane = LaneDefaults(spacing_seconds=1.0)
     # 50 requests a second are a bot's limit.
-    account_lane = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
+    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)

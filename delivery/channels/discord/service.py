@@ -44,16 +44,20 @@ def _words(answer: ApiResponse) -> str:
     return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
 
 
-WEBHOOK = ApiService(
+_COMMON = ApiService(
     name="Discord",
     words=_words,
     code=code_of,
-    verdicts=_VERDICTS,
     waits=lambda answer: answer.at("retry_after"),
+)
+WEBHOOK = replace(
+    _COMMON,
+    # Who calls a webhook that is not there again and again is shut out.
+    verdicts={**_VERDICTS, 404: Verdict.DESTINATION},
     advice="Make a new webhook in the channel's settings under Integrations, and save its address.",
 )
 BOT = replace(
-    WEBHOOK,
+    _COMMON,
     verdicts={**_VERDICTS, **dict.fromkeys((401, 50014, 40001, "everywhere"), Verdict.SHARED)},
     advice="Look at the bot's token, and at what it may do in the channel.",
 )

@@ -16,10 +16,10 @@ class TelegramChannel(BridgeChannel):
     crash_policy = CrashPolicy.HOLD
     # 20 messages a minute are a group's limit, about 30 a second a bot's.
     lane = LaneDefaults(spacing_seconds=3.0)
-    account_lane = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
+    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
 
     def connect(self, lane: LaneFacts) -> TelegramSession:
-        return TelegramSession(lane.credentials.get("token", ""), moved_to=lane.state.get("moved_to", ""))
+        return TelegramSession(lane.credentials.get("token", ""), moved=lane.state)

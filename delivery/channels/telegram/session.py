@@ -26,21 +26,21 @@ SUPERGROUP = "-100"
 class TelegramSession(ApiSession):
     """Posts to the chats that a bot may post to. Used by one thread at a time.
 
-    `moved_to` is where a chat was moved to that has become a large group since it was saved.
+    `moved` are the new ids of chats that have become large groups since they were saved.
     """
 
     def __init__(
         self,
         token: str,
         *,
-        moved_to: str = "",
+        moved: Mapping[str, str] = NOTHING,
         base: str = API,
         session: requests.Session | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         super().__init__(session=session, timeout=timeout)
-        self._token, self._base, self._moved_to = token, base, moved_to
-        self._state: Mapping[str, str] | None = None
+        self._token, self._base, self._moved = token, base, dict(moved)
+        self._has_moved = False
 
     def send(
         self,
@@ -65,7 +65,7 @@ class TelegramSession(ApiSession):
             tries.insert(0, ("sendPhoto", photo))
         if not self._token:
             return Temporary(UNUSABLE, stops_account=True)
-        client, chat = self.api(now), self._moved_to or message.chat_id
+        client, chat = self.api(now), self._moved.get(message.chat_id, message.chat_id)
         while True:
             method, body = tries[0]
             try:
@@ -74,9 +74,9 @@ class TelegramSession(ApiSession):
                 )
             except Failed as failed:
                 moved = _answer(client).at("parameters", "migrate_to_chat_id")
-                if moved and not self._state:
-                    chat = self._moved_to = str(moved)
-                    self._state = {"moved_to": chat}
+                if moved and str(moved) != chat:
+                    chat = self._moved[message.chat_id] = str(moved)
+                    self._has_moved = True
                 elif failed.is_about_message and len(tries) > 1:
                     del tries[0]
                 else:
@@ -113,8 +113,8 @@ class TelegramSession(ApiSession):
 
     def new_state(self) -> Mapping[str, str] | None:
         """As StatefulSession has it."""
-        state, self._state = self._state, None
-        return state
+        has_moved, self._has_moved = self._has_moved, False
+        return dict(self._moved) if has_moved else None
 
     def api(self, now: datetime) -> ApiClient:
         return self.client(self._base, TELEGRAM, now, secrets=(self._token,))

@@ -34,12 +34,12 @@ def bot_session(url: str, timeout: float = PATIENT, token: str = BOT_TOKEN) -> B
     return BotSession(token, base=f"{url}/api/v10", session=LOOPBACK.session(), timeout=timeout)
 
 
-def webhook_message(url: str, of: Letter | None = None, **options: str) -> Message:
+def webhook_message(url: str, of: Letter | None = None, **options: Any) -> Message:
     made = of or letter()
     return _with(DiscordChannel(), made, options, webhook_recipient(url))
 
 
-def bots_message(of: Letter | None = None, channel_type: int = 0, **options: str) -> Message:
+def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any) -> Message:
     return _with(DiscordBotChannel(), of or letter(), options, bots_recipient(channel_type))
 
 

@@ -21,6 +21,7 @@ from tests.servers.api_server import Reply
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, FORUM, FORUM_THREAD, GUILD, NEWS, Discord
 
 KIND = DiscordBotKind()
+SECRETS: Any = {"token": BOT_TOKEN}
 HOUR_AGO = NOW - timedelta(hours=1)
 
 
@@ -53,7 +54,7 @@ class TestAfterAnInterruptedTry:
     )
     @pytest.mark.parametrize("reply", [Reply(takes=True, hangs_up=True), Reply(takes=True, body="<html>")])
     def test_what_arrived_is_found_and_not_posted_again(
-        self, discord: Discord, options: dict[str, str], reply: Reply
+        self, discord: Discord, options: dict[str, Any], reply: Reply
     ) -> None:
         lose(discord, reply, options=options)
         made = bots_message(**options)
@@ -232,8 +233,8 @@ class TestAccount:
 class TestKind:
     @pytest.fixture(autouse=True)
     def _account(self) -> None:
-        Account.objects.create(kind="discord_bot", name="bees", secrets={"token": BOT_TOKEN})
-        Account.objects.create(kind="telegram", name="wasps", secrets={"token": "1:x"})
+        Account(kind="discord_bot", name="bees", secrets=SECRETS).save()
+        Account(kind="telegram", name="wasps", secrets=SECRETS).save()
 
     @pytest.mark.parametrize(
         "typed", [CHANNEL, f"https://discord.com/channels/{GUILD}00/{CHANNEL}", f" {CHANNEL} "]

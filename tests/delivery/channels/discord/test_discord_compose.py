@@ -61,8 +61,9 @@ def test_any_post_is_within_the_limits_and_stays_words(
     title: str, author: str, summary: str, link: str, style: str, template: str, role: str
 ) -> None:
     post = entry(title, link=link, authors=(author,), summary=summary, categories=(title[:50],))
-    options = {"style": style, "template": template, "role": role}
-    made = bots_message(letter(entries=(post,)), **{name: value for name, value in options.items() if value})
+    given = {"style": style, "template": template, "role": role}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value}
+    made = bots_message(letter(entries=(post,)), **options)
     assert not made.refusal
     for body, bare in ((made.full, style == "text"), (made.plain, False)):
         assert is_taken(body)
@@ -178,7 +179,7 @@ def test_a_link_that_is_too_long_is_said(style: str) -> None:
         ({"thread_name": "x" * 300}, "x" * 99 + "…"),
     ],
 )
-def test_a_thread_has_a_plain_name(options: dict[str, str], name: str) -> None:
+def test_a_thread_has_a_plain_name(options: dict[str, Any], name: str) -> None:
     assert bots_message(letter("Bees *hum*"), **options).thread_name == name
 
 

@@ -100,6 +100,21 @@ class TestPosting:
         assert outcome.disables
         assert len(discord.requests) == 1
 
+    def test_nor_is_one_that_a_proxy_does_not_find(self, discord: Discord) -> None:
+        discord.says = Reply(404, "<html>not found</html>")
+        outcome = post(discord)
+        assert isinstance(outcome, Permanent)
+        assert outcome.disables
+
+    def test_one_session_serves_several_webhooks(self, discord: Discord) -> None:
+        with Discord() as other:
+            opened = webhook_session()
+            for server in (discord, other):
+                made = webhook_message(server.url)
+                assert isinstance(opened.send(made, key="k", begun_at=None, now=NOW), Sent)
+            opened.close()
+            assert len(discord.messages) == len(other.messages) == 1
+
     @pytest.mark.parametrize("code", [50006, 40005, 200000, 200001, 240000, 40067, 40058])
     def test_a_message_that_is_refused_is_tried_once_more(self, discord: Discord, code: int) -> None:
         discord.says = Reply(403, {"message": "Blocked by AutoMod", "code": code})

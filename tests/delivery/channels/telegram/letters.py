@@ -1,9 +1,10 @@
 """Recipients of Telegram's, and ways to send to them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from delivery.channels.announcement import announcement_of
-from delivery.channels.base import Outcome
+from delivery.channels.base import NOTHING, Outcome
 from delivery.channels.telegram.channel import TelegramChannel
 from delivery.channels.telegram.compose import Message
 from delivery.channels.telegram.session import TelegramSession
@@ -19,11 +20,13 @@ def recipient() -> Recipient:
     return Recipient(1, f"bees/{CHAT}", "Bees", config={"account": "bees", "chat_id": str(CHAT)})
 
 
-def session(url: str, timeout: float = PATIENT, token: str = TOKEN, moved_to: str = "") -> TelegramSession:
-    return TelegramSession(token, moved_to=moved_to, base=url, session=LOOPBACK.session(), timeout=timeout)
+def session(
+    url: str, timeout: float = PATIENT, token: str = TOKEN, moved: Mapping[str, str] = NOTHING
+) -> TelegramSession:
+    return TelegramSession(token, moved=moved, base=url, session=LOOPBACK.session(), timeout=timeout)
 
 
-def message(of: Letter | None = None, **options: str) -> Message:
+def message(of: Letter | None = None, **options: Any) -> Message:
     return CHANNEL.message(announcement_of(of or letter()), options, recipient())
 
 

@@ -24,6 +24,7 @@ from tests.servers.api_server import Reply
 from tests.servers.services.telegram import CHAT, MOVED_TO, NAME, TOKEN, Telegram, mentions, parsed
 
 KIND = TelegramKind()
+SECRETS: Any = {"token": TOKEN}
 HOSTILE = st.one_of(
     st.text(max_size=400),
     st.text(alphabet="<>&\"'@_abcdefi/= 🦄\n;#", max_size=3_000),
@@ -60,7 +61,8 @@ class TestCompose:
         self, title: str, author: str, summary: str, link: str, template: str
     ) -> None:
         post = entry(title, link=link, authors=(author,), summary=summary)
-        made = message(letter(entries=(post,)), **({"template": template} if template else {}))
+        options: dict[str, Any] = {"template": template} if template else {}
+        made = message(letter(entries=(post,)), **options)
         assert not made.refusal
         for html, limit in ((made.text, 4_096), (made.caption, 1_024)):
             read = parsed(html)
@@ -105,7 +107,7 @@ class TestCompose:
             ({"link_preview": "none"}, {"is_disabled": True}),
         ],
     )
-    def test_the_preview_is_as_wished(self, wish: dict[str, str], preview: dict[str, Any]) -> None:
+    def test_the_preview_is_as_wished(self, wish: dict[str, Any], preview: dict[str, Any]) -> None:
         assert message(**wish).preview == preview
 
     def test_a_link_that_is_too_long_to_be_shown_is_said(self) -> None:
@@ -154,9 +156,9 @@ class TestPosting:
         assert len(telegram.requests) == 3
         assert isinstance(opened, StatefulSession)
         state = opened.new_state()
-        assert state == {"moved_to": str(MOVED_TO)}
+        assert state == {str(CHAT): str(MOVED_TO)}
         assert opened.new_state() is None
-        again = session(telegram.url, moved_to=state["moved_to"])
+        again = session(telegram.url, moved=state)
         assert isinstance(again.send(message(), key="c", begun_at=None, now=NOW), Sent)
         again.close()
         assert len(telegram.requests) == 4
@@ -209,8 +211,8 @@ class TestPosting:
         assert telegram.requests == []
 
     def test_the_token_and_what_was_kept_are_the_lanes(self) -> None:
-        facts = LaneFacts("telegram", f"bees/{CHAT}", {"token": TOKEN}, state={"moved_to": str(MOVED_TO)})
-        assert CHANNEL.connect(facts)._moved_to == str(MOVED_TO)
+        facts = LaneFacts("telegram", f"bees/{CHAT}", {"token": TOKEN}, state={str(CHAT): str(MOVED_TO)})
+        assert CHANNEL.connect(facts)._moved == facts.state
         assert CHANNEL.shared_account(f"bees/{CHAT}") == "bees"
 
 
@@ -260,7 +262,7 @@ class TestChanges:
 class TestKind:
     @pytest.fixture(autouse=True)
     def _account(self) -> None:
-        Account.objects.create(kind="telegram", name="bees", secrets={"token": TOKEN})
+        Account(kind="telegram", name="bees", secrets=SECRETS).save()
 
     @pytest.mark.parametrize(
         "typed", ["@Bees_News", "bees_news", "https://t.me/bees_news", "t.me/Bees_news/"]

@@ -38,7 +38,7 @@ class TestTelegramContract(BridgeContract):
         return [Arrival(str(one["message_id"]), one["shown"]) for one in self.service.messages]
 
     def acceptable(self, arrival: Arrival) -> bool:
-        return self.service.messages[-1]["links"] == [LINK]
+        return bool(self.service.messages[-1]["links"] == [LINK])
 
     def is_harmless(self, text: str) -> bool:
         return not mentions(text)
