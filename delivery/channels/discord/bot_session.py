@@ -110,6 +110,9 @@ class BotSession(DiscordSession):
                 client, self._channel(message), lambda answer: answer.at("last_message_id")
             )
         except Failed as failed:
+            # The account stops, and what is unknown stays unknown.
+            if isinstance(failed.outcome, Temporary) and failed.outcome.stops_account:
+                return failed.outcome
             why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
             text = f"Whether the post went out could not be looked up. {why}"
             return Ambiguous(text, holds=isinstance(failed.outcome, Permanent))

@@ -10,6 +10,9 @@ ZERO_WIDTH_SPACE = "\u200b"
 _MARKUP = re.compile(r"[\\*_~|>\[\]()#\-<:`]")
 # At the end of a part, too: another follows.
 _EVERYBODY = re.compile(r"@(?=everyone|here|\Z)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
+# As they are written here: [words](<address>), or <address> alone.
+_LINK = re.compile(r"\[((?:[^\]\\]|\\.)*)\]\(<[^<>\s]*>\)|(?<!\\)<(https?://[^<>\s]*)>")
 # Where a link without brackets stands, Discord leaves these out at its end.
 _LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
 
@@ -47,6 +50,11 @@ def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
             made.append(FittingPart(" "))
         made.append(part)
     return made
+
+
+def shown(text: str) -> str:
+    """What people see of a text in markup that was written here; of a link its words."""
+    return _ESCAPED.sub(r"\1", _LINK.sub(lambda match: match[1] or match[2], text))
 
 
 def _url(link: str) -> str:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
-from delivery.channels.telegram.compose import Message, message_of
+from delivery.channels.http.links import shown_text
+from delivery.channels.http.measures import utf16_units
+from delivery.channels.telegram.compose import CAPTION_LIMIT, TEXT_LIMIT, Message, message_of
 from delivery.channels.telegram.session import TelegramSession
 from delivery.letter import Recipient
 
@@ -20,6 +22,12 @@ class TelegramChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """As Previews has it."""
+        html, limit = (message.caption, CAPTION_LIMIT) if message.picture else (message.text, TEXT_LIMIT)
+        text = shown_text(html)
+        return Looks(text, utf16_units(text), limit, message.refusal)
 
     def connect(self, lane: LaneFacts) -> TelegramSession:
         return TelegramSession(lane.credentials.get("token", ""), moved=lane.state)

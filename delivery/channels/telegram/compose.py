@@ -47,7 +47,7 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
     template = options.get("template", "")
     usual = said.own_words or template
     parts = parts_of(said, template) if usual else _usual(said)
-    picture = said.images[0].url if said.images and options.get("picture") else ""
+    picture = said.images[0].url if said.images and options.get("photo") else ""
     try:
         return Message(
             chat_id=recipient.config.get("chat_id", ""),

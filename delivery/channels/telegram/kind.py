@@ -62,7 +62,7 @@ class TelegramKind(BridgeKind):
             choices=lambda: [("", "Large"), ("small", "Small"), ("none", "None")],
         ),
         Field(
-            "picture",
+            "photo",
             "The post's picture",
             "Posted with the words below it, which are at most 1,024 characters then.",
             choices=lambda: [("", "In the preview only"), ("yes", "As a photo")],

@@ -126,6 +126,12 @@ class TestAfterAnInterruptedTry:
         assert outcome.holds is holds
         assert discord.messages == []
 
+    def test_a_token_that_was_revoked_meanwhile_stops_the_account(self, discord: Discord) -> None:
+        outcome = sent_by(bot_session(discord.url, token="revoked"), bots_message(), begun_at=NOW)
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_account
+        assert not outcome.stops_lane
+
     def test_a_forum_is_not_looked_through(self, discord: Discord) -> None:
         discord.channel_type = FORUM
         outcome = post(discord, begun_at=NOW)

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delivery.channels.base import Looks
+from delivery.channels.discord.channel import DiscordBotChannel, DiscordChannel
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message
 from delivery.letter import Letter
 from feeds.parsing.entry import Media
@@ -187,3 +189,22 @@ def test_a_plain_message_leaves_room() -> None:
     made = bots_message(letter("Wörter " * 1_000))
     assert len(made.plain["content"]) <= CONTENT_LIMIT * 0.9
     assert made.plain["embeds"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "length"),
+    [
+        ({}, "B_es\nThey do.", 0),
+        ({"template": "New: {title} {link}"}, f"New: B_es {LINK}\nB_es\nThey do.", 53),
+        ({"style": "compact"}, "Bees: B_es, by Ada", 65),
+    ],
+)
+def test_it_is_shown_beforehand_without_markup(options: dict[str, Any], text: str, length: int) -> None:
+    made = bots_message(letter(entries=(entry("B_es", summary="They do."),)), **options)
+    looks = DiscordBotChannel().preview(made)
+    assert looks == Looks(text, length, 2_000 if length else 0)
+
+
+def test_beforehand_it_is_said_that_nothing_is_posted() -> None:
+    looks = DiscordChannel().preview(bots_message(letter(entries=(entry(link=""),))))
+    assert "no link" in looks.refusal

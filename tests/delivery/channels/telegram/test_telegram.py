@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.channels.base import LaneFacts, Permanent, Sent, StatefulSession, Temporary
+from delivery.channels.base import LaneFacts, Looks, Permanent, Sent, StatefulSession, Temporary
 from delivery.channels.http.links import postable
 from delivery.channels.http.measures import utf16_units
 from delivery.channels.telegram.check import check_bot, check_chat
@@ -110,6 +110,10 @@ class TestCompose:
     def test_the_preview_is_as_wished(self, wish: dict[str, Any], preview: dict[str, Any]) -> None:
         assert message(**wish).preview == preview
 
+    def test_it_is_shown_beforehand_without_markup(self) -> None:
+        assert CHANNEL.preview(message(letter("A & 🦄"))) == Looks("A & 🦄\nBees, by Ada", 19, 4_096)
+        assert CHANNEL.preview(message(pictured(), photo="yes")).limit == 1_024
+
     def test_a_link_that_is_too_long_to_be_shown_is_said(self) -> None:
         of = letter(entries=(entry(link="https://e.example/" + "x" * 5_000),))
         assert "link" in message(of, template="{link}").refusal
@@ -132,14 +136,14 @@ class TestPosting:
         assert body["link_preview_options"]["url"] == LINK
 
     def test_a_picture_has_the_words_below_it(self, telegram: Telegram) -> None:
-        assert isinstance(send(telegram.url, message(pictured("Wörter " * 900), picture="yes")), Sent)
+        assert isinstance(send(telegram.url, message(pictured("Wörter " * 900), photo="yes")), Sent)
         [sent] = telegram.messages
         assert sent["body"]["photo"] == PICTURE.url
         assert sent["links"] == [LINK]
 
     def test_a_picture_that_telegram_cannot_get_is_left_out(self, telegram: Telegram) -> None:
         telegram.gets_pictures = False
-        assert isinstance(send(telegram.url, message(pictured(), picture="yes")), Sent)
+        assert isinstance(send(telegram.url, message(pictured(), photo="yes")), Sent)
         assert telegram.messages[0]["field"] == "text"
 
     def test_html_that_telegram_cannot_read_goes_out_in_words(self, telegram: Telegram) -> None:
@@ -224,7 +228,7 @@ class TestChanges:
         assert telegram.messages[0]["shown"].startswith("Corrected")
 
     def test_the_words_below_a_picture_are_edited(self, telegram: Telegram) -> None:
-        first = send(telegram.url, message(pictured(), picture="yes"))
+        first = send(telegram.url, message(pictured(), photo="yes"))
         assert isinstance(first, Sent)
         assert self.edit(telegram, message(letter("Corrected")), first.remote_id) == first
         assert telegram.messages[0]["shown"].startswith("Corrected")
@@ -286,7 +290,7 @@ class TestKind:
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("thread_id", "0"), ("thread_id", "x"), ("link_preview", "huge"), ("picture", "no")],
+        [("thread_id", "0"), ("thread_id", "x"), ("link_preview", "huge"), ("photo", "no")],
     )
     def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
         with pytest.raises(InvalidDestination, match=f"{name}: "):

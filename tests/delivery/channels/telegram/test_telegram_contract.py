@@ -45,4 +45,4 @@ class TestTelegramContract(BridgeContract):
 
 
 class TestTelegramPhotosContract(TestTelegramContract):
-    options: ClassVar = {"picture": "yes"}
+    options: ClassVar = {"photo": "yes"}
