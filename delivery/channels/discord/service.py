@@ -31,8 +31,12 @@ _VERDICTS: Mapping[Any, Verdict] = {
 
 
 def code_of(answer: ApiResponse) -> Any:
-    """Discord's code, else the status; "everywhere" for a limit of all that the bot does."""
-    if answer.status == 429 and answer.headers.get("X-RateLimit-Scope") == "global":
+    """Discord's code, else the status; "everywhere" for a limit of all that the bot does.
+
+    A 429 of the proxy before Discord names no scope and no Via: it shuts out our whole address.
+    """
+    scope = answer.headers.get("X-RateLimit-Scope", "user" if "Via" in answer.headers else "global")
+    if answer.status == 429 and scope == "global":
         return "everywhere"
     code = answer.at("code")
     return code if isinstance(code, int) and code else answer.status

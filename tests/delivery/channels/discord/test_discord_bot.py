@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from common.ports.channels import InvalidDestination, ParsedDestination
+from delivery.accounts.credentials import facts_of
 from delivery.channels.base import Ambiguous, LaneFacts, Outcome, Sent, Temporary
 from delivery.channels.discord.channel import DiscordBotChannel
 from delivery.channels.discord.check import check_bot, check_channel
 from delivery.channels.discord.kind import DiscordBotKind
 from delivery.channels.discord.service import NONCE_LENGTH, nonce_of
 from delivery.channels.http.session import ApiSession
+from delivery.lanes.lanes import lane_for
 from delivery.models import Account
 from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, letter
 from tests.contracts.channel import NOW
@@ -205,8 +207,16 @@ class TestAccount:
         assert outcome.stops_account
         assert outcome.retry_at == NOW + timedelta(seconds=2)
 
-    def test_a_limit_of_one_channel_stops_its_lane(self, discord: Discord) -> None:
-        discord.says = Reply(429, {"message": "x", "retry_after": 2}, {"X-RateLimit-Scope": "user"})
+    def test_a_proxy_that_shuts_us_out_stops_the_account(self, discord: Discord) -> None:
+        discord.says = Reply(429, "<html>error code: 1015</html>", {"Retry-After": "900"})
+        outcome = post(discord)
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_account
+        assert outcome.retry_at == NOW + timedelta(minutes=15)
+
+    @pytest.mark.parametrize("headers", [{"X-RateLimit-Scope": "user"}, {"Via": "1.1 google"}])
+    def test_a_limit_of_one_channel_stops_its_lane(self, discord: Discord, headers: dict[str, str]) -> None:
+        discord.says = Reply(429, {"message": "x", "retry_after": 2}, headers)
         outcome = post(discord)
         assert isinstance(outcome, Temporary)
         assert outcome.stops_lane
@@ -279,6 +289,14 @@ class TestKind:
         monkeypatch.setattr("delivery.channels.discord.check.check_channel", remember)
         KIND.check(KIND.parse_destination({"account": "bees", "channel_id": CHANNEL}))
         assert asked == [BOT_TOKEN]
+
+    def test_lanes_of_channels_stand_below_the_bots(self) -> None:
+        lanes = [lane_for(kind="discord_bot", core=f"bees/{channel}") for channel in (CHANNEL, "12345")]
+        [parent] = {lane.parent for lane in lanes}
+        assert parent is not None
+        assert (parent.account, parent.rate, parent.serial) == ("bees", 45.0, False)
+        assert all(lane.serial for lane in lanes)
+        assert facts_of(lanes[0]).credentials == {"token": BOT_TOKEN}
 
     def test_a_token_has_no_spaces(self) -> None:
         clean = KIND.account_fields[0].clean
