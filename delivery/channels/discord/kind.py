@@ -81,7 +81,7 @@ _COMMON = (
         "The id of a role that each post calls; empty: nobody.",
         clean=an_id_of_discord,
     ),
-    Field("silent", "Without a sound", choices=lambda: [("", "No"), ("yes", "Yes")]),
+    Field("silent", "Without a sound", choices=lambda: [("", "No"), ("on", "Yes")]),
     Field(
         "thread_name",
         "Name of each new thread",
@@ -169,7 +169,7 @@ class DiscordBotKind(BridgeKind):
             "crosspost",
             "Show it to followers",
             "In announcement channels: other servers that follow the channel get it, too.",
-            choices=lambda: [("", "No"), ("yes", "Yes")],
+            choices=lambda: [("", "No"), ("on", "Yes")],
         ),
     )
 

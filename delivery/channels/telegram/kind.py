@@ -65,10 +65,10 @@ class TelegramKind(BridgeKind):
             "photo",
             "The post's picture",
             "Posted with the words below it, which are at most 1,024 characters then.",
-            choices=lambda: [("", "In the preview only"), ("yes", "As a photo")],
+            choices=lambda: [("", "In the preview only"), ("on", "As a photo")],
         ),
         Field("thread_id", "Thread", "The number of a group's topic; all goes in there.", clean=thread),
-        Field("silent", "Without a sound", choices=lambda: [("", "No"), ("yes", "Yes")]),
+        Field("silent", "Without a sound", choices=lambda: [("", "No"), ("on", "Yes")]),
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:

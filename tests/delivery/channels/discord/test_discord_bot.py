@@ -162,10 +162,10 @@ class TestPlaces:
 
     def test_announcements_are_shown_to_followers_once(self, discord: Discord) -> None:
         discord.channel_type = NEWS
-        assert isinstance(post(discord, options={"crosspost": "yes"}), Sent)
+        assert isinstance(post(discord, options={"crosspost": "on"}), Sent)
         assert discord.followers_got == [discord.messages[0]["id"]]
 
-    @pytest.mark.parametrize("crosspost", ["", "yes"])
+    @pytest.mark.parametrize("crosspost", ["", "on"])
     def test_only_announcements_are(self, discord: Discord, crosspost: str) -> None:
         discord.channel_type = 0 if crosspost else NEWS
         assert isinstance(post(discord, options={"crosspost": crosspost}), Sent)
@@ -182,19 +182,19 @@ class TestPlaces:
         assert first.retry_at > NOW
         assert first.progress is not None
         discord.crossposts = None
-        again = post(discord, options={"crosspost": "yes"}, progress=first.progress)
+        again = post(discord, options={"crosspost": "on"}, progress=first.progress)
         assert again == Sent(**first.progress)
         assert len(discord.messages) == len(discord.followers_got) == 1
 
     def fail_to_show(self, discord: Discord, reply: Reply) -> Temporary:
         discord.crossposts = reply
-        outcome = post(discord, options={"crosspost": "yes"})
+        outcome = post(discord, options={"crosspost": "on"})
         assert isinstance(outcome, Temporary)
         return outcome
 
     def test_a_refusal_to_show_it_leaves_it_posted(self, discord: Discord) -> None:
         discord.channel_type = NEWS
-        made = bots_message(letter(), NEWS, crosspost="yes")
+        made = bots_message(letter(), NEWS, crosspost="on")
         discord.channel_type = 0
         assert isinstance(sent_by(bot_session(discord.url), made), Sent)
 

@@ -137,8 +137,8 @@ def test_a_role_is_called_only_by_the_admin() -> None:
 
 
 def test_silence_is_asked_for() -> None:
-    assert bots_message(silent="yes").full["flags"] == 4096
-    assert bots_message(silent="yes", style="compact").full["flags"] == 4096 | 4
+    assert bots_message(silent="on").full["flags"] == 4096
+    assert bots_message(silent="on", style="compact").full["flags"] == 4096 | 4
 
 
 def test_a_digest_lists_its_posts_with_links() -> None:

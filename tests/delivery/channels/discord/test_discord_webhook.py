@@ -242,12 +242,14 @@ class TestKind:
             "role": "https://discord.com/channels/70000/90000",
             "applied_tags": "10000, 10001",
             "sender_name": " Bee\n news ",
+            "silent": "on",
             "when_unsure": "repeat",
         }
         assert KIND.parse_options(given) == {
             "role": "90000",
             "applied_tags": "10000 10001",
             "sender_name": "Bee news",
+            "silent": "on",
             "when_unsure": "repeat",
         }
 

@@ -112,7 +112,7 @@ class TestCompose:
 
     def test_it_is_shown_beforehand_without_markup(self) -> None:
         assert CHANNEL.preview(message(letter("A & 🦄"))) == Looks("A & 🦄\nBees, by Ada", 19, 4_096)
-        assert CHANNEL.preview(message(pictured(), photo="yes")).limit == 1_024
+        assert CHANNEL.preview(message(pictured(), photo="on")).limit == 1_024
 
     def test_a_link_that_is_too_long_to_be_shown_is_said(self) -> None:
         of = letter(entries=(entry(link="https://e.example/" + "x" * 5_000),))
@@ -130,20 +130,20 @@ class TestPosting:
         assert outcome.url == "https://t.me/c/1234567890/1"
 
     def test_options_reach_telegram(self, telegram: Telegram) -> None:
-        send(telegram.url, message(thread_id="7", silent="yes"))
+        send(telegram.url, message(thread_id="7", silent="on"))
         body = telegram.messages[0]["body"]
         assert (body["message_thread_id"], body["disable_notification"]) == (7, True)
         assert body["link_preview_options"]["url"] == LINK
 
     def test_a_picture_has_the_words_below_it(self, telegram: Telegram) -> None:
-        assert isinstance(send(telegram.url, message(pictured("Wörter " * 900), photo="yes")), Sent)
+        assert isinstance(send(telegram.url, message(pictured("Wörter " * 900), photo="on")), Sent)
         [sent] = telegram.messages
         assert sent["body"]["photo"] == PICTURE.url
         assert sent["links"] == [LINK]
 
     def test_a_picture_that_telegram_cannot_get_is_left_out(self, telegram: Telegram) -> None:
         telegram.gets_pictures = False
-        assert isinstance(send(telegram.url, message(pictured(), photo="yes")), Sent)
+        assert isinstance(send(telegram.url, message(pictured(), photo="on")), Sent)
         assert telegram.messages[0]["field"] == "text"
 
     def test_html_that_telegram_cannot_read_goes_out_in_words(self, telegram: Telegram) -> None:
@@ -228,7 +228,7 @@ class TestChanges:
         assert telegram.messages[0]["shown"].startswith("Corrected")
 
     def test_the_words_below_a_picture_are_edited(self, telegram: Telegram) -> None:
-        first = send(telegram.url, message(pictured(), photo="yes"))
+        first = send(telegram.url, message(pictured(), photo="on"))
         assert isinstance(first, Sent)
         assert self.edit(telegram, message(letter("Corrected")), first.remote_id) == first
         assert telegram.messages[0]["shown"].startswith("Corrected")
@@ -295,6 +295,11 @@ class TestKind:
     def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
         with pytest.raises(InvalidDestination, match=f"{name}: "):
             KIND.parse_options({name: value})
+
+    def test_options_are_kept_tidy(self) -> None:
+        given = {"photo": "on", "silent": "on", "thread_id": " 7 ", "link_preview": "", "when_unsure": "skip"}
+        kept = {"photo": "on", "silent": "on", "thread_id": "7", "when_unsure": "skip"}
+        assert KIND.parse_options(given) == kept
 
     @pytest.mark.parametrize("token", ["x", "123:ab", "123456:has spaces in it and more", f"bot{TOKEN}"])
     def test_a_wrong_token_is_refused_and_not_repeated(self, token: str) -> None:

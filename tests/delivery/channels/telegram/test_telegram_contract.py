@@ -45,4 +45,4 @@ class TestTelegramContract(BridgeContract):
 
 
 class TestTelegramPhotosContract(TestTelegramContract):
-    options: ClassVar = {"photo": "yes"}
+    options: ClassVar = {"photo": "on"}
