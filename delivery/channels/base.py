@@ -93,6 +93,17 @@ Outcome = Sent | Temporary | Permanent | Ambiguous
 
 
 @dataclass(frozen=True, slots=True)
+class Looks:
+    """How a message would stand at its service: the text without markup, and its length by the service's own
+    measure. `limit` 0: it knows none. With a `refusal` there is nothing to post."""
+
+    text: str
+    length: int = 0
+    limit: int = 0
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneFacts:
     """The lane as the session needs it.
 
@@ -215,6 +226,15 @@ class BatchSession(Protocol):
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
         """The outcome for each recipient, in their order; never raises for what a service does."""
+        ...
+
+
+@runtime_checkable
+class Previews(Protocol):
+    """A Channel that knows how its messages look; of any other the words are shown as they are."""
+
+    def preview(self, message: Any) -> Looks:
+        """How it would stand there. Pure; DoesNotFit is raised by none."""
         ...
 
 

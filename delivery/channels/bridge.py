@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
+from common.secrets import opened
 from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
+from delivery.models.account import Account
 
 
 def language_code(typed: str) -> str:
@@ -43,14 +45,44 @@ WHEN_UNSURE = Field(
 )
 
 
+def account_field(kind: str, label: str, help_text: str) -> Field:
+    """The field `account` of destinations that share the accounts of that kind."""
+
+    def choices() -> list[tuple[str, str]]:
+        names = Account.objects.filter(kind=kind).values_list("name", flat=True)
+        return [(name, name) for name in names]
+
+    def known(typed: str) -> str:
+        names = [name for name, _ in choices()]
+        if typed not in names:
+            there_are = f"There are: {', '.join(names)}." if names else "There is none yet: add one first."
+            raise ValueError(f"there is no such account. {there_are}")
+        return typed
+
+    return Field("account", label, help_text, required=True, choices=choices, clean=known)
+
+
+def account_values(kind: str, name: str) -> dict[str, str]:
+    """The values of an account's fields (see BridgeKind.account_fields). Raises InvalidDestination."""
+    account = Account.objects.filter(kind=kind, name=name).first()
+    try:
+        return opened(account.secrets) if account else {}
+    except ValueError as error:
+        raise InvalidDestination(f"account: {error}") from error
+
+
 class BridgeKind(ABC):
     """A ChannelSpec of destinations that admins set up; nobody signs up for it."""
 
     key: str
     label: str
+    # What happens there, for who chooses among the services.
+    sentence: str = ""
     public_sign_up = False
     arrangements = ARRANGEMENTS
     destination_fields: tuple[Field, ...]
+    # What an account needs that many destinations share, such as a bot; none where each has its own.
+    account_fields: tuple[Field, ...] = ()
     # Those of its own; all bridges have some more.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
@@ -77,6 +109,11 @@ class BridgeKind(ABC):
     @abstractmethod
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """As ChannelSpec has it."""
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
+        InvalidDestination."""
+        raise InvalidDestination(f"{self.label} needs no account besides its destinations.")
 
 
 class BridgeChannel(ABC):

@@ -4,12 +4,15 @@ What makes a typed value tidy raises ValueError with a sentence.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from urllib.parse import urlsplit
 
 from common.ports.channels import Field
 from common.truncation import plain_line
 from delivery.channels.http.address import server_url
+
+LONGEST_URL = 2_000
 
 
 def nickname(typed: str) -> str:
@@ -20,8 +23,16 @@ def nickname(typed: str) -> str:
     return name
 
 
-def visible_ascii(typed: str) -> str:
-    """A token, as it may stand in a header. Raises ValueError, which does not repeat it."""
+def short_name(typed: str) -> str:
+    """What an admin calls one of several destinations at one place."""
+    name = typed.lower()
+    if not re.fullmatch(r"[\w.-]{1,64}", name):
+        raise ValueError("give a short name of letters, digits, dots, dashes or underscores, such as news.")
+    return name
+
+
+def secret_word(typed: str) -> str:
+    """A token or a password, as it may stand in a header. Raises ValueError, which does not repeat it."""
     if not re.fullmatch(r"[!-~]{1,500}", typed):
         raise ValueError("it has spaces or letters no token has.")
     return typed
@@ -34,11 +45,31 @@ def language_code(typed: str) -> str:
     return typed.lower()
 
 
-def short_line(typed: str, *, most: int) -> str:
-    """Raises ValueError."""
-    if len(text := plain_line(typed)) > most:
-        raise ValueError(f"at most {most} characters.")
-    return text
+def words_of_at_most(limit: int) -> Callable[[str], str]:
+    """A line of so many characters."""
+
+    def clean(typed: str) -> str:
+        if len(text := plain_line(typed)) > limit:
+            raise ValueError(f"at most {limit} characters.")
+        return text
+
+    return clean
+
+
+def secret_url(example: str) -> Callable[[str], str]:
+    """An address that is a secret: whoever knows it may post there. `example` is a host, for people."""
+
+    def clean(typed: str) -> str:
+        try:
+            parts = urlsplit(typed)
+            place = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            if parts.username is not None or len(typed) > LONGEST_URL or not re.fullmatch(r"[!-~]*", typed):
+                raise ValueError(typed)
+            return server_url(f"{parts.scheme}://{parts.netloc}", example=example) + place
+        except ValueError:
+            raise ValueError(f"it is no address to post to. It begins with https://{example}/.") from None
+
+    return clean
 
 
 def server(name: str, label: str, *, example: str) -> Field:
@@ -49,12 +80,12 @@ def server(name: str, label: str, *, example: str) -> Field:
 
 def secret(name: str, label: str, help: str) -> Field:
     """A token or a key; `help` says where to get it."""
-    return Field(name, label, help, required=True, secret=True, clean=visible_ascii)
+    return Field(name, label, help, required=True, secret=True, clean=secret_word)
 
 
 def line(name: str, label: str, help: str, *, most: int) -> Field:
     """One line of at most so many characters."""
-    return Field(name, label, help, clean=partial(short_line, most=most))
+    return Field(name, label, help, clean=words_of_at_most(most))
 
 
 def choice(name: str, label: str, help: str, choices: Mapping[str, str]) -> Field:
