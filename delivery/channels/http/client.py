@@ -1,5 +1,6 @@
 """Asks a service's API, and turns every end but a good answer into an Outcome that names no secret."""
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +16,8 @@ from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Trans
 T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
+# Shorter parts of an address, such as "hooks", are words that an answer may well have.
+SHORTEST_SECRET = 8
 
 
 class Failed(Exception):
@@ -103,6 +106,16 @@ def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
     return replace(outcome, text=text)
+
+
+def secrets_in(url: str) -> list[str]:
+    """What no outcome may show of an address that is itself a secret: the whole, and its longer parts."""
+    parts = urlsplit(url)
+    place = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return [
+        url,
+        *(part for part in (place, parts.path, *re.split("[/?&=]", place)) if len(part) >= SHORTEST_SECRET),
+    ]
 
 
 def host_of(url: str) -> str:
