@@ -89,7 +89,9 @@ class ApiClient:
         answer = self.transport.answer
         if answer is None or 300 <= answer.status < 400:
             outcome = of_failure(error, self.host, posting=posting)
-        elif not answer.ok or answer.status in self.service.hides_failures_in:
+        elif not answer.ok or (
+            answer.status in self.service.hides_failures_in and self.service.words(answer)
+        ):
             outcome = of_answer(answer, self.host, self.now, self.service)
         elif posting:
             outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
