@@ -28,7 +28,7 @@ def secret_word(typed: str) -> str:
     return typed
 
 
-def secret_url(example: str) -> Callable[[str], str]:
+def posting_url(example: str) -> Callable[[str], str]:
     """An address that is a secret: whoever knows it may post there. `example` is a host, for people."""
 
     def clean(typed: str) -> str:

@@ -64,5 +64,6 @@ def service_address(url: str) -> ServiceAddress:
 
 
 def secrets_of(url: str) -> list[str]:
-    """What no outcome may show of the URL: the whole, and all in it that is no word."""
-    return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8)]
+    """What no outcome may show of a URL: the whole, and all in it but short words and the server's name."""
+    host = service_address(url).host
+    return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8 and part.lower() != host)]

@@ -16,8 +16,8 @@ from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Trans
 T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
-# Shorter parts of an address, such as "hooks", are words that an answer may well have.
-SHORTEST_SECRET = 8
+# Shorter parts of an address, such as "services", are words that an answer may well have.
+SHORTEST_SECRET = 9
 
 
 class Failed(Exception):

@@ -6,7 +6,14 @@ from delivery.channels.announcement import Announcement
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
 from delivery.channels.bridge import BridgeChannel
 from delivery.channels.http.outcomes import ApiService
-from delivery.channels.slack.compose import Post, Writer, for_mattermost, for_rocketchat, for_slack, post_of
+from delivery.channels.slack.compose import (
+    RoomPost,
+    Writer,
+    for_mattermost,
+    for_rocketchat,
+    for_slack,
+    room_post_of,
+)
 from delivery.channels.slack.session import MATTERMOST, ROCKETCHAT, SLACK, IncomingWebhookSession
 from delivery.letter import Recipient
 
@@ -19,8 +26,8 @@ class IncomingWebhookChannel(BridgeChannel):
     service: ApiService
     write: Writer
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Post:
-        return post_of(said, options, recipient, type(self).write)
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> RoomPost:
+        return room_post_of(said, options, recipient, type(self).write)
 
     def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
         """The credentials come with each message."""

@@ -26,26 +26,28 @@ _ROCKETCHAT = re.compile(r"([*_~`#])")
 # What Rocket.Chat has no escape for: links, quotes, formulas, spoilers.
 _ROCKETCHAT_MORE = re.compile(r"([\\\[\]<>|$!])")
 
-Body = Mapping[str, Any]
+JsonBody = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class RoomPost:
     """What is posted: `bodies` are its JSON, the plainer one last. With a `refusal` there is none."""
 
     secrets: Mapping[str, str] = field(repr=False)
-    bodies: tuple[Body, ...]
+    bodies: tuple[JsonBody, ...]
     refusal: str = ""
 
 
-Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[Body]]
+Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
 
 
-def post_of(said: Announcement, options: Mapping[str, str], recipient: Recipient, write: Writer) -> Post:
+def room_post_of(
+    said: Announcement, options: Mapping[str, str], recipient: Recipient, write: Writer
+) -> RoomPost:
     """`write` is the service's: what it is sent for some parts, the plainer body last."""
     template = options.get("template", "")
     picture = said.images[0] if said.images and options.get("picture") != "no" else None
-    bodies: Sequence[Body] = ()
+    bodies: Sequence[JsonBody] = ()
     for titles in (MOST_TITLES, 5, 0):
         usual = listed_parts(said, titles) if not template and not said.own_words else []
         try:
@@ -55,17 +57,17 @@ def post_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
         bodies = write(parts, picture)
         break
     too_long = "" if bodies else "The link alone is longer than a message may be."
-    return Post(recipient.secrets, tuple(bodies), said.refusal or too_long)
+    return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long)
 
 
-def _fits(bodies: Sequence[Body]) -> bool:
+def _fits(bodies: Sequence[JsonBody]) -> bool:
     return all(
         len(body["text"]) <= MOST_CHARACTERS and len(str(body.get("blocks", ""))) <= MOST_IN_BLOCKS
         for body in bodies
     )
 
 
-def for_slack(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[Body]:
+def for_slack(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
     """Blocks of plain elements, in which nothing is markup, and for notifications the text.
 
     Slack fetches the picture, and refuses all of it where it cannot: then without. "mrkdwn" is false so
@@ -100,7 +102,7 @@ def _in_slack(part: FittingPart) -> str:
     return f"<{escaped(part.link).replace('|', '%7C')}{label}>"
 
 
-def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[Body]:
+def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
     """Markdown, whose every sign is escaped; a picture is what the server finds at the link."""
 
     def written(text: str) -> str:
@@ -109,7 +111,7 @@ def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> S
     return ({"text": _marked(parts, written)},)
 
 
-def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[Body]:
+def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
     """Its own Markdown: some signs have an escape, the others are parted with an invisible joiner."""
 
     def written(text: str) -> str:

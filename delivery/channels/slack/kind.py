@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from delivery.channels.bridge import BridgeKind
-from delivery.channels.fields import secret_url, short_name
+from delivery.channels.fields import posting_url, short_name
 
 
 class IncomingWebhookKind(BridgeKind):
@@ -43,7 +43,7 @@ def _fields(example: str, where: str) -> tuple[Field, ...]:
             f"{where} Whoever knows it can post there.",
             required=True,
             secret=True,
-            clean=secret_url(example),
+            clean=posting_url(example),
         ),
     )
 

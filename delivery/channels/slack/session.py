@@ -12,7 +12,7 @@ from delivery.channels.http.client import Failed, UnreadableAnswer, secrets_in
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from delivery.channels.slack.compose import Post
+from delivery.channels.slack.compose import RoomPost
 
 ADVICE = "Make another webhook there, and save its address."
 
@@ -91,7 +91,7 @@ class IncomingWebhookSession(ApiSession):
 
     def send(
         self,
-        message: Post,
+        message: RoomPost,
         *,
         key: str,
         begun_at: datetime | None,

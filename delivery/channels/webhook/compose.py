@@ -29,7 +29,7 @@ TOO_LONG = "The post's link and names alone are longer than a webhook takes."
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PostsCall:
     """What is told. With a `refusal` it is nothing."""
 
     secrets: Mapping[str, str] = field(repr=False)
@@ -45,7 +45,7 @@ class Call:
         return _json({"type": kind, "timestamp": self.at.isoformat(), "version": BODY_VERSION, "data": data})
 
 
-def call_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Call:
+def posts_call_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PostsCall:
     """The call for a post or a digest, whose posts get shorter, and then fewer, until it is small enough."""
     common = {
         "newsletter": {"name": said.newsletter, "title": said.newsletter_title},
@@ -64,7 +64,7 @@ def call_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
         data = whole if len(_json(whole)) <= LONGEST_WITH_CONTENT else data
     # A digest need not have an archive: its posts come along.
     refusal = "" if said.is_digest else said.refusal
-    return Call(recipient.secrets, data, said.at, said.is_digest, refusal or ("" if data else TOO_LONG))
+    return PostsCall(recipient.secrets, data, said.at, said.is_digest, refusal or ("" if data else TOO_LONG))
 
 
 def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:

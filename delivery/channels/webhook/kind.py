@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from delivery.channels.bridge import BridgeKind
-from delivery.channels.fields import secret_url, short_name
+from delivery.channels.fields import posting_url, short_name
 from delivery.rules.webhooks import KEY_PREFIX, secret_of
 
 # "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
@@ -37,7 +37,7 @@ class WebhookKind(BridgeKind):
             "Where the other program listens. Whoever knows it may be able to post there.",
             required=True,
             secret=True,
-            clean=secret_url("shop.example"),
+            clean=posting_url("shop.example"),
         ),
         Field(
             "signing_secret",

@@ -9,7 +9,7 @@ from delivery.channels.http.client import Failed, secrets_in
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import ApiResponse
-from delivery.channels.webhook.compose import Call
+from delivery.channels.webhook.compose import PostsCall
 from delivery.rules.webhooks import HTTP_GONE, signed_headers
 
 GONE, REFUSED = "gone", "refused"
@@ -43,7 +43,7 @@ class WebhookSession(ApiSession):
 
     def send(
         self,
-        message: Call,
+        message: PostsCall,
         *,
         key: str,
         begun_at: datetime | None,
@@ -54,12 +54,12 @@ class WebhookSession(ApiSession):
         return self._call(message, message.body("published", key), key, key, now)
 
     def edit(
-        self, message: Call, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+        self, message: PostsCall, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
         """Tells of the change in a call of its own, with the id of what was published first."""
         return self._call(message, message.body("updated", remote_id), remote_id, key, now)
 
-    def _call(self, message: Call, body: bytes, subject: str, key: str, now: datetime) -> Outcome:
+    def _call(self, message: PostsCall, body: bytes, subject: str, key: str, now: datetime) -> Outcome:
         if message.refusal:
             return Permanent(message.refusal)
         url, secret = message.secrets["webhook_url"], message.secrets["signing_secret"]

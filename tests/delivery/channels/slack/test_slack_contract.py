@@ -17,7 +17,7 @@ from delivery.channels.slack.channel import (
     RocketChatChannel,
     SlackChannel,
 )
-from delivery.channels.slack.compose import WORD_JOINER, Post
+from delivery.channels.slack.compose import WORD_JOINER, RoomPost
 from delivery.channels.slack.kind import IncomingWebhookKind, MattermostKind, RocketChatKind, SlackKind
 from delivery.channels.slack.session import IncomingWebhookSession
 from delivery.letter import Letter, Recipient
@@ -45,9 +45,9 @@ def at(url: str, service: type[IncomingWebhooks]) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def post(service: IncomingWebhooks, of: Letter | None = None, **options: str) -> Post:
+def post(service: IncomingWebhooks, of: Letter | None = None, **options: str) -> RoomPost:
     channel = KINDS[type(service)][1]
-    made: Post = channel.compose(replace(of or letter(), options=options), at(service.url, type(service)))
+    made: RoomPost = channel.compose(replace(of or letter(), options=options), at(service.url, type(service)))
     return made
 
 
@@ -138,7 +138,7 @@ def slack() -> Iterator[SlackWebhooks]:
         yield running
 
 
-def send(service: IncomingWebhooks, what: Post) -> object:
+def send(service: IncomingWebhooks, what: RoomPost) -> object:
     opened = IncomingWebhookSession(
         KINDS[type(service)][1].service, session=LOOPBACK.session(), timeout=PATIENT
     )
@@ -234,7 +234,7 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>" * 3_000, "\\*_[](" * 
 def test_any_post_is_within_the_limits(title: str, summary: str, template: str) -> None:
     of = letter(entries=(entry(title, summary=summary, image=PICTURE),), options={"template": template})
     for service, (_, channel) in KINDS.items():
-        what: Post = channel.compose(of, at("https://e.example", service))
+        what: RoomPost = channel.compose(of, at("https://e.example", service))
         assert not what.refusal
         for body in what.bodies:
             assert 0 < len(body["text"]) <= 5_000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common.ports.channels import InvalidDestination
 from delivery.channels.base import Channel, Permanent, Sent, Session, Temporary
 from delivery.channels.webhook.channel import WebhookChannel
-from delivery.channels.webhook.compose import Call
+from delivery.channels.webhook.compose import PostsCall
 from delivery.channels.webhook.kind import WebhookKind
 from delivery.channels.webhook.session import WebhookSession
 from delivery.letter import Letter, Recipient
@@ -34,8 +34,8 @@ def at(url: str) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def call(url: str, of: Letter | None = None, **options: str) -> Call:
-    made: Call = CHANNEL.compose(replace(of or letter(), options=options), at(url))
+def call(url: str, of: Letter | None = None, **options: str) -> PostsCall:
+    made: PostsCall = CHANNEL.compose(replace(of or letter(), options=options), at(url))
     return made
 
 
