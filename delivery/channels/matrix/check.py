@@ -55,7 +55,7 @@ def resolved(
     return replace(
         destination,
         core=f"{room}@{host}",
-        config={**config, "server_url": url, "room": room},
+        config={**config, "server_url": url, "room": room, "via": account.partition(":")[2]},
     )
 
 

@@ -36,10 +36,11 @@ class MatrixSession(ApiSession):
                 why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
                 return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=True)
             if found:
-                return _sent(room, found)
+                return _sent(message, found)
         for plain, txn in ((False, key), (True, f"{key}-plain")):
             try:
-                return _sent(room, server.post(room, {**message.content(plain=plain), KEY: key}, txn))
+                content = {**message.content(plain=plain), KEY: key}
+                return _sent(message, server.post(room, content, txn))
             except Failed as failed:
                 outcome = failed.outcome
                 if not failed.is_about_message:
@@ -57,7 +58,7 @@ class MatrixSession(ApiSession):
             self._server(message, now).post(room, message.new_content(remote_id), key)
         except Failed as failed:
             return failed.outcome
-        return _sent(room, remote_id)
+        return _sent(message, remote_id)
 
     def delete(self, message: Notice, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Empties the event, once or again."""
@@ -73,6 +74,8 @@ class MatrixSession(ApiSession):
         return Homeserver(self.client(url, MATRIX, now, secrets=(token,)), url, token)
 
 
-def _sent(room: str, event_id: str) -> Sent:
-    place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}"
+def _sent(message: Notice, event_id: str) -> Sent:
+    """With a link for people, who may come from a server that does not know the room."""
+    room, via = message.config["room"], message.config.get("via", "")
+    place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}" + (f"?via={quote(via)}" if via else "")
     return Sent(event_id, url=f"https://matrix.to/#/{place}")

@@ -1,9 +1,10 @@
-"""Addresses that are secrets: what is taken, and what is never shown."""
+"""Secrets among the fields of destinations: what is taken, and what is never shown."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.ports import channels
 from delivery.channels.base import Ambiguous
 from delivery.channels.fields import posting_url
 from delivery.channels.http.client import masked, secrets_in
@@ -16,7 +17,9 @@ URL = "https://hooks.example/services/T0000/B0000/very-secret-token?key=another-
     [URL, "/services/T0000/B0000/very-secret-token", "no very-secret-token here", "key=another-secret"],
 )
 def test_no_part_of_it_is_shown(said: str) -> None:
-    shown = masked(Ambiguous(f"The server said: {said}"), secrets_in(URL)).text
+    outcome = masked(Ambiguous(f"The server said: {said}"), secrets_in(URL))
+    assert isinstance(outcome, Ambiguous)
+    shown = outcome.text
     assert "secret" not in shown
     assert shown.startswith("The server said: ")
 
@@ -43,3 +46,11 @@ def test_what_is_no_address_is_refused_without_repeating_it(typed: str) -> None:
         ValueError, match=r"^it is no address to post to\. It begins with https://hooks\.example/\.$"
     ):
         posting_url("hooks.example")(f"ftp:{typed}")
+
+
+def test_a_field_of_one_name_is_as_secret_with_every_channel() -> None:
+    """Commands have one option for all of them, and ask for those that are secrets."""
+    secrets: dict[str, bool] = {}
+    for kind in channels.all_kinds():
+        for field in kind.destination_fields:
+            assert secrets.setdefault(field.name, field.secret) is field.secret, (kind.key, field.name)

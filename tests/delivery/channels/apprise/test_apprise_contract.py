@@ -7,6 +7,8 @@ from ipaddress import ip_network
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import fit_parts
@@ -207,7 +209,9 @@ def test_every_service_on_the_list_is_one_of_apprises() -> None:
     assert set(NotificationManager().schemas()) >= OWN_SERVERS | FIXED_SERVERS
 
 
-def test_a_short_message_keeps_its_link_whole() -> None:
-    what = plain("http://e.example", letter(entries=(entry("Wörter " * 100),)))
-    text = fit_parts(what.parts, lambda text: len(text) <= 160)
+@given(st.text(max_size=3_000), st.text(max_size=3_000), st.sampled_from([160, 2_000]))
+def test_any_message_keeps_its_link_whole_within_a_services_limit(title: str, name: str, most: int) -> None:
+    what = plain("http://e.example", letter(entries=(entry(title, authors=(name,)),)))
+    text = fit_parts(what.parts, lambda text: len(text) <= most)
     assert text.endswith(LINK)
+    assert not re.search(r"@\w|<[@!#\w]|\]\(", text)

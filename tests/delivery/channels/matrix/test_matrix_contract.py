@@ -43,7 +43,8 @@ def parsed(url: str, **given: str) -> ParsedDestination:
 
 def at(url: str) -> Recipient:
     made = parsed(url)
-    return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
+    config = {**made.config, "via": "fake.example"}
+    return Recipient(1, made.core, made.label, config=config, secrets=made.secrets)
 
 
 def notice(url: str, of: Letter | None = None, **options: str) -> Notice:
@@ -102,7 +103,7 @@ class TestPosting:
         self, server: Homeserver, session: MatrixSession
     ) -> None:
         outcome = session.send(notice(server.url), key="t-1", begun_at=None, now=NOW)
-        assert outcome == Sent("$event0", url=f"https://matrix.to/#/{ROOM}/$event0")
+        assert outcome == Sent("$event0", url=f"https://matrix.to/#/{ROOM}/$event0?via=fake.example")
         shown = f"[bees] New Post: A post, by Ada {LINK}"
         href = LINK.replace("&", "&amp;")
         assert server.events[0]["content"] == {
@@ -219,6 +220,7 @@ class TestCheck:
     def test_an_alias_becomes_the_rooms_id(self, server: Homeserver) -> None:
         made = self.check(server.url, room=ALIAS)
         assert made.config["room"] == ROOM
+        assert made.config["via"] == "fake.example"
         assert made.core == f"{ROOM}@{server.url.removeprefix('http://')}"
         assert ALIAS in made.label
 
