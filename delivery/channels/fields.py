@@ -56,7 +56,7 @@ def words_of_at_most(limit: int) -> Callable[[str], str]:
     return clean
 
 
-def secret_url(example: str) -> Callable[[str], str]:
+def posting_url(example: str) -> Callable[[str], str]:
     """An address that is a secret: whoever knows it may post there. `example` is a host, for people."""
 
     def clean(typed: str) -> str:

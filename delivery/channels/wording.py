@@ -112,6 +112,15 @@ def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
     return [*start, *words, *end]
 
 
+def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
+    """A digest's first posts, each on a line of its own, with the link beneath its title."""
+    parts = []
+    for line in said.lines[:most]:
+        parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
+    more = len(said.lines) - most
+    return [*parts, FittingPart(f"\n• and {more} more")] if more > 0 and parts else parts
+
+
 def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
     """As it was written, lines included, with the link at least once, unless that is not wanted."""
     text, url = said.own_words, said.link

@@ -170,7 +170,9 @@ def subscribers_plot(figures: Figures) -> SafeString | str:
     gained = numbers[-1] - numbers[0]
     said = f"{counted(figures.subscribers, 'subscription')} now, {gained:+,} in {len(days) // 7} weeks."
     values = [DayValue(day, number) for day, number in zip(days, numbers, strict=True)]
-    return day_plot(values, name="fl-curve", title="Subscriptions", said=said, word="subscription", is_line=True)
+    return day_plot(
+        values, name="fl-curve", title="Subscriptions", said=said, word="subscription", is_line=True
+    )
 
 
 def at_the_end_of(days: Sequence[date], figures: Figures) -> list[int]:

@@ -158,7 +158,8 @@ class BlueskyClient:
         client = ApiClient(self._transport, host, BLUESKY, self._now, secrets=secrets, timeout=self._timeout)
         if token:
             options["headers"] = {**options.get("headers", {}), "Authorization": f"Bearer {token}"}
-        return client.call("POST", f"{url}/xrpc/{method}", read=read, **options)
+        found: T = client.call("POST", f"{url}/xrpc/{method}", read=read, **options)
+        return found
 
     def _signed_in(self, answer: ApiResponse) -> SignedIn:
         did, access, refresh = (answer.at(name) for name in ("did", "accessJwt", "refreshJwt"))

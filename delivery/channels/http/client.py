@@ -1,5 +1,6 @@
 """Asks a service's API, and turns every end but a good answer into an Outcome that names no secret."""
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ MASK = "•••"
 LONGEST_ID = 255
 GONE = (404, 410)
 LONGEST_URL = 2_000
+# Shorter parts of an address, such as "services", are words that an answer may well have.
+SHORTEST_SECRET = 9
 
 
 class Failed(Exception):
@@ -95,7 +98,9 @@ class ApiClient:
         answer = self.transport.answer
         if answer is None or 300 <= answer.status < 400:
             outcome = of_failure(error, self.host, posting=posting)
-        elif not answer.ok or answer.status in self.service.hides_failures_in:
+        elif not answer.ok or (
+            answer.status in self.service.hides_failures_in and self.service.words(answer)
+        ):
             outcome = of_answer(answer, self.host, self.now, self.service)
         elif posting:
             outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
@@ -112,6 +117,16 @@ def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
     return replace(outcome, text=text)
+
+
+def secrets_in(url: str) -> list[str]:
+    """What no outcome may show of an address that is itself a secret: the whole, and its longer parts."""
+    parts = urlsplit(url)
+    place = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return [
+        url,
+        *(part for part in (place, parts.path, *re.split("[/?&=]", place)) if len(part) >= SHORTEST_SECRET),
+    ]
 
 
 def host_of(url: str) -> str:

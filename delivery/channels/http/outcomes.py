@@ -77,7 +77,7 @@ class ApiService:
     verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
     waits: Callable[[ApiResponse], Any] = lambda answer: None
     advice: str = "Save new credentials."
-    # Statuses of success under which the body may tell of a failure.
+    # Statuses of success under which the body may tell of a failure, in words.
     hides_failures_in: frozenset[int] = frozenset()
 
 
