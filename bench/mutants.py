@@ -5,8 +5,9 @@ room and those that name what its module defines are run, on the database that D
 failure catches it. Both folders are checkouts that may be changed: one fault at a time stands in each, and
 goes again.
 
-`--before` is an older version of the tree. Only faults in what stands in both are taken, and each is planted
-in both. `--only 3,17` plants the third and the seventeenth alone.
+`--before` is an older version of the tree. Only faults in what stands in both are taken. The older one is
+asked about those that nothing in the newer one catches: without any that it catches, no fewer are caught now.
+`--only 3,17` plants the third and the seventeenth alone.
 """
 
 import argparse
@@ -16,7 +17,6 @@ import random
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench.faults import Fault, Others, all_faults
@@ -51,16 +51,16 @@ def main() -> None:
     if given.list:
         return
 
-    def plant(place: int) -> str:
-        caught = 0
+    # The newest first.
+    for place in reversed(range(len(roots))):
+        caught = []
         for number in todo:
             found = catches(roots[place], chosen[number - 1][place])
-            caught += found is not None
             print(f"{number:2} {roots[place]}: {found or 'NOT CAUGHT'}", flush=True)
-        return f"{roots[place]}: {caught} of {len(todo)} caught"
-
-    with ThreadPoolExecutor(len(roots)) as threads:
-        print("\n".join(threads.map(plant, range(len(roots)))))
+            if found is not None:
+                caught.append(number)
+        print(f"{roots[place]}: {len(caught)} of {len(todo)} caught", flush=True)
+        todo = [number for number in todo if number not in caught]
 
 
 def choose(root: Path, before: Path | None, chance: random.Random, count: int) -> list[list[Fault]]:

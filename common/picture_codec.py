@@ -33,7 +33,7 @@ def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
             f"The file has more than {MOST_BYTES // 1024 // 1024} MB. Save the picture smaller: "
             f"{MOST_SIDE:,} pixels are as wide as a letter shows."
         )
-    image = _decoded(octets)
+    image = decoded(octets)
     if image.width < least_width:
         raise BadPicture(
             f"It is {image.width:,} pixels wide and would look blurred: take one of {least_width:,} or more."
@@ -49,28 +49,29 @@ def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
     )
 
 
-def _decoded(octets: bytes) -> Image.Image:
-    """Upright, in sRGB, with or without transparency; of a film the first picture."""
+def decoded(octets: bytes, *, most_pixels: int = MOST_PIXELS, most_side: int = MOST_SIDE) -> Image.Image:
+    """Upright, in sRGB, with or without transparency; of a film the first picture. Not much smaller than
+    twice `most_side`, if it was larger. Raises BadPicture."""
     pixels = 0
     try:
         with Image.open(io.BytesIO(octets), formats=FORMATS) as opened:
             pixels = opened.width * opened.height
-            if pixels <= MOST_PIXELS:
-                return _plain(opened)
+            if pixels <= most_pixels:
+                return _plain(opened, most_side)
     except Image.DecompressionBombError:
         # Pillow's own bound, far above ours.
-        pixels = 2 * (Image.MAX_IMAGE_PIXELS or MOST_PIXELS)
+        pixels = 2 * (Image.MAX_IMAGE_PIXELS or most_pixels)
     except Exception as error:  # a decoder may raise anything; the file is to blame
         raise BadPicture("This is no picture that can be read. Take a PNG, JPEG, WebP or GIF.") from error
     raise BadPicture(
-        f"It has {pixels // 1_000_000} million pixels or more, and at most {MOST_PIXELS // 1_000_000}"
+        f"It has {pixels // 1_000_000} million pixels or more, and at most {most_pixels // 1_000_000}"
         " are taken. Make it smaller first."
     )
 
 
-def _plain(opened: Image.Image) -> Image.Image:
+def _plain(opened: Image.Image, most_side: int) -> Image.Image:
     # (A JPEG can be decoded at a half, a quarter or an eighth of its size, which saves most of the work.)
-    opened.draft("RGB", (MOST_SIDE * 2, MOST_SIDE * 2))
+    opened.draft("RGB", (most_side * 2, most_side * 2))
     opened.load()
     image = ImageOps.exif_transpose(opened)
     profile = opened.info.get("icc_profile")
@@ -89,19 +90,20 @@ def _plain(opened: Image.Image) -> Image.Image:
 
 
 def _encoded(image: Image.Image) -> tuple[bytes, str]:
-    png = _written(image, "PNG", optimize=True)
+    png = written(image, "PNG", optimize=True)
     if image.mode == "RGB" and len(png) > PHOTOGRAPH:
-        jpeg = _written(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
+        jpeg = written(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
         if len(jpeg) < len(png) / 2:
             return jpeg, "jpg"
     if len(png) > LARGE_PICTURE:
         fewer = image.quantize(256, method=Image.Quantize.FASTOCTREE)
         fewer.info = {}
-        png = _written(fewer, "PNG", optimize=True)
+        png = written(fewer, "PNG", optimize=True)
     return png, "png"
 
 
-def _written(image: Image.Image, kind: str, **options: object) -> bytes:
+def written(image: Image.Image, kind: str, **options: object) -> bytes:
+    """The picture as a file of that kind, with Pillow's options for it."""
     room = io.BytesIO()
     image.save(room, kind, **options)
     return room.getvalue()

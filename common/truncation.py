@@ -1,7 +1,7 @@
 """Makes a short text fit what a service takes, whatever it counts. Pure."""
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import grapheme
@@ -22,11 +22,16 @@ class DoesNotFit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FittingPart:
-    """A piece of a text. It is kept whole unless it is `cuttable`. `link`: where it leads, if anywhere."""
+    """A piece of a text. It is kept whole unless it is `cuttable`. `link`: where it leads, if anywhere.
+
+    An `optional` one is left out where the others leave no room: those of a lower number are put in first, in
+    their order, until one has no room.
+    """
 
     text: str
     cuttable: bool = False
     link: str = ""
+    optional: int = 0
 
 
 def plain_line(text: str) -> str:
@@ -41,7 +46,8 @@ def fit_parts(
     fits: Callable[[str], bool],
     written: Callable[[FittingPart], str] = lambda part: part.text,
 ) -> str:
-    """The parts joined, the longest cuttable ones shortened at a word until `fits` says yes to the whole.
+    """The parts joined, the longest cuttable ones shortened at a word until `fits` says yes to the whole;
+    optional ones as far as there is room.
 
     Links inside a cuttable part go whole or stay whole. `fits` must refuse every text that is longer than one
     that it refused; it is asked about the parts as they are `written`, in a service's markup for example.
@@ -52,15 +58,49 @@ def fit_parts(
 
 def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]) -> list[FittingPart]:
     """As fit_parts: the parts as they were shortened, for a service that counts what it shows of them."""
-    pieces = [_bounded(part) for part in parts]
-    cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable]
+    wanted = [_bounded(part) for part in parts]
+    pieces = [replace(piece, text="", link="") if piece.optional else piece for piece in wanted]
+    cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable and not piece.optional]
     for index in sorted(cuttable, key=lambda index: len(pieces[index].text), reverse=True):
         if fits(pieces):
             break
         pieces[index] = replace(pieces[index], text=_shortened(pieces, index, fits))
     if not fits(pieces):
         raise DoesNotFit("The text does not fit, even with all cut that may be.")
+    _put_in(wanted, pieces, fits)
     return pieces
+
+
+def _put_in(
+    wanted: Sequence[FittingPart], pieces: list[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]
+) -> None:
+    """Puts the optional ones among `wanted` into their places, as far as there is room."""
+    full: set[int] = set()
+    for index in sorted(range(len(wanted)), key=lambda index: wanted[index].optional):
+        part, left_out = wanted[index], pieces[index]
+        if not part.optional or part.optional in full:
+            continue
+        pieces[index] = part
+        if not fits(pieces):
+            full.add(part.optional)
+            text = _shortened(pieces, index, fits) if part.cuttable else ""
+            pieces[index] = replace(part, text=text) if text.strip() else left_out
+
+
+def packed(first: str, lines: Iterable[str], fits: Callable[[str], bool], *, most: int) -> list[str]:
+    """A text and its lines in as few texts as `fits` allows, at most so many; lines beyond are left out.
+
+    Each line fits by itself.
+    """
+    texts = [first]
+    for line in lines:
+        if fits(joined := f"{texts[-1]}\n{line}"):
+            texts[-1] = joined
+        elif len(texts) < most:
+            texts.append(line)
+        else:
+            break
+    return texts
 
 
 def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:

@@ -55,6 +55,11 @@ class TtlCache(Generic[T]):
     def used(self) -> int:
         return self._used
 
+    def forget(self, key: str) -> None:
+        """The next who asks for that key makes its value."""
+        with self._lock:
+            self._take_down(key)
+
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()

@@ -1,15 +1,18 @@
 """The engine. Beat ticks the stages; the database is the queue."""
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
 from celery.signals import celeryd_init, setup_logging, worker_init, worker_shutting_down
-from django.core.management.base import BaseCommand
+from django.core.checks import run_checks
 
 from common.checks import OWN_CHECKS
 from feedletter_site.ending import end_in_time
 from feedletter_site.logs import log_as_we_do
+
+log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
 
@@ -26,8 +29,10 @@ setup_logging.connect(log_as_we_do)
 
 @worker_init.connect
 def check_settings(**_: Any) -> None:
-    """As every command does. Raises SystemCheckError."""
-    BaseCommand().check(tags=[OWN_CHECKS])
+    """Says in the log what a command would say of the settings."""
+    for message in run_checks(tags=[OWN_CHECKS]):
+        if not message.is_silenced():
+            log.log(message.level, "%s", " ".join(filter(None, [message.msg, message.hint])))
 
 
 @app.on_after_configure.connect

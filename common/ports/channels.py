@@ -35,7 +35,7 @@ class ParsedDestination:
     label: str
     display_name: str = ""
     config: dict[str, str] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})

@@ -5,7 +5,7 @@ A channel adds its markup, its measure and its service's fields.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import urljoin
 
@@ -74,6 +74,8 @@ class Announcement:
     is_digest: bool = False
     own_words: str = ""
     page_url: str = ""
+    # The posts as they stand in the letter, html included, for a channel that hands on more than words.
+    posts: tuple[Entry, ...] = field(default=(), repr=False)
 
     @property
     def refusal(self) -> str:
@@ -101,6 +103,7 @@ def announcement_of(letter: Letter) -> Announcement:
         languages=tuple(tag.strip() for tag in tags if tag.strip()),
         is_digest=True,
         page_url=postable(letter.web_url or letter.archive_url or letter.page_url),
+        posts=letter.entries[:MOST_LINES],
     )
     if entry is None:
         lines = tuple(

@@ -161,12 +161,34 @@ class StatefulSession(Protocol):
 
 
 @runtime_checkable
+class Edits(Protocol):
+    """A Session of a service whose posts can be changed. Doing it again does no harm."""
+
+    def edit(
+        self,
+        message: Any,
+        *,
+        remote_id: str,
+        parts: Sequence[str],
+        key: str,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Makes the post that was sent as `remote_id`, with its `parts`, say what `message` says now; never
+        raises for what a service does. `key` is the edit's own.
+
+        One that is gone is Permanent, and disables nothing. After Sent, what it says is kept.
+        """
+        ...
+
+
+@runtime_checkable
 class Deletes(Protocol):
-    """A Session of a service where a post can be taken back."""
+    """A Session of a service whose posts can be taken back. Doing it again does no harm."""
 
     def delete(self, message: Any, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Deletes a post and its thread's other `parts`; Sent too if they are gone already. Never raises for
-        what a server or a network does. Of the `message` only the destination counts."""
+        """Takes the post and its parts back; never raises for what a service does. One that is gone already
+        is Sent, too. Of the `message` only the destination counts."""
         ...
 
 

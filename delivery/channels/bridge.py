@@ -1,16 +1,33 @@
 """What bridges have in common: an admin's destinations, each of which is a lane of its own, in order."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
+from common.secrets import opened
 from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
+from delivery.models.account import Account
 
+
+def language_code(typed: str) -> str:
+    """Raises ValueError."""
+    if not re.fullmatch(r"[A-Za-z]{2,3}", typed):
+        raise ValueError("give a code of two or three letters, such as en.")
+    return typed.lower()
+
+
+LANGUAGE = Field(
+    "language",
+    "Language",
+    "Two or three letters, such as en; empty: the feed's language.",
+    clean=language_code,
+)
 TEMPLATE = Field(
     "template",
     "Words",
@@ -26,6 +43,32 @@ WHEN_UNSURE = Field(
     " skip it (it may be missing).",
     choices=lambda: [("", "Hold it"), ("repeat", "Send it again"), ("skip", "Skip it")],
 )
+
+
+def account_field(kind: str, label: str, help_text: str) -> Field:
+    """The field `account` of destinations that share the accounts of that kind."""
+
+    def choices() -> list[tuple[str, str]]:
+        names = Account.objects.filter(kind=kind).values_list("name", flat=True)
+        return [(name, name) for name in names]
+
+    def known(typed: str) -> str:
+        names = [name for name, _ in choices()]
+        if typed not in names:
+            there_are = f"There are: {', '.join(names)}." if names else "There is none yet: add one first."
+            raise ValueError(f"there is no such account. {there_are}")
+        return typed
+
+    return Field("account", label, help_text, required=True, choices=choices, clean=known)
+
+
+def account_values(kind: str, name: str) -> dict[str, str]:
+    """The values of an account's fields (see BridgeKind.account_fields). Raises InvalidDestination."""
+    account = Account.objects.filter(kind=kind, name=name).first()
+    try:
+        return opened(account.secrets) if account else {}
+    except ValueError as error:
+        raise InvalidDestination(f"account: {error}") from error
 
 
 class BridgeKind(ABC):

@@ -4,11 +4,11 @@ Pure. The parts are plain text; a channel escapes each, and fits them to its ser
 """
 
 import re
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain, pairwise, repeat
 
-from common.truncation import FittingPart
-from delivery.channels.announcement import Announcement
+from common.truncation import DoesNotFit, FittingPart, fit_parts, packed
+from delivery.channels.announcement import Announcement, Line
 
 LONGEST_TEMPLATE = 2_000
 # `{title}`, `{title|New post}`; two braces stand for one.
@@ -51,14 +51,46 @@ def checked_template(template: str) -> str:
     return text
 
 
-def parts_of(said: Announcement, template: str = "") -> list[FittingPart]:
+def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> list[FittingPart]:
     """What is posted: the words of the newsletter's own code, else the template's, else the usual ones.
 
-    The link is in it, once and whole, unless a template leaves it out.
+    The link is in it, once and whole, unless a template leaves it out. Without `link`, for services that show
+    it as a card, it is where somebody put it.
     """
     if said.own_words:
-        return _own(said)
-    return _templated(said, template) if template else usual_parts(said)
+        return _own(said, link=link)
+    return _templated(said, template) if template else usual_parts(said, link=link)
+
+
+def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]:
+    """What may follow the usual words, as far as there is room: the “titles” of a digest's posts, the
+    “hashtags” of a post, its “summary”. Whole titles and hashtags; the hashtags go before the summary."""
+    parts = []
+    if "titles" in names:
+        parts += [FittingPart(f"\n• {line.title}", optional=1) for line in said.lines]
+    if "summary" in names and said.summary not in ("", said.title):
+        parts.append(FittingPart(f"\n\n{said.summary}", cuttable=True, optional=2))
+    if "hashtags" in names:
+        joints = chain(["\n\n"], repeat(" "))
+        parts += [
+            FittingPart(f"{joint}#{tag}", optional=1)
+            for joint, tag in zip(joints, said.hashtags, strict=False)
+        ]
+    return parts
+
+
+def thread_of(first: str, lines: Iterable[Line], fits: Callable[[str], bool], *, most: int) -> list[str]:
+    """A text and the posts of a digest, in as few texts as `fits` allows; a link that alone is too long is
+    left out. Texts beyond so many are left out, too."""
+    return packed(first, (_fitted(line, fits) for line in lines), fits, most=most)
+
+
+def _fitted(line: Line, fits: Callable[[str], bool]) -> str:
+    words = [FittingPart("• "), FittingPart(line.title, cuttable=True)]
+    try:
+        return fit_parts([*words, FittingPart(" "), FittingPart(line.link, link=line.link)], fits).rstrip()
+    except DoesNotFit:
+        return fit_parts(words, fits)
 
 
 def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
@@ -80,14 +112,23 @@ def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
     return [*start, *words, *end]
 
 
-def _own(said: Announcement) -> list[FittingPart]:
-    """As it was written, lines included, with the link at least once."""
-    text, link = said.own_words, said.link
-    before, found, after = text.partition(link) if link else (text, "", "")
+def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
+    """A digest's first posts, each on a line of its own, with the link beneath its title."""
+    parts = []
+    for line in said.lines[:most]:
+        parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
+    more = len(said.lines) - most
+    return [*parts, FittingPart(f"\n• and {more} more")] if more > 0 and parts else parts
+
+
+def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
+    """As it was written, lines included, with the link at least once, unless that is not wanted."""
+    text, url = said.own_words, said.link
+    before, found, after = text.partition(url) if url else (text, "", "")
     parts = [FittingPart(before, cuttable=True)]
     if found:
-        return [*parts, FittingPart(link, link=link), FittingPart(after, cuttable=True)]
-    return [*parts, FittingPart(" "), FittingPart(link, link=link)] if link else parts
+        return [*parts, FittingPart(url, link=url), FittingPart(after, cuttable=True)]
+    return [*parts, FittingPart(" "), FittingPart(url, link=url)] if link and url else parts
 
 
 def _templated(said: Announcement, template: str) -> list[FittingPart]:

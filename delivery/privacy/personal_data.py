@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from common.ports.personal_data import PersonalDataSource, add_holding
-from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, WebhookCall
+from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, RemotePost, WebhookCall
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -49,6 +49,8 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     cancelled = set(waiting.values_list("pk", flat=True))
     waiting.update(**WORDLESS | {"state": Delivery.State.CANCELLED, "held_for": "", "last_error": ERASED})
     rows.exclude(pk__any_of=frozenset(cancelled)).exclude(last_error=ERASED).update(**WORDLESS)
+    # Where a bridge's posts stand is part of their deliveries.
+    RemotePost.objects.filter(delivery__destination__in=destinations).delete()
     return len(pks)
 
 

@@ -12,6 +12,8 @@ from subscriptions.collections.assign import assign_final
 
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 WEEKS = 5
+# Hours, UTC: every three, and each one about 7:00 and 18:00 in Paris, when newsletters go out.
+LOOKED_AT = frozenset({0, 3, 5, 6, 7, 9, 12, 15, 16, 17, 18, 21})
 # A post is followed from its appearance until it has settled, as beat would do all the time.
 AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 62, 10)]
 MOST_ROUNDS = 3
@@ -57,9 +59,10 @@ def beginning(end: datetime) -> datetime:
 
 
 def steps(end: datetime, posts: Iterable[datetime]) -> list[datetime]:
-    """Every hour, every ten minutes after a post, and the end."""
+    """The hours at which there is a look, every ten minutes after a post, and both ends."""
     start = beginning(end)
-    hours = {start + number * HOUR for number in range((end - start) // HOUR + 1)}
+    every = (start + number * HOUR for number in range((end - start) // HOUR + 1))
+    hours = {start, *(hour for hour in every if hour.hour in LOOKED_AT)}
     near = {moment + after for moment in posts for after in AFTER_POST}
     return sorted({*hours, *(moment for moment in near if start < moment < end), end})
 

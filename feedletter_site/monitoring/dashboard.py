@@ -63,7 +63,7 @@ def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:
     found: list[tuple[str, QuerySet[Any], dict[str, str]]] = [
         ("Feeds", Feed.objects.all(), {}),
         ("Newsletters", Subscribable.objects.all(), {}),
-        ("Subscribers", Subscription.objects.confirmed(), {"status__exact": "confirmed"}),
+        ("Subscriptions", Subscription.objects.confirmed(), {"status__exact": "confirmed"}),
         ("Waiting to be sent", Delivery.objects.waiting(), {"state__in": "queued,deferred"}),
     ]
     return [

@@ -168,9 +168,11 @@ def subscribers_plot(figures: Figures) -> SafeString | str:
     if not any(numbers):
         return ""
     gained = numbers[-1] - numbers[0]
-    said = f"{counted(figures.subscribers, 'subscriber')} now, {gained:+,} in {len(days) // 7} weeks."
+    said = f"{counted(figures.subscribers, 'subscription')} now, {gained:+,} in {len(days) // 7} weeks."
     values = [DayValue(day, number) for day, number in zip(days, numbers, strict=True)]
-    return day_plot(values, name="fl-curve", title="Subscribers", said=said, word="subscriber", is_line=True)
+    return day_plot(
+        values, name="fl-curve", title="Subscriptions", said=said, word="subscription", is_line=True
+    )
 
 
 def at_the_end_of(days: Sequence[date], figures: Figures) -> list[int]:

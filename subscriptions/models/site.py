@@ -29,4 +29,4 @@ class SiteSettings(models.Model):
         constraints = (models.CheckConstraint(name="site_settings_only_one", condition=Q(id=ONLY)),)
 
     def __str__(self) -> str:
-        return self.name or "the site"
+        return self.name or "Site settings"

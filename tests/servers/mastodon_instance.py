@@ -1,12 +1,17 @@
 """A fake Mastodon instance on loopback: it keeps statuses, honours keys, and fails as it is told."""
 
+import io
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.parser import BytesParser
 from html import escape
 from typing import Any
+from urllib.parse import parse_qs
 
 import grapheme
+from PIL import Image
 
 from tests.servers.api_server import ApiServer, Reply, Request
 
@@ -18,6 +23,21 @@ MASTODON = {"version": "4.5.2", "source_url": "https://github.com/mastodon/masto
 GOTOSOCIAL = {"version": "0.20.1", "source_url": "https://codeberg.org/superseriousbusiness/gotosocial"}
 PLEROMA = {"version": "2.7.2 (compatible; Pleroma 2.9.0)"}
 LINK = re.compile(r"https?://\S+")
+MOST_MEDIA = 4
+POLICIES = ("", "public", "followers", "nobody")
+NOT_READY = "Cannot attach files that have not finished processing. Try again in a moment!"
+NOT_FOUND = Reply(404, {"error": "Record not found"})
+
+
+@dataclass
+class Medium:
+    """A picture that was uploaded; it is ready after it was asked for so many times more."""
+
+    description: str
+    octets: bytes
+    media_type: str
+    looks: int
+    status_id: str = ""
 
 
 class MastodonInstance(ApiServer):
@@ -31,6 +51,11 @@ class MastodonInstance(ApiServer):
         self.scopes: list[str] | None = ["read", "write:statuses"]
         self.now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
         self._keys: dict[str, dict[str, Any]] = {}
+        self._count = 1000
+        self.media: dict[str, Medium] = {}
+        # How often an upload is not ready when it is asked for; below 0: it never will be.
+        self.media_looks = 0
+        self.description_limit, self.image_size_limit, self.image_matrix_limit = 1500, 16 * 2**20, 33_177_600
 
     def posts(self, request: Request) -> bool:
         return (request.method, request.place) == ("POST", "/api/v1/statuses")
@@ -53,48 +78,137 @@ class MastodonInstance(ApiServer):
             return Reply(body=self._newest(request))
         if (request.method, path) == ("POST", "/api/v1/statuses"):
             return self._post(request)
+        if (request.method, path) == ("POST", "/api/v2/media"):
+            return self._upload(request)
+        kind, _, given = path.removeprefix("/api/v1/").partition("/")
+        if kind == "media" and given in self.media:
+            return self._medium(given)
+        found = next((status for status in self.statuses if status["id"] == given), None)
+        if kind == "statuses" and found is not None:
+            return self._of_status(request, found)
+        return NOT_FOUND
+
+    def _may(self, scope: str) -> bool:
+        return self.scopes is None or "write" in self.scopes or scope in self.scopes
+
+    def _upload(self, request: Request) -> Reply:
+        if not self._may("write:media"):
+            return Reply(403, {"error": "This action is outside the authorized scopes"})
+        head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
+        parts: Any = BytesParser().parsebytes(head + request.body).get_payload()
+        form = {part.get_param("name", header="content-disposition"): part for part in parts}
+        octets = form["file"].get_payload(decode=True)
+        description = form["description"].get_payload(decode=True).decode() if "description" in form else ""
+        with Image.open(io.BytesIO(octets)) as image:
+            pixels, kind = image.width * image.height, f"image/{(image.format or '').lower()}"
+        for wrong, words in (
+            (len(octets) > self.image_size_limit, "File size must be less than the limit"),
+            (pixels > self.image_matrix_limit, "images of that size are not supported"),
+            (len(description) > self.description_limit, "Description is too long"),
+            (kind != form["file"].get_content_type(), "File content type is invalid"),
+        ):
+            if wrong:
+                return Reply(422, {"error": f"Validation failed: {words}"})
+        media_id = str(2000 + len(self.media))
+        self.media[media_id] = Medium(description, octets, kind, self.media_looks)
+        return Reply(202 if self.media_looks else 200, {"id": media_id, "type": "image", "url": None})
+
+    def _medium(self, media_id: str) -> Reply:
+        medium = self.media[media_id]
+        if medium.looks < 0:
+            return Reply(422, {"error": "Error processing thumbnail for uploaded media"})
+        if medium.looks:
+            medium.looks -= 1
+            return Reply(206, {"id": media_id, "type": "image"})
+        return Reply(200, {"id": media_id, "type": "image"})
+
+    def _of_status(self, request: Request, status: dict[str, Any]) -> Reply:
         if request.method == "DELETE":
-            return self._delete(path.removeprefix("/api/v1/statuses/"))
-        return Reply(404, {"error": "Record not found"})
+            self.statuses.remove(status)
+        elif request.method == "PUT":
+            if wrong := self._wrong(request, status["id"]):
+                return wrong
+            text = request.form["status"]
+            status.update(text=text, content=f"<p>{LINK.sub(_linked, escape(text))}</p>", edited=True)
+            status["spoiler_text"] = request.form.get("spoiler_text", "")
+            self._attach(request, status)
+        return Reply(body=status)
+
+    def _wrong(self, request: Request, status_id: str = "") -> Reply | None:
+        """Why the instance refuses such a status."""
+        form, media = request.form, _list(request, "media_ids[]")
+        text, known = form.get("status", ""), {status["id"] for status in self.statuses}
+        length = self.length(text) + grapheme.length(form.get("spoiler_text", ""))
+        if not text or length > self.characters:
+            limit = f"Text character limit of {self.characters} exceeded"
+            return Reply(422, {"error": f"Validation failed: {limit if text else 'Text is blank'}"})
+        if form.get("in_reply_to_id", "") not in known | {""}:
+            return Reply(404, {"error": "The post you are trying to reply to does not appear to exist."})
+        if len(media) > MOST_MEDIA:
+            return Reply(422, {"error": "Cannot attach more than 4 files"})
+        if any(one not in self.media or self.media[one].status_id not in ("", status_id) for one in media):
+            return Reply(422, {"error": f"Validation failed: media {media} were not found"})
+        if any(self.media[one].looks for one in media):
+            return Reply(422, {"error": NOT_READY})
+        if form.get("quote_approval_policy", "") not in POLICIES:
+            return Reply(422, {"error": "Validation failed: quote policy"})
+        return None
+
+    def _attach(self, request: Request, status: dict[str, Any]) -> None:
+        named = _list(request, "media_ids[]")
+        for media_id in named:
+            self.media[media_id].status_id = status["id"]
+        status["media_attachments"] = [
+            {"id": one, "description": self.media[one].description} for one in named
+        ]
 
     def _about(self) -> dict[str, Any]:
-        limits = {"max_characters": self.characters, "characters_reserved_per_url": self.per_url}
-        return {"domain": "fake.example", **self.software, "configuration": {"statuses": limits}}
+        statuses = {
+            "max_characters": self.characters,
+            "characters_reserved_per_url": self.per_url,
+            "max_media_attachments": MOST_MEDIA,
+        }
+        media = {
+            "description_limit": self.description_limit,
+            "image_size_limit": self.image_size_limit,
+            "image_matrix_limit": self.image_matrix_limit,
+        }
+        configuration = {"statuses": statuses, "media_attachments": media}
+        return {"domain": "fake.example", **self.software, "configuration": configuration}
 
     def _newest(self, request: Request) -> list[dict[str, Any]]:
         limit = int(request.query.get("limit", "20"))
         return self.statuses[::-1][: min(limit, 40)]
 
     def _post(self, request: Request) -> Reply:
-        text = request.form.get("status", "")
-        length = self.length(text) + grapheme.length(request.form.get("spoiler_text", ""))
-        if not text or length > self.characters:
-            limit = f"Text character limit of {self.characters} exceeded"
-            return Reply(422, {"error": f"Validation failed: {limit if text else 'Text is blank'}"})
-        return Reply(body=self._keep(request))
-
-    def _delete(self, status_id: str) -> Reply:
-        found = [status for status in self.statuses if status["id"] == status_id]
-        self.statuses = [status for status in self.statuses if status not in found]
-        return Reply(body=found[0]) if found else Reply(404, {"error": "Record not found"})
-
-    def _keep(self, request: Request) -> dict[str, Any]:
         key = request.headers.get("idempotency-key", "")
         if key and self.honours_keys and key in self._keys:
-            return self._keys[key]
-        text = request.form.get("status", "")
+            return Reply(body=self._keys[key])
+        return self._wrong(request) or Reply(body=self._keep(request, key))
+
+    def _keep(self, request: Request, key: str) -> dict[str, Any]:
+        text, status_id = request.form["status"], str(self._count)
+        self._count += 1
         status = {
-            "id": str(1000 + len(self.statuses)),
+            "id": status_id,
+            "url": f"https://fake.example/@bot/{status_id}",
             "created_at": self.now.isoformat(),
             "content": f"<p>{LINK.sub(_linked, escape(text))}</p>",
             "text": text,
             "visibility": request.form.get("visibility", "public"),
+            "spoiler_text": request.form.get("spoiler_text", ""),
+            "in_reply_to_id": request.form.get("in_reply_to_id"),
+            "quotes": request.form.get("quote_approval_policy", ""),
             "account": ACCOUNT,
-            "url": f"{self.url}/@bot/{1000 + len(self.statuses)}",
         }
+        self._attach(request, status)
         self.statuses.append(status)
         self._keys[key] = status
         return status
+
+
+def _list(request: Request, name: str) -> list[str]:
+    return parse_qs(request.body.decode()).get(name, [])
 
 
 def _linked(match: re.Match[str]) -> str:

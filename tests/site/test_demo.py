@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 
 from feedletter_site.demo.blog import Blog
 from feedletter_site.demo.content import CORRECTED, POSTS, WITHDRAWN
+from feedletter_site.demo.content.post import ZONE
 from feedletter_site.demo.environment import environment, free_port, make_folder_fresh
 from feedletter_site.demo.newsletters import NEWSLETTERS
 from feedletter_site.demo.replay import WEEKS, beginning, steps, weeks
@@ -167,10 +168,13 @@ def test_an_earlier_demo_is_removed_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["lock", "secret_key"]
 
 
-def test_the_replay_looks_every_hour_and_every_ten_minutes_at_a_fresh_post() -> None:
+def test_the_replay_looks_often_and_every_ten_minutes_at_a_fresh_post() -> None:
     moments = steps(NOW, Blog(TODAY).moments())
     assert (moments[0], moments[-1]) == (beginning(NOW), NOW)
-    assert max(later - earlier for earlier, later in itertools.pairwise(moments)) <= 60 * MINUTE
+    assert max(later - earlier for earlier, later in itertools.pairwise(moments)) <= 180 * MINUTE
+    looks = {moment.astimezone(ZONE).replace(minute=0, second=0) for moment in moments}
+    for day in sorted({look.date() for look in looks})[1:-1]:
+        assert {look.hour for look in looks if look.date() == day} >= {7, 18}, "newsletters go out then"
     published = CORRECTED.published(TODAY)
     near = [moment for moment in moments if published < moment <= published + 60 * MINUTE]
     assert len(near) >= 6

@@ -1,8 +1,9 @@
 """Asks a service's API, and turns every end but a good answer into an Outcome that names no secret."""
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -15,6 +16,10 @@ from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Trans
 T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
+GONE = (404, 410)
+LONGEST_URL = 2_000
+# Shorter parts of an address, such as "services", are words that an answer may well have.
+SHORTEST_SECRET = 9
 
 
 class Failed(Exception):
@@ -52,12 +57,13 @@ class ApiClient:
         *,
         read: Callable[[ApiResponse], T],
         posting: bool = False,
+        gone: Callable[[], T] | None = None,
         **options: Any,
     ) -> T:
         """What `read` finds in the answer to one request, as requests takes it. Raises Failed.
 
         `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: after it the message may
-        stand at the service, whatever the answer says.
+        stand at the service, whatever the answer says. `gone` has the value when nothing is there.
         """
 
         def request() -> T:
@@ -67,7 +73,13 @@ class ApiClient:
                 raise UnreadableAnswer("no success")
             return read(answer)
 
-        return self.ask(request, posting=posting)
+        try:
+            return self.ask(request, posting=posting)
+        except Failed:
+            answer = self.transport.answer
+            if gone is None or answer is None or answer.status not in GONE:
+                raise
+        return gone()
 
     def ask(self, request: Callable[[], T], *, posting: bool = False) -> T:
         """What `request` returns, which sends through our transport: a library's call. Raises Failed."""
@@ -86,7 +98,9 @@ class ApiClient:
         answer = self.transport.answer
         if answer is None or 300 <= answer.status < 400:
             outcome = of_failure(error, self.host, posting=posting)
-        elif not answer.ok or answer.status in self.service.hides_failures_in:
+        elif not answer.ok or (
+            answer.status in self.service.hides_failures_in and self.service.words(answer)
+        ):
             outcome = of_answer(answer, self.host, self.now, self.service)
         elif posting:
             outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
@@ -105,6 +119,16 @@ def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
     return replace(outcome, text=text)
 
 
+def secrets_in(url: str) -> list[str]:
+    """What no outcome may show of an address that is itself a secret: the whole, and its longer parts."""
+    parts = urlsplit(url)
+    place = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return [
+        url,
+        *(part for part in (place, parts.path, *re.split("[/?&=]", place)) if len(part) >= SHORTEST_SECRET),
+    ]
+
+
 def host_of(url: str) -> str:
     """Host and port of an address, as outcomes name the service."""
     return urlsplit(url).netloc.rpartition("@")[2]
@@ -115,3 +139,18 @@ def an_id(said: Any) -> str:
     if said is None or isinstance(said, bool | list | dict) or not 0 < len(str(said)) <= LONGEST_ID:
         raise UnreadableAnswer("The server named no usable id.")
     return str(said)
+
+
+def a_web_url(said: Any) -> str:
+    """An address that people can be sent to; "" if it is none."""
+    is_web = isinstance(said, str) and said.startswith(("https://", "http://")) and len(said) <= LONGEST_URL
+    return said if is_web else ""
+
+
+def a_moment(said: Any) -> datetime | None:
+    """A time in ISO 8601; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(said)
+    except (ValueError, TypeError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

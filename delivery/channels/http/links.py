@@ -10,10 +10,14 @@ SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
 MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
+# Letters that have to be alike.
+BEGINNING = 40
+WORD_JOINER = "\u2060"
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
-_BREAKS = re.compile(r'[\s\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
+# What ends a link in a text or breaks it: white space (JavaScript's is U+FEFF, too), control characters,
+# delimiters, lone surrogates.
+_BREAKS = re.compile(r'[\s\ufeff\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
 
 
 def postable(link: str) -> str:
@@ -55,6 +59,18 @@ def holds(content: str, link: str) -> bool:
     if any(normalised(unescape(match[1] or match[2] or "")) == wanted for match in _HREF.finditer(content)):
         return True
     return any(normalised(word) == wanted for word in shown_text(content).split() if "://" in word)
+
+
+def unmentioned(text: str) -> str:
+    """`@someone` broken with an invisible joiner, so that it mentions nobody."""
+    return MENTION.sub(f"@{WORD_JOINER}", text)
+
+
+def is_of(content: str, *, text: str, link: str = "") -> bool:
+    """Whether the html of a status has the link, and begins with the text: several newsletters may post one
+    link. Services write spaces and lines otherwise, and what follows may have been shortened otherwise."""
+    shown, wanted = ("".join(one.split())[:BEGINNING] for one in (shown_text(content), text))
+    return shown == wanted and (not link or holds(content, link))
 
 
 def shown_text(content: str) -> str:

@@ -58,6 +58,7 @@ class Verdict(Enum):
 
     TRY_AGAIN = "temporary, of this message"
     STOPS = "temporary, of the whole account"
+    SHARED = "temporary, of an account that other destinations share"
     MESSAGE = "this message, for good; once more, plainer, may do"
     DESTINATION = "the destination, for good"
 
@@ -76,7 +77,7 @@ class ApiService:
     verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
     waits: Callable[[ApiResponse], Any] = lambda answer: None
     advice: str = "Save new credentials."
-    # Statuses of success under which the body may tell of a failure.
+    # Statuses of success under which the body may tell of a failure, in words.
     hides_failures_in: frozenset[int] = frozenset()
 
 
@@ -90,6 +91,9 @@ def of_answer(answer: ApiResponse, host: str, now: datetime, service: ApiService
             return Temporary(said, retry_at=again)
         case Verdict.STOPS:
             return Temporary(said, retry_at=again, stops_lane=True, suspect=True)
+        case Verdict.SHARED:
+            text = said if answer.status == 429 else f"{said} {service.advice}"
+            return Temporary(text, retry_at=again, stops_account=True)
         case Verdict.DESTINATION:
             return Permanent(f"{said} {service.advice}", disables=True)
         case _:

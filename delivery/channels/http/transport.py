@@ -57,6 +57,12 @@ class ApiResponse:
                 return None
         return value
 
+    def number_at(self, *path: str | int, otherwise: int) -> int:
+        """The whole number that stands there, from 1 to a billion; `otherwise` when there is none."""
+        value = self.at(*path)
+        usable = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**9
+        return value if usable else otherwise
+
 
 class Transport:
     """Stands where a library expects a `requests.Session`, of which it calls nothing but `request`."""
@@ -92,8 +98,7 @@ class Transport:
                 host = ""
             place = "".join(char for char in host if char.isprintable())[:100]
             raise Redirected(place or "another page")
-        # The answer without its headers: Mastodon.py raises for a rate-limit header it cannot read, after
-        # the status was posted.
+        # The answer without its headers: a library may raise for one it cannot read, after it has posted.
         plain = requests.Response()
         plain.status_code, plain.reason, plain.url = response.status_code, response.reason, response.url
         plain.request, plain.encoding = response.request, "utf-8"

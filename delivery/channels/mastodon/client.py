@@ -1,26 +1,24 @@
-"""One account's API: Mastodon.py over the safe transport, with every failure turned into an Outcome."""
+"""One account's API, with every failure turned into an Outcome."""
 
-from collections.abc import Iterable
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from typing import cast
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
 
-import requests
-from mastodon import Mastodon, MastodonAPIError, MastodonNotFoundError
-
+from common.pictures import CleanPicture
 from delivery.channels.base import Sent
-from delivery.channels.http.client import ApiClient, an_id, host_of
-from delivery.channels.http.links import holds, shown_text
+from delivery.channels.http.client import ApiClient, a_moment, a_web_url, an_id, host_of
+from delivery.channels.http.links import is_of
 from delivery.channels.http.outcomes import ApiService, Verdict
-from delivery.channels.http.transport import ApiResponse, Transport
+from delivery.channels.http.session import ApiSession
+from delivery.channels.http.transport import ApiResponse
 from delivery.channels.mastodon.compose import Message
-from delivery.channels.mastodon.instance import Instance, ask
+from delivery.channels.mastodon.instance import Instance, instance_of
+from delivery.channels.mastodon.kind import SCOPES
 
+T = TypeVar("T")
 STATUSES_LOOKED_AT = 40
 CLOCKS_DIFFER = timedelta(minutes=10)
-# So much of a status has to be alike for it to be ours; what follows may have been shortened otherwise.
-BEGINNING = 40
-POSTS, READS = frozenset({"write", "write:statuses"}), frozenset({"read", "read:statuses"})
 
 
 def _words(answer: ApiResponse) -> str:
@@ -40,94 +38,108 @@ MASTODON = ApiService(
     words=_words,
     code=_code,
     verdicts={"account": Verdict.STOPS},
-    advice=(
-        "Save a new access token: the old one is no longer good, or lacks the scopes read and write:statuses."
-    ),
+    advice=f"Save a new access token: the old one is no longer good, or lacks the scopes {SCOPES}.",
 )
 
 
 class Client:
     """Each method makes one request or two. Raises Failed."""
 
-    def __init__(self, transport: Transport, url: str, token: str, timeout: float, now: datetime) -> None:
-        self.host = host_of(url)
-        self._client = ApiClient(transport, self.host, MASTODON, now, secrets=(token,), timeout=timeout)
-        self._api = Mastodon(
-            api_base_url=url,
-            session=cast(requests.Session, transport),
-            request_timeout=timeout,
-            ratelimit_method="throw",
-            version_check_mode="none",
-            user_agent="",  # the session has its own
+    def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
+        self.host, self._url, self._token = host_of(url), url, token
+        self._client = ApiClient(
+            session.transport, self.host, MASTODON, now, secrets=(token,), timeout=session.timeout
         )
-        # Not by the constructor, which reads a file where the token names one.
-        self._api.access_token = token
 
     def instance(self) -> Instance:
-        """The limits of the instance."""
-        return self._client.ask(lambda: ask(self._api))
+        """What it says in its newer way, else in the older; else the usual."""
+        older = partial(self._ask, "GET", "/api/v1/instance", instance_of, gone=Instance)
+        return self._ask("GET", "/api/v2/instance", instance_of, gone=older)
 
-    def account(self) -> str:
-        """The account the token is for, such as bot."""
-        return self._client.ask(lambda: an_id(self._api.account_verify_credentials()["acct"]))
+    def account(self) -> tuple[str, str]:
+        """The id and the name of the account the token is for, such as bot."""
+        path = "/api/v1/accounts/verify_credentials"
+        return self._ask("GET", path, lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))))
 
-    def scopes(self) -> frozenset[str] | None:
-        """What the token may do; None where the server does not say (Mastodon 4.3 and later do)."""
+    def scopes(self) -> set[str]:
+        """What the token may do; none where the server does not say (Mastodon 4.3 and later do)."""
+        path = "/api/v1/apps/verify_credentials"
+        return self._ask("GET", path, lambda answer: set(answer.at("scopes") or ()), gone=set)
 
-        def listed() -> frozenset[str] | None:
-            try:
-                said = self._api.app_verify_credentials().get("scopes")
-            except MastodonAPIError:
-                return None
-            return frozenset(map(str, said)) if isinstance(said, Iterable) and said else None
+    def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
+        """Posts the text as a status, or as an answer to one, which strangers' timelines do not show."""
+        form = {
+            "status": text,
+            "visibility": "unlisted" if before and message.visibility == "public" else message.visibility,
+            "spoiler_text": message.spoiler or None,
+            "language": message.language or None,
+            "quote_approval_policy": message.quotes or None,
+            "media_ids[]": media,
+            "in_reply_to_id": before or None,
+        }
+        return self._ask("POST", "/api/v1/statuses", _sent, key=key, data=form)
 
-        return self._client.ask(listed)
-
-    def post(self, message: Message, text: str, key: str) -> Sent:
-        """Posts the text as a status."""
-
-        def posted() -> Sent:
-            status = self._api.status_post(
-                text,
-                visibility=message.visibility,
-                spoiler_text=message.spoiler or None,
-                language=message.language or None,
-                idempotency_key=key,
-            )
-            return Sent(remote_id=an_id(status["id"]), url=str(status.get("url") or ""))
-
-        return self._client.ask(posted, posting=True)
+    def edit(self, status_id: str, message: Message, text: str) -> Sent:
+        """Changes a status; its pictures stay, which they do only where they are named."""
+        path = f"/api/v1/statuses/{status_id}"
+        pictures = self._ask(
+            "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
+        )
+        form = {"status": text, "spoiler_text": message.spoiler, "language": message.language or None}
+        return self._ask("PUT", path, _sent, data={**form, "media_ids[]": pictures})
 
     def delete(self, status_id: str) -> None:
-        """Deletes a status; one that is gone already is deleted, too."""
+        """Deletes a status, if it is there."""
+        path, nothing = f"/api/v1/statuses/{status_id}", lambda *_: None
+        self._ask("DELETE", path, nothing, gone=nothing)
 
-        def deleted() -> None:
-            with suppress(MastodonNotFoundError):
-                self._api.status_delete(status_id)
+    def upload(self, picture: CleanPicture, alt: str) -> tuple[str, bool]:
+        """The picture's id at the instance, and whether it may be posted at once."""
+        files, form = {"file": (picture.name, picture.data, picture.media_type)}, {"description": alt or None}
+        return self._ask(
+            "POST",
+            "/api/v2/media",
+            lambda answer: (an_id(answer.at("id")), answer.status == 200),
+            files=files,
+            data=form,
+        )
 
-        self._client.ask(deleted)
+    def is_ready(self, media_id: str) -> bool:
+        """Whether an upload may be posted. One that never may is a failure."""
+        return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
 
-    def find(self, link: str, *, beginning: str, since: datetime) -> str:
-        """The id of the account's own status with that link that begins so, among its last 40 and since then;
-        else "". Several newsletters may post one link."""
-        return self._client.ask(lambda: self._find(link, _unspaced(beginning), since - CLOCKS_DIFFER))
+    def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
+        """The account's own status with our link that begins so, among its last 40 and since then; of a
+        thread's others that which answers the one `before`."""
 
-    def _find(self, link: str, beginning: str, since: datetime) -> str:
-        me = self._api.account_verify_credentials()["id"]
-        statuses = self._api.account_statuses(me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
-        for status in statuses:
-            created = status.get("created_at")
-            if isinstance(created, datetime) and not created.tzinfo:
-                created = created.replace(tzinfo=UTC)
+        def is_ours(status: Any) -> bool:
+            created = a_moment(status.get("created_at"))
             # A status without a readable date counts: better looked at than posted twice.
-            if isinstance(created, datetime) and created < since:
-                continue
-            content = str(status.get("content", ""))
-            if holds(content, link) and _unspaced(shown_text(content)) == beginning:
-                return an_id(status["id"])
-        return ""
+            is_new = created is None or created >= since - CLOCKS_DIFFER
+            is_there = before == (status.get("in_reply_to_id") or "")
+            content, link = str(status.get("content", "")), "" if before else message.link
+            return is_new and is_there and is_of(content, text=text, link=link)
+
+        return self._ask(
+            "GET",
+            f"/api/v1/accounts/{self.account()[0]}/statuses",
+            lambda answer: next(map(_status, filter(is_ours, answer.json)), None),
+            params={"limit": STATUSES_LOOKED_AT, "exclude_reblogs": "true"},
+        )
+
+    def _ask(
+        self, method: str, path: str, read: Callable[[ApiResponse], T], *, key: str = "", **options: Any
+    ) -> T:
+        """`key`: it makes a status, which only the first request with that key does."""
+        headers = {"Authorization": f"Bearer {self._token}", **({"Idempotency-Key": key} if key else {})}
+        options = {"posting": bool(key), "headers": headers, **options}
+        found: T = self._client.call(method, f"{self._url}{path}", read=read, **options)
+        return found
 
 
-def _unspaced(text: str) -> str:
-    """The beginning of a text without its spaces and lines, which an instance may write otherwise."""
-    return "".join(text.split())[:BEGINNING]
+def _sent(answer: ApiResponse) -> Sent:
+    return _status(answer.json)
+
+
+def _status(said: Any) -> Sent:
+    return Sent(remote_id=an_id(said["id"]), url=a_web_url(said.get("url")))

@@ -1,89 +1,56 @@
 """What an instance says of itself: its limits, and whether it honours an Idempotency-Key."""
 
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from dataclasses import dataclass, field
+from math import isqrt
 from urllib.parse import urlsplit
 
-from mastodon import Mastodon, MastodonNotFoundError
+from common.ttl_cache import TtlCache
+from delivery.channels.http.client import UnreadableAnswer
+from delivery.channels.http.priced_links import StatusLimits
+from delivery.channels.http.transport import ApiResponse
+from delivery.channels.pictures import PictureBounds
 
-from delivery.channels.mastodon.length import StatusLimits
-
-INSTANCE_REMEMBERED = timedelta(days=1)
+REMEMBERED_SECONDS = 24 * 60 * 60.0
 MOST_INSTANCES = 1000
-USUAL = StatusLimits()
+MOST_CHARACTERS = 100_000
 # Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """`honours_keys`: whether it is known to keep an Idempotency-Key for an hour, as Mastodon itself does."""
+    """`honours_keys`: whether it is known to keep an Idempotency-Key for an hour, as Mastodon itself does.
+    `images` is how many a status may have, `alt` how many characters their words."""
 
-    limits: StatusLimits = USUAL
+    limits: StatusLimits = field(default_factory=StatusLimits)
     honours_keys: bool = False
+    images: int = 4
+    alt: int = 1_500
+    pictures: PictureBounds = field(default_factory=PictureBounds)
 
 
-class InstanceCache:
-    """Instances by address, each for a day; one for the process."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Instance, datetime]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, url: str, now: datetime) -> Instance | None:
-        with self._lock:
-            known = self._known.get(url)
-        return known[0] if known and now - known[1] < INSTANCE_REMEMBERED else None
-
-    def put(self, url: str, instance: Instance, now: datetime) -> None:
-        with self._lock:
-            if len(self._known) >= MOST_INSTANCES:
-                self._known.clear()
-            self._known[url] = (instance, now)
-
-    def forget(self, url: str) -> None:
-        with self._lock:
-            self._known.pop(url, None)
+def instances() -> TtlCache[Instance]:
+    """Instances by address, each for a day."""
+    return TtlCache(room=MOST_INSTANCES, seconds=REMEMBERED_SECONDS, size=lambda _: 1)
 
 
-def ask(api: Mastodon) -> Instance:
-    """Reads /api/v2/instance, else /api/v1/instance, else takes the usual. Raises what Mastodon.py raises."""
-    for endpoint, read in ((api.instance_v2, from_v2), (api.instance_v1, from_v1)):
-        try:
-            return read(_mapping(endpoint()))
-        except MastodonNotFoundError:
-            continue
-    return Instance()
-
-
-def from_v2(said: Mapping[str, Any]) -> Instance:
-    """Reads the answer of /api/v2/instance, whatever is in it."""
-    version, source = str(said.get("version", "")), urlsplit(str(said.get("source_url", ""))).path
-    proper = source.rstrip("/").endswith(MASTODON_SOURCE) and "compatible" not in version.lower()
-    return Instance(_limits(said), honours_keys=proper)
-
-
-def from_v1(said: Mapping[str, Any]) -> Instance:
-    """Reads the answer of /api/v1/instance; forks name their limit `max_toot_chars`."""
-    forks = _number(said.get("max_toot_chars"), USUAL.characters)
-    return Instance(_limits(said, characters=forks))
-
-
-def _limits(said: Mapping[str, Any], characters: int = USUAL.characters) -> StatusLimits:
-    statuses = _mapping(_mapping(said.get("configuration")).get("statuses"))
-    return StatusLimits(
-        characters=_number(statuses.get("max_characters"), characters),
-        per_url=_number(statuses.get("characters_reserved_per_url"), USUAL.per_url),
+def instance_of(answer: ApiResponse) -> Instance:
+    """Reads either answer, whatever is in it; forks name their limit `max_toot_chars`. Raises
+    UnreadableAnswer, if it is no JSON."""
+    if answer.json is None:
+        raise UnreadableAnswer("a page")
+    usual, statuses, media = Instance(), ("configuration", "statuses"), ("configuration", "media_attachments")
+    version, source = str(answer.at("version")), urlsplit(str(answer.at("source_url"))).path
+    forks = answer.number_at("max_toot_chars", otherwise=usual.limits.characters)
+    characters = answer.number_at(*statuses, "max_characters", otherwise=forks)
+    per_url = answer.number_at(*statuses, "characters_reserved_per_url", otherwise=usual.limits.per_url)
+    side, size = usual.pictures.most_side, usual.pictures.most_bytes
+    pixels = answer.number_at(*media, "image_matrix_limit", otherwise=side**2)
+    octets = answer.number_at(*media, "image_size_limit", otherwise=size)
+    return Instance(
+        StatusLimits(min(characters, MOST_CHARACTERS), min(per_url, MOST_CHARACTERS)),
+        honours_keys=source.rstrip("/").endswith(MASTODON_SOURCE) and "compatible" not in version.lower(),
+        images=answer.number_at(*statuses, "max_media_attachments", otherwise=usual.images),
+        alt=answer.number_at(*media, "description_limit", otherwise=usual.alt),
+        pictures=PictureBounds(min(side, isqrt(pixels)), min(size, octets)),
     )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _number(value: Any, otherwise: int) -> int:
-    """A limit from 1 to 100,000, else the usual one."""
-    return value if isinstance(value, int) and 0 < value <= 100_000 else otherwise

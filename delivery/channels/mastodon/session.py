@@ -1,37 +1,34 @@
-"""Posts statuses, with Mastodon.py over the safe client."""
+"""Posts, changes and deletes statuses."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-import requests
-
-from common.truncation import DoesNotFit, fit_parts
-from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
+from common.truncation import DoesNotFit
+from common.ttl_cache import TtlCache
+from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
 from delivery.channels.http.client import Failed
-from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+from delivery.channels.http.session import ApiSession, outcome_of
+from delivery.channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
+from delivery.channels.http.uploads import Uploader, Uploads
 from delivery.channels.mastodon.client import Client
 from delivery.channels.mastodon.compose import Message
-from delivery.channels.mastodon.instance import Instance, InstanceCache
-from delivery.channels.mastodon.length import StatusLimits, fits_status
+from delivery.channels.mastodon.instance import Instance, instances
 
 # Mastodon keeps an Idempotency-Key up to an hour; ten minutes are for clocks and for this request.
 KEY_HOLDS = timedelta(minutes=50)
-INSTANCES = InstanceCache()
+INSTANCES = instances()
 
 
-class MastodonSession:
+class MastodonSession(ApiSession):
     """Posts for whatever account a message names. Used by one thread at a time."""
 
-    def __init__(
-        self,
-        *,
-        session: requests.Session | None = None,
-        timeout: float = TIMEOUT_SECONDS,
-        instances: InstanceCache = INSTANCES,
-    ) -> None:
-        self._session, self._timeout, self._instances = session, timeout, instances
-        self._transport: Transport | None = None
+    def __init__(self, *, known: TtlCache[Instance] = INSTANCES, **options: Any) -> None:
+        """Takes what ApiSession takes, too."""
+        super().__init__(**options)
+        self._known = known
 
     def send(
         self,
@@ -43,71 +40,70 @@ class MastodonSession:
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Posts once: an unfinished earlier attempt is repeated while the instance honours its key, else
-        looked up."""
+        looked up. A thread goes on where it ended."""
         if message.refusal:
             return Permanent(message.refusal)
-        url = message.instance_url
-        client = Client(self._opened(), url, message.access_token, self._timeout, now)
+        client = Client(self, message.instance_url, message.access_token, now)
         key_holds = begun_at is not None and now - begun_at < KEY_HOLDS
         try:
-            instance = self._instances.get(url, now)
-            if instance is None:
-                instance = client.instance()
-                self._instances.put(url, instance, now)
+            instance = self._known.get(message.instance_url, client.instance)
         except Failed as failed:
-            return failed.outcome if begun_at is None else _unknown(failed, holds=not key_holds)
-        if begun_at is None:
-            return self._post(client, message, key, instance)
-        if instance.honours_keys and key_holds:
-            outcome = self._post(client, message, key, instance)
-            # A repetition that must wait says nothing of the first attempt, whose time has to be kept.
-            return Ambiguous(outcome.text) if isinstance(outcome, Temporary) else outcome
-        try:
-            found = client.find(message.link, beginning=message.beginning, since=begun_at)
-        except Failed as failed:
-            return _unknown(failed, holds=True)
-        return Sent(remote_id=found) if found else self._post(client, message, key, instance)
+            return failed.outcome if begun_at is None else not_looked_up(failed.outcome, holds=not key_holds)
+        repeats, uploads = key_holds and instance.honours_keys, Uploads(progress)
+        by = Uploader(client.upload, client.is_ready, instance.pictures, instance.alt)
 
-    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """As Deletes has it."""
-        transport = self._opened()
-        client = Client(transport, message.instance_url, message.access_token, self._timeout, now)
-        try:
-            for status in (*reversed(parts), remote_id):
-                client.delete(status)
-        except Failed as failed:
-            return failed.outcome
-        return Sent(remote_id=remote_id)
+        def post(text: str, key: str, before: str) -> Sent:
+            images = () if before or is_plain else message.images[: instance.images]
+            media = uploads.ready(images, by, now) if images else ()
+            return client.post(message, text, key, media=media, before=before)
 
-    def _opened(self) -> Transport:
-        if self._transport is None:
-            self._transport = Transport(self._session)
-        return self._transport
-
-    def close(self) -> None:
-        if self._transport:
-            self._transport.close()
-            self._transport = None
-
-    def _post(self, client: Client, message: Message, key: str, instance: Instance) -> Outcome:
-        limits = instance.limits
-        # Once more with room to spare, where the instance counts otherwise than it says.
-        for most in (limits.characters, limits.characters * 9 // 10):
+        look_up = partial(client.find, message, since=begun_at) if begun_at and not repeats else None
+        # Once more without pictures and with room to spare, where the instance counts otherwise than it says.
+        for is_plain in (False, True):
             try:
-                fits = fits_status(StatusLimits(most, limits.per_url), warning=message.spoiler)
-                return client.post(message, fit_parts(message.parts, fits), key)
+                texts = message.texts(instance.limits.smaller if is_plain else instance.limits)
+                return post_thread(texts, post, key=key, progress=progress, look_up=look_up)
             except DoesNotFit:
                 return Permanent(f"The link alone is longer than what {client.host} takes.")
             except Failed as failed:
-                outcome = failed.outcome
+                outcome = carrying(failed.outcome, uploads.progress)
                 if not failed.is_about_message:
                     break
         if isinstance(outcome, Permanent):
             # The limits may have changed since they were read.
-            self._instances.forget(message.instance_url)
-        return outcome
+            self._known.forget(message.instance_url)
+        return still_unknown(outcome) if repeats else outcome
 
+    def edit(
+        self,
+        message: Message,
+        *,
+        remote_id: str,
+        parts: Sequence[str],
+        key: str,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Changes the words of each status that is there; pictures, and how many statuses, stay."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        client = Client(self, message.instance_url, message.access_token, now)
 
-def _unknown(failed: Failed, *, holds: bool) -> Ambiguous:
-    why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
-    return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=holds)
+        def edit() -> Outcome:
+            limits = self._known.get(message.instance_url, client.instance).limits
+            statuses = zip((remote_id, *parts), message.texts(limits), strict=False)
+            edited = [client.edit(status_id, message, text) for status_id, text in statuses]
+            return replace(edited[0], parts=tuple(parts))
+
+        return outcome_of(edit)
+
+    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Deletes the last status of a thread first."""
+        client = Client(self, message.instance_url, message.access_token, now)
+
+        def delete() -> Outcome:
+            for status_id in (*reversed(parts), remote_id):
+                client.delete(status_id)
+            return Sent(remote_id=remote_id)
+
+        return outcome_of(delete)

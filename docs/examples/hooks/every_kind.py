@@ -38,7 +38,7 @@ def mastodon_announcement(*, context, post):
 
 
 def bluesky_announcement(*, context, post):
-    """As for Mastodon. Called once there is a channel for Bluesky."""
+    """The words of a post on Bluesky, whose card has the link; None to skip it."""
     return f"{post.title} {post.link}"
 
 

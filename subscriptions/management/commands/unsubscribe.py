@@ -46,6 +46,9 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
         given = {name: value for name, value in options.items() if value is not None}
         parsed = kind.parse_destination(destination({**secrets, **given}, kind))
         found, named = rows.filter(destination__core=parsed.core).first(), parsed.label
+        # Some accounts are known by what their service calls them, which nobody types.
+        if found is None and not kind.public_sign_up:
+            found = rows.filter(destination__label=named).first()
     if found is None:
         hint = f"“list_subscribers {subscribable.name}” shows those there are."
         raise CommandError(f"{subscribable} has no subscriber {named}. {hint}")

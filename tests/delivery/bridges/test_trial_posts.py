@@ -6,21 +6,24 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from common.ports import channels
 from common.transactions import NetworkInTransaction
 from delivery.bridges import trial_posts
-from delivery.bridges.messages import looks_of, newest_letters, recipient_at
+from delivery.bridges.messages import letter_without_posts, looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import NotDone, delete_test, may_delete, post_test, standing_tests
+from delivery.channels import channel
 from delivery.channels.base import Sent, Temporary
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
+from delivery.letter import Recipient
 from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, RemotePost
 from subscriptions.models import Destination
 from subscriptions.newsletters.define import alter_subscribable
 from tests.delivery.bridges.making import a_bridge
 from tests.delivery.ledger import Clock
-from tests.factories import NOW, FeedFactory
+from tests.factories import NOW, FeedFactory, SubscribableFactory
 from tests.servers.mastodon_instance import MastodonInstance, Reply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,3 +151,12 @@ def test_nothing_is_posted_within_a_transaction(instance: MastodonInstance) -> N
     made = a_bridge(instance)
     with transaction.atomic(), pytest.raises(NetworkInTransaction):
         post_test(subscription=made, now=NOW)
+
+
+@pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
+@pytest.mark.parametrize("arrangement", ["each", "daily"])
+def test_a_message_for_a_deletion_needs_no_posts(kind: channels.ChannelSpec, arrangement: str) -> None:
+    bridge = SubscribableFactory(channel=kind.key, sign_up="closed", arrangement=arrangement)
+    letter = letter_without_posts(bridge)
+    assert channel(kind.key).compose(letter, Recipient(1, "a/b", "bot")) is not None
+    assert looks_of(letter, Recipient(1, "a/b", "bot"), kind=kind.key) is not None

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
+from delivery.channels.http.priced_links import StatusLimits
 from delivery.channels.mastodon.channel import MastodonChannel
+from delivery.channels.pictures import forget_pictures
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.letter import Recipient
 from delivery.letters.build import issue_letter
-from delivery.models import Delivery, Lane
+from delivery.models import Delivery, IssueItem, Lane
 from tests.delivery.ledger import MINUTE, SECOND, Clock, claimed
 from tests.factories import NOW, BridgeFactory, DestinationFactory, SubscriptionFactory, an_issue
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
+from tests.servers.picture_host import PictureHost
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
 
@@ -65,6 +68,23 @@ def test_an_answer_that_was_lost_posts_nothing_twice() -> None:
         assert len(instance.statuses) == 1
 
 
+def test_a_picture_that_is_being_prepared_is_waited_for_and_uploaded_once() -> None:
+    forget_pictures()
+    with MastodonInstance() as instance, PictureHost() as host:
+        instance.scopes, instance.media_looks = ["read", "write"], 1
+        a_bridge_to(instance)
+        item = IssueItem.objects.get()
+        item.entry["media"] = [{"url": host.drawn().url, "type": "image/png", "length": None, "alt": "A bee"}]
+        item.save()
+        assert [send(minute).sent for minute in (0, 1.1, 3)] == [0, 0, 1]
+        [status] = instance.statuses
+        assert [medium["description"] for medium in status["media_attachments"]] == ["A bee"]
+        assert len(instance.asked("/api/v2/media")) == 1
+        row = Delivery.objects.get()
+        assert row.begun_at is None
+        assert row.remote_post.url == status["url"]
+
+
 def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> None:
     """After an hour, when no key is honoured any more."""
     with MastodonInstance() as instance:
@@ -82,13 +102,14 @@ def _post_as(instance: MastodonInstance, row: Delivery) -> None:
     assert row.issue is not None
     reader = Recipient(row.pk, row.destination.core, "")
     message = MastodonChannel().compose(issue_letter(row.issue), reader)
-    text = message.beginning.removesuffix(message.link)
+    [whole] = message.texts(StatusLimits())
+    text = whole.removesuffix(message.link)
     instance.statuses.append(
         {
             "id": "900",
             "created_at": (NOW + SECOND).isoformat(),
             "content": f'<p>{escape(text)}<a href="{message.link}">{message.link}</a></p>',
-            "text": message.beginning,
+            "text": whole,
         }
     )
 

@@ -73,7 +73,7 @@ def how_often(
 
 @pytest.mark.slow
 @pytest.mark.one_database
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(PAIRS), posts=moments, switch=minutes, facts=approvals)
 def test_every_post_comes_exactly_once(
     pair: tuple[str, str], posts: list[int], switch: int, facts: dict[str, object]
@@ -83,7 +83,7 @@ def test_every_post_comes_exactly_once(
 
 @pytest.mark.slow
 @pytest.mark.one_database
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=7, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(ASKEW), posts=moments, switch=minutes, facts=approvals)
 def test_where_letters_are_cut_at_different_times_no_post_is_lost(
     pair: tuple[str, str], posts: list[int], switch: int, facts: dict[str, object]
@@ -93,7 +93,7 @@ def test_where_letters_are_cut_at_different_times_no_post_is_lost(
 
 @pytest.mark.slow
 @pytest.mark.one_database
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(PAIRS + ASKEW), posts=moments, switch=minutes, lag=st.integers(1, 4000))
 def test_no_post_is_lost_when_a_feed_was_not_read_for_days(
     pair: tuple[str, str], posts: list[int], switch: int, lag: int

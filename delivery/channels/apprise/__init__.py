@@ -1,0 +1,1 @@
+CHANNELS = {"apprise": ("kind.AppriseKind", "channel.AppriseChannel")}

@@ -1,0 +1,23 @@
+"""Looks at an Apprise URL before it is saved."""
+
+from collections.abc import Sequence
+
+from common.net.addresses import Network
+from common.ports.channels import InvalidDestination, ParsedDestination
+from delivery.channels.apprise.service import ApprisedService, CannotUse, reach
+from delivery.channels.http.transport import TIMEOUT_SECONDS
+
+
+def check_url(
+    destination: ParsedDestination,
+    *,
+    allow: Sequence[Network] | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> None:
+    """Raises InvalidDestination. Nothing is posted, so whether a token is good remains to be seen."""
+    url = destination.secrets["apprise_url"]
+    try:
+        ApprisedService(url, timeout=timeout)
+        reach(url, allow=allow, timeout=timeout)
+    except CannotUse as error:
+        raise InvalidDestination(f"apprise_url: {error}") from None

@@ -1,0 +1,1 @@
+CHANNELS = {"bluesky": ("kind.BlueskyKind", "channel.BlueskyChannel")}

@@ -1,0 +1,61 @@
+"""Signs in to an account before it is saved, and finds who it is and where its posts are kept."""
+
+from dataclasses import replace
+from urllib.parse import unquote
+
+import requests
+
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+from delivery.channels.base import Permanent, Sent
+from delivery.channels.bluesky.client import BLUESKY, BlueskyClient, pds_of
+from delivery.channels.bluesky.compose import BlueskyAccount
+from delivery.channels.http.client import ApiClient, Failed, host_of
+from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+
+PLC = "https://plc.directory"
+
+
+def check_account(
+    destination: ParsedDestination,
+    *,
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    plc: str = PLC,
+) -> ParsedDestination:
+    """The destination by its DID, with its server. Raises InvalidDestination with what the service said."""
+    transport = Transport(session)
+    config, service = destination.config, destination.config["service_url"]
+    account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
+    client = BlueskyClient(transport, account, utcnow(), timeout=timeout)
+    try:
+        signed_in = client.sign_in()
+        pds = signed_in.pds or _pds(transport, signed_in.did, plc, timeout) or service
+    except Failed as failed:
+        outcome = failed.outcome
+        why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
+        is_theirs = isinstance(outcome, Permanent) and outcome.disables
+        place = "app_password" if is_theirs else "service_url"
+        raise InvalidDestination(f"{place}: the account could not be checked. {why}") from failed
+    finally:
+        transport.close()
+    if not signed_in.is_active:
+        raise InvalidDestination(f"handle: {host_of(service)} says that this account is not active.")
+    handle = signed_in.handle
+    return replace(
+        destination,
+        core=signed_in.did,
+        label=f"@{handle}",
+        config={**config, "did": signed_in.did, "pds": pds, "handle": handle},
+    )
+
+
+def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
+    """The server by its DID's document; "" where that cannot be read: then the service passes posts on."""
+    _, method, name = did.split(":", 2)
+    url = f"{plc}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
+    client = ApiClient(transport, host_of(url), BLUESKY, utcnow(), timeout=timeout)
+    try:
+        return client.call("GET", url, read=lambda answer: pds_of(answer.json))
+    except Failed:
+        return ""

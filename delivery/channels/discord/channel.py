@@ -1,0 +1,51 @@
+"""The channels of Discord: by a webhook, and by a bot."""
+
+from collections.abc import Mapping
+
+from delivery.channels.announcement import Announcement
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
+from delivery.channels.bridge import BridgeChannel
+from delivery.channels.discord.bot_session import BotSession
+from delivery.channels.discord.compose import CONTENT_LIMIT, Message, message_of
+from delivery.channels.discord.markup import shown
+from delivery.channels.discord.session import WebhookSession
+from delivery.letter import Recipient
+
+
+class _Discord(BridgeChannel):
+    """What both ways to post have in common."""
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+        return message_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """As Previews has it. A card has no length that people need to mind."""
+        words = message.full.get("content", "")
+        cards = [
+            card.get(name, "") for card in message.full.get("embeds", ()) for name in ("title", "description")
+        ]
+        text = "\n".join(filter(None, map(shown, (words, *cards))))
+        return Looks(text, len(words), CONTENT_LIMIT if words else 0, message.refusal)
+
+
+class DiscordChannel(_Discord):
+    key = "discord"
+    # A webhook knows no key, and may not read.
+    crash_policy = CrashPolicy.HOLD
+    # 30 messages a minute are a channel's limit.
+    lane = LaneDefaults(spacing_seconds=2.0)
+
+    def connect(self, lane: LaneFacts) -> WebhookSession:
+        """The webhook comes with each message."""
+        return WebhookSession()
+
+
+class DiscordBotChannel(_Discord):
+    key = "discord_bot"
+    crash_policy = CrashPolicy.LOOK_UP
+    lane = LaneDefaults(spacing_seconds=1.0)
+    # 50 requests a second are a bot's limit.
+    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
+
+    def connect(self, lane: LaneFacts) -> BotSession:
+        return BotSession(lane.credentials.get("token", ""))

@@ -1,0 +1,99 @@
+"""Asks Discord what a webhook, a channel or a bot is, before it is saved."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.truncation import plain_line
+from delivery.channels.base import Temporary
+from delivery.channels.discord.service import API, BOT, WEBHOOK, agent, snowflake
+from delivery.channels.discord.session import webhook_secrets
+from delivery.channels.http.client import Failed
+from delivery.channels.http.session import ApiSession, invalid
+from delivery.channels.http.transport import ApiResponse
+
+T = TypeVar("T")
+# Of webhooks that post for us; others belong to an application, or follow another channel.
+INCOMING = 1
+# A category and a directory hold channels, not messages.
+HOLD_CHANNELS = (4, 14)
+
+
+def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None = None) -> ParsedDestination:
+    """The destination with what Discord says of it. Raises InvalidDestination."""
+    url, asking = destination.secrets["webhook_url"], asking or ApiSession()
+
+    def read(answer: ApiResponse) -> tuple[Any, str, dict[str, str]]:
+        places = {name: snowflake(answer.at(name)) for name in ("channel_id", "guild_id")}
+        return answer.at("type"), _name(answer) or "Webhook", places
+
+    client = asking.client(url, WEBHOOK, utcnow(), secrets=webhook_secrets(url))
+    try:
+        kind, name, places = client.call("GET", url, headers=agent(), read=read)
+    except Failed as failed:
+        raise invalid(failed, "webhook_url", "webhook_url") from None
+    finally:
+        asking.close()
+    if kind != INCOMING:
+        raise InvalidDestination("webhook_url: it is a webhook of another sort. Make a new one for this.")
+    return replace(destination, label=f"{name} ({destination.core})", config={**destination.config, **places})
+
+
+def check_channel(
+    destination: ParsedDestination, token: str, *, base: str = API, asking: ApiSession | None = None
+) -> ParsedDestination:
+    """The destination with what Discord says of it. Raises InvalidDestination."""
+    config = destination.config
+
+    def read(answer: ApiResponse) -> tuple[str, int, str]:
+        snowflake(answer.at("id"))
+        # A conversation with one person has no server.
+        guild = answer.at("guild_id")
+        return _name(answer), int(answer.at("type")), snowflake(guild) if guild else ""
+
+    url = f"{base}/channels/{config['channel_id']}"
+    name, kind, guild = _asked(url, token, read, asking or ApiSession(), blamed="account", place="channel_id")
+    if kind in HOLD_CHANNELS or not guild:
+        raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
+    known = {"channel_type": str(kind), "guild_id": guild}
+    return replace(destination, label=f"#{name}, by {config['account']}", config={**config, **known})
+
+
+def check_bot(token: str, *, base: str = API, asking: ApiSession | None = None) -> str:
+    """The bot's name. Raises InvalidDestination."""
+
+    def read(answer: ApiResponse) -> str:
+        return _name(answer, "username") or snowflake(answer.at("id"))
+
+    return _asked(f"{base}/users/@me", token, read, asking or ApiSession(), blamed="token", place="token")
+
+
+def _asked(
+    url: str,
+    token: str,
+    read: Callable[[ApiResponse], T],
+    asking: ApiSession,
+    *,
+    blamed: str,
+    place: str,
+) -> T:
+    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
+    if not token:
+        raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
+    client = asking.client(url, BOT, utcnow(), secrets=(token,))
+    named: Mapping[str, str] = {**agent(), "Authorization": f"Bot {token}"}
+    try:
+        return client.call("GET", url, headers=named, read=read)
+    except Failed as failed:
+        is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
+        field = blamed if is_tokens else place
+        raise invalid(failed, field, field) from None
+    finally:
+        asking.close()
+
+
+def _name(answer: ApiResponse, of: str = "name") -> str:
+    said = answer.at(of)
+    return plain_line(said)[:100] if isinstance(said, str) else ""

@@ -1,0 +1,94 @@
+"""What Discord's answers mean, and how a message is named there."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+
+from delivery.channels.base import Sent
+from delivery.channels.http.client import UnreadableAnswer
+from delivery.channels.http.outcomes import ApiService, Verdict
+from delivery.channels.http.transport import ApiResponse
+
+API = "https://discord.com/api/v10"
+UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED = 10008, 40033
+# A forum takes no message outside a thread.
+NEEDS_THREAD = 220001
+NONCE_LENGTH = 25
+# https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
+_VERDICTS: Mapping[Any, Verdict] = {
+    **dict.fromkeys((10003, 10004, 10015, 50001, 50013, 50027, 40012, 160005), Verdict.DESTINATION),
+    **dict.fromkeys(
+        (UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, 50035, 50006, 40005, 200000, 200001, 240000, 40067, 40058),
+        Verdict.MESSAGE,
+    ),
+    NEEDS_THREAD: Verdict.MESSAGE,
+    **dict.fromkeys((20016, 20028, 20029, 40062, 40004), Verdict.STOPS),
+    **dict.fromkeys((30046, 40006, 50083), Verdict.TRY_AGAIN),
+}
+
+
+def code_of(answer: ApiResponse) -> Any:
+    """Discord's code, else the status; "everywhere" for a limit of all that the bot does.
+
+    A 429 of the proxy before Discord names no scope and no Via: it shuts out our whole address.
+    """
+    scope = answer.headers.get("X-RateLimit-Scope", "user" if "Via" in answer.headers else "global")
+    if answer.status == 429 and scope == "global":
+        return "everywhere"
+    code = answer.at("code")
+    return code if isinstance(code, int) and code else answer.status
+
+
+def _words(answer: ApiResponse) -> str:
+    """With the place in the message that it is about, for 50035."""
+    said, errors = answer.at("message"), answer.at("errors")
+    return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
+
+
+_COMMON = ApiService(
+    name="Discord",
+    words=_words,
+    code=code_of,
+    waits=lambda answer: answer.at("retry_after"),
+)
+WEBHOOK = replace(
+    _COMMON,
+    # Who calls a webhook that is not there again and again is shut out.
+    verdicts={**_VERDICTS, 404: Verdict.DESTINATION},
+    advice="Make a new webhook in the channel's settings under Integrations, and save its address.",
+)
+BOT = replace(
+    _COMMON,
+    verdicts={**_VERDICTS, **dict.fromkeys((401, 50014, 40001, "everywhere"), Verdict.SHARED)},
+    advice="Look at the bot's token, and at what it may do in the channel.",
+)
+
+
+def agent() -> dict[str, str]:
+    """The header by which we are known; Discord asks for that form."""
+    return {"User-Agent": f"DiscordBot ({settings.SITE_URL}, {settings.VERSION})"}
+
+
+def nonce_of(key: str) -> str:
+    """The key in 25 letters and digits; it is longer itself."""
+    number, letters = int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"), ""
+    while len(letters) < NONCE_LENGTH:
+        number, digit = divmod(number, 36)
+        letters += "0123456789abcdefghijklmnopqrstuvwxyz"[digit]
+    return letters
+
+
+def snowflake(said: Any) -> str:
+    """An id. Raises UnreadableAnswer."""
+    if not isinstance(said, str) or not said.isascii() or not said.isdecimal() or len(said) > 20:
+        raise UnreadableAnswer("Discord named no id.")
+    return said
+
+
+def sent(guild: str, channel: str, message: str) -> Sent:
+    """What stands there now. Its id names the channel, too: in a forum that is a thread of its own."""
+    url = f"https://discord.com/channels/{guild}/{channel}/{message}" if guild else ""
+    return Sent(remote_id=f"{channel}/{message}", url=url)

@@ -1,0 +1,153 @@
+"""Posts messages by webhooks, and what a bot's session has in common with that."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
+from delivery.channels.discord.compose import Message
+from delivery.channels.discord.service import (
+    NEEDS_THREAD,
+    UNKNOWN_MESSAGE,
+    WEBHOOK,
+    agent,
+    code_of,
+    sent,
+    snowflake,
+)
+from delivery.channels.http.client import ApiClient, Failed
+from delivery.channels.http.session import ApiSession
+from delivery.channels.http.transport import ApiResponse
+
+
+class DiscordSession(ApiSession, ABC):
+    """What both ways to post have in common: once more plain, edits, deletions."""
+
+    @abstractmethod
+    def api(self, message: Message, now: datetime) -> ApiClient: ...
+
+    @abstractmethod
+    def place(self, message: Message, remote_id: str) -> tuple[str, dict[str, str]]:
+        """Where a message that was posted stands: its address at the API, and the query."""
+
+    @abstractmethod
+    def posted(
+        self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
+    ) -> Sent:
+        """Posts a body. Raises Failed."""
+
+    def headers(self) -> dict[str, str]:
+        return agent()
+
+    def begins_thread(self, message: Message) -> bool:
+        """Whether the message is to be the first of a thread of its own."""
+        return message.wants_thread and not message.thread_id
+
+    def post(self, client: ApiClient, message: Message, key: str) -> Outcome:
+        """In full, else plain; in a thread of its own where a forum wants that."""
+        in_thread = self.begins_thread(message)
+        bodies = [message.full, message.plain]
+        while True:
+            try:
+                return self.posted(client, message, bodies[0], key, in_thread=in_thread)
+            except Failed as failed:
+                answer = client.transport.answer
+                if answer and not answer.ok and code_of(answer) == NEEDS_THREAD and not in_thread:
+                    in_thread = True
+                elif failed.is_about_message and len(bodies) > 1:
+                    del bodies[0]
+                else:
+                    return failed.outcome
+
+    def edit(
+        self, message: Message, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """Writes the message that was posted anew. It calls nobody again."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        client, (url, query) = self.api(message, now), self.place(message, remote_id)
+        bodies = [message.full, message.plain]
+        while True:
+            body = bodies.pop(0)
+            # An edit may not change whether a message makes a sound.
+            new = {"content": body["content"], "embeds": body["embeds"], "allowed_mentions": {"parse": []}}
+            try:
+                client.call("PATCH", url, params=query, json=new, headers=self.headers(), read=_any)
+                return sent(message.config.get("guild_id", ""), *remote_id.split("/"))
+            except Failed as failed:
+                if not bodies or not failed.is_about_message:
+                    return failed.outcome
+
+    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Deletes it; Sent too if it is gone already."""
+        client, (url, query) = self.api(message, now), self.place(message, remote_id)
+        try:
+            client.call("DELETE", url, params=query, headers=self.headers(), read=_any)
+        except Failed as failed:
+            answer = client.transport.answer
+            if not (answer and answer.status == 404 and code_of(answer) == UNKNOWN_MESSAGE):
+                return failed.outcome
+        return Sent(remote_id=remote_id)
+
+
+class WebhookSession(DiscordSession):
+    """Posts to whatever webhook a message names. Used by one thread at a time."""
+
+    def send(
+        self,
+        message: Message,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Posts; nobody can tell what became of an unfinished earlier attempt."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        return self.post(self.api(message, now), message, key)
+
+    def api(self, message: Message, now: datetime) -> ApiClient:
+        return self.client(message.webhook_url, WEBHOOK, now, secrets=webhook_secrets(message.webhook_url))
+
+    def place(self, message: Message, remote_id: str) -> tuple[str, dict[str, str]]:
+        channel, _, number = remote_id.partition("/")
+        elsewhere = channel != message.config.get("channel_id")
+        return f"{message.webhook_url}/messages/{number}", {"thread_id": channel} if elsewhere else {}
+
+    def posted(
+        self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
+    ) -> Sent:
+        # Without `wait`, Discord says yes to all.
+        query = {"wait": "true", **({"thread_id": message.thread_id} if message.thread_id else {})}
+        new = {**message.look, **body}
+        if body is message.plain:
+            new.pop("avatar_url", None)
+        if in_thread:
+            new["thread_name"] = message.thread_name
+            if message.applied_tags:
+                new["applied_tags"] = list(message.applied_tags)
+
+        def read(answer: ApiResponse) -> Sent:
+            guild = message.config.get("guild_id", "")
+            return sent(guild, snowflake(answer.at("channel_id")), snowflake(answer.at("id")))
+
+        return client.call(
+            "POST",
+            message.webhook_url,
+            params=query,
+            json=new,
+            headers=self.headers(),
+            read=read,
+            posting=True,
+        )
+
+
+def webhook_secrets(url: str) -> tuple[str, ...]:
+    """What no text may show of a webhook's address."""
+    return (url, url.rpartition("/")[2])
+
+
+def _any(answer: ApiResponse) -> None:
+    """That it was a success is all that has to be read."""

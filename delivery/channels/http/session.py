@@ -1,0 +1,58 @@
+"""A session with a service's API, which opens its connection at the first message."""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from functools import cached_property
+
+import requests
+
+from common.ports.channels import InvalidDestination
+from common.truncation import DoesNotFit
+from delivery.channels.base import Outcome, Permanent, Sent
+from delivery.channels.http.client import ApiClient, Failed, host_of
+from delivery.channels.http.outcomes import ApiService
+from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+
+
+class ApiSession:
+    """What a channel's own session builds upon. Used by one thread at a time.
+
+    `session` stands in for the safe client's, `timeout` is in seconds for each request.
+    """
+
+    def __init__(self, *, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._session, self.timeout = session, timeout
+
+    @cached_property
+    def transport(self) -> Transport:
+        return Transport(self._session)
+
+    def client(self, url: str, service: ApiService, now: datetime, *, secrets: Collection[str]) -> ApiClient:
+        """What asks the service at `url` for one message."""
+        return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
+
+    def close(self) -> None:
+        if "transport" in self.__dict__:
+            self.transport.close()
+            del self.transport
+
+
+def outcome_of(act: Callable[[], Outcome]) -> Outcome:
+    """What it returns, or what its failure means."""
+    try:
+        return act()
+    except DoesNotFit:
+        return Permanent("The link alone is longer than what the service takes.")
+    except Failed as failed:
+        return failed.outcome
+
+
+def invalid(failed: Failed, secret: str, place: str) -> InvalidDestination:
+    """What to tell who saves a destination that its service did not accept.
+
+    `secret` and `place` are the names of the fields that hold the credentials and the address.
+    """
+    outcome = failed.outcome
+    why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
+    field = secret if isinstance(outcome, Permanent) and outcome.disables else place
+    return InvalidDestination(f"{field}: {why}")

@@ -1,0 +1,1 @@
+CHANNELS = {"matrix": ("kind.MatrixKind", "channel.MatrixChannel")}

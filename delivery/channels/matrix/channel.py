@@ -1,0 +1,24 @@
+"""The Matrix channel: a notice for each post, or one for a digest."""
+
+from collections.abc import Mapping
+
+from delivery.channels.announcement import Announcement
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.bridge import BridgeChannel
+from delivery.channels.matrix.compose import Notice, notice_of
+from delivery.channels.matrix.session import MatrixSession
+from delivery.letter import Recipient
+
+
+class MatrixChannel(BridgeChannel):
+    key = "matrix"
+    crash_policy = CrashPolicy.LOOK_UP
+    # A server's usual limit for messages is one in five seconds.
+    lane = LaneDefaults(spacing_seconds=5.0)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
+        return notice_of(said, options, recipient)
+
+    def connect(self, lane: LaneFacts) -> MatrixSession:
+        """The credentials come with each message."""
+        return MatrixSession()

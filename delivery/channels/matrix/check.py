@@ -1,0 +1,88 @@
+"""Finds a homeserver and a room, before they are saved."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+from delivery.channels.base import Permanent
+from delivery.channels.http.address import server_url
+from delivery.channels.http.client import Failed, UnreadableAnswer
+from delivery.channels.http.session import invalid
+from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from delivery.channels.matrix.client import MATRIX, Homeserver
+from delivery.channels.matrix.session import MatrixSession
+
+ENCRYPTED = "room: it is encrypted, and encryption cannot be switched off. Choose or make a room without."
+
+
+def resolved(
+    destination: ParsedDestination,
+    *,
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> ParsedDestination:
+    """The destination at the server's own address, with the room's id. Enters the room if it may.
+
+    Raises InvalidDestination.
+    """
+    config, token = destination.config, destination.secrets["access_token"]
+    opened = MatrixSession(session=session, timeout=timeout)
+    try:
+        url = _found(opened, config["server_url"])
+        server = Homeserver(opened.client(url, MATRIX, utcnow(), secrets=(token,)), url, token)
+        account = server.whoami()
+        try:
+            room = server.join(config["room"])
+            if server.state(room, "m.room.encryption"):
+                raise InvalidDestination(ENCRYPTED)
+            levels = server.state(room, "m.room.power_levels")
+        except Failed as failed:
+            if isinstance(failed.outcome, Permanent):
+                raise invalid(failed, "room", "room") from None
+            raise
+        # From room version 12 on, whose ids are without a server, its makers stand above all levels.
+        if ":" in room and not _may_post(account, levels):
+            raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
+    except Failed as failed:
+        raise invalid(failed, "access_token", "server_url") from None
+    finally:
+        opened.close()
+    host = urlsplit(url).netloc
+    return replace(
+        destination,
+        core=f"{room}@{host}",
+        config={**config, "server_url": url, "room": room, "via": account.partition(":")[2]},
+    )
+
+
+def _found(opened: MatrixSession, typed: str) -> str:
+    """The address that the domain names in its .well-known; without one, it is the server itself."""
+
+    def read(answer: ApiResponse) -> str:
+        said = answer.at("m.homeserver", "base_url")
+        try:
+            return server_url(said if isinstance(said, str) else "", example="matrix.example")
+        except ValueError:
+            raise UnreadableAnswer("no address") from None
+
+    client = opened.client(typed, MATRIX, utcnow(), secrets=())
+    try:
+        return client.call("GET", f"{typed}/.well-known/matrix/client", read=read)
+    except Failed:
+        return typed
+
+
+def _may_post(account: str, levels: dict[str, Any]) -> bool:
+    """Whether the account's power is enough for a message, by §m.room.power_levels."""
+    needed = _level(levels.get("events"), "m.room.message", levels.get("events_default", 0))
+    return _level(levels.get("users"), account, levels.get("users_default", 0)) >= needed
+
+
+def _level(among: Any, name: str, otherwise: Any) -> int:
+    said = among.get(name, otherwise) if isinstance(among, dict) else otherwise
+    # Before room version 10 a level might be a string.
+    return int(said) if isinstance(said, int) or str(said).lstrip("-").isdecimal() else 0

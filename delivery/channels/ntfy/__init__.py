@@ -1,0 +1,1 @@
+CHANNELS = {"ntfy": ("kind.NtfyKind", "channel.NtfyChannel")}

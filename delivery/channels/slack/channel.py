@@ -1,0 +1,52 @@
+"""The channels of incoming webhooks: a message for each post, or one for a digest."""
+
+from collections.abc import Mapping
+
+from delivery.channels.announcement import Announcement
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.bridge import BridgeChannel
+from delivery.channels.http.outcomes import ApiService
+from delivery.channels.slack.compose import (
+    RoomPost,
+    Writer,
+    for_mattermost,
+    for_rocketchat,
+    for_slack,
+    room_post_of,
+)
+from delivery.channels.slack.session import MATTERMOST, ROCKETCHAT, SLACK, IncomingWebhookSession
+from delivery.letter import Recipient
+
+
+class IncomingWebhookChannel(BridgeChannel):
+    # The service knows no key, and shows nobody what was posted.
+    crash_policy = CrashPolicy.HOLD
+    # Slack: "one message per second per channel".
+    lane = LaneDefaults(spacing_seconds=2.0)
+    service: ApiService
+    write: Writer
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> RoomPost:
+        return room_post_of(said, options, recipient, type(self).write)
+
+    def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
+        """The credentials come with each message."""
+        return IncomingWebhookSession(self.service)
+
+
+class SlackChannel(IncomingWebhookChannel):
+    key = "slack"
+    service = SLACK
+    write = staticmethod(for_slack)
+
+
+class MattermostChannel(IncomingWebhookChannel):
+    key = "mattermost"
+    service = MATTERMOST
+    write = staticmethod(for_mattermost)
+
+
+class RocketChatChannel(IncomingWebhookChannel):
+    key = "rocketchat"
+    service = ROCKETCHAT
+    write = staticmethod(for_rocketchat)

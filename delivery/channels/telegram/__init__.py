@@ -1,0 +1,1 @@
+CHANNELS = {"telegram": ("kind.TelegramKind", "channel.TelegramChannel")}

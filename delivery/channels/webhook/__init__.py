@@ -1,0 +1,1 @@
+CHANNELS = {"webhook": ("kind.WebhookKind", "channel.WebhookChannel")}

@@ -1,0 +1,203 @@
+"""A fake Bluesky server on loopback: it keeps posts, and refuses what a real one refuses, and more.
+
+The real one looks at no facet; a wrong one would be shown on the wrong letters, so that here it is refused.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import grapheme
+
+from tests.servers.api_server import ApiServer, Reply, Request
+
+DID = "did:plc:ewvi7nxzyoun6zhxrhs64oiz"
+HANDLE = "bees.fake.example"
+PASSWORD = "abcd-efgh-ijkl-mnop"
+PUT = "/xrpc/com.atproto.repo.putRecord"
+DELETE = "/xrpc/com.atproto.repo.deleteRecord"
+UPLOAD = "/xrpc/com.atproto.repo.uploadBlob"
+SIGN_IN = "/xrpc/com.atproto.server.createSession"
+REFRESH = "/xrpc/com.atproto.server.refreshSession"
+POST = "app.bsky.feed.post"
+TID = re.compile(r"[2-7a-j][2-7a-z]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+# JavaScript's white space, among it the byte order mark.
+URI = re.compile(r"\w+:(?://)?[^\s/\ufeff][^\s\ufeff]*", re.ASCII)
+LABELS = ("sexual", "nudity", "porn", "graphic-media")
+
+
+class Refused(Exception):
+    """What is wrong with a request."""
+
+
+def need(is_right: Any, what: str) -> None:
+    if not is_right:
+        raise Refused(what)
+
+
+class BlueskyServer(ApiServer):
+    """`says` is the reply to every post that is written. `uses` is how often a token is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: dict[str, dict[str, Any]] = {}
+        self.blobs: dict[str, dict[str, Any]] = {}
+        self.password, self.uses, self.names_pds = PASSWORD, 10**6, True
+        # Where it says that posts are written; None: here.
+        self.pds_url: str | None = None
+        self.writes: list[dict[str, Any]] = []
+        # How often each token is still taken, and those that can be renewed.
+        self.left: dict[str, int] = {}
+        self.refreshable: set[str] = set()
+
+    def posts(self, request: Request) -> bool:
+        return request.place == PUT
+
+    def revoke(self) -> None:
+        """The app password and all that was made with it."""
+        self.password = "another"
+        self.left.clear()
+        self.refreshable.clear()
+
+    def use_up(self) -> None:
+        """The tokens for writing, as after two hours."""
+        self.left = dict.fromkeys(self.left, 0)
+
+    def forget_blobs(self) -> None:
+        self.blobs.clear()
+
+    def usual(self, request: Request) -> Reply:
+        if request.place == SIGN_IN:
+            return self._sign_in(request)
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not token:
+            return Reply(401, {"error": "AuthMissing", "message": "Authentication Required"})
+        if request.place == REFRESH:
+            if token not in self.refreshable:
+                return Reply(400, {"error": "ExpiredToken", "message": "Token has been revoked"})
+            self.refreshable.remove(token)
+            return self._new_tokens()
+        if token not in self.left:
+            return Reply(400, {"error": "InvalidToken", "message": "Token could not be verified"})
+        if not self.left[token]:
+            return Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
+        self.left[token] -= 1
+        acts = {PUT: self._put, DELETE: self._delete, UPLOAD: self._upload}
+        if request.place not in acts:
+            return Reply(404, {"error": "MethodNotImplemented", "message": "Method Not Implemented"})
+        try:
+            return acts[request.place](request)
+        except Refused as refused:
+            code = "BlobNotFound" if "blob" in str(refused) else "InvalidRequest"
+            return Reply(400, {"error": code, "message": str(refused)})
+
+    def _sign_in(self, request: Request) -> Reply:
+        if request.json["identifier"] not in (DID, HANDLE) or request.json["password"] != self.password:
+            words = "Invalid identifier or password"
+            return Reply(401, {"error": "AuthenticationRequired", "message": words})
+        return self._new_tokens()
+
+    def document(self) -> dict[str, Any]:
+        """The account's DID document."""
+        pds = {
+            "id": "#atproto_pds",
+            "type": "AtprotoPersonalDataServer",
+            "serviceEndpoint": self.pds_url or self.url,
+        }
+        return {"id": DID, "alsoKnownAs": [f"at://{HANDLE}"], "service": [pds]}
+
+    def _new_tokens(self) -> Reply:
+        number = len(self.left) + 1
+        access, refresh = f"access-jwt-{number}", f"refresh-jwt-{number}"
+        self.left[access] = self.uses
+        self.refreshable.add(refresh)
+        said = {"did": DID, "handle": HANDLE, "accessJwt": access, "refreshJwt": refresh, "active": True}
+        return Reply(body={**said, "didDoc": self.document()} if self.names_pds else said)
+
+    def _upload(self, request: Request) -> Reply:
+        kind = request.headers.get("content-type", "")
+        need(kind.startswith("image/"), "wrong media type")
+        need(0 < len(request.body) <= 2_000_000, "wrong size")
+        link = "bafkrei" + hashlib.sha256(request.body).hexdigest()
+        blob = {"$type": "blob", "ref": {"$link": link}, "mimeType": kind, "size": len(request.body)}
+        self.blobs[link] = blob
+        return Reply(body={"blob": blob})
+
+    def _delete(self, request: Request) -> Reply:
+        need(request.json["repo"] == DID and request.json["collection"] == POST, "not there")
+        self.records.pop(request.json["rkey"], None)
+        return Reply(body={})
+
+    def _put(self, request: Request) -> Reply:
+        said = request.json
+        need(said["repo"] == DID and said["collection"] == POST and said["validate"], "not there")
+        need(TID.fullmatch(said["rkey"]), "rkey is no TID")
+        check_record(said["record"], self.blobs)
+        for end in said["record"].get("reply", {}).values():
+            there = self.records.get(end["uri"].rpartition("/")[2])
+            need(there is not None and cid_of(there) == end["cid"], "reply to nothing")
+        self.records[said["rkey"]] = said["record"]
+        self.writes.append(said["record"])
+        return Reply(body={"uri": f"at://{DID}/{POST}/{said['rkey']}", "cid": cid_of(said["record"])})
+
+
+def check_record(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
+    """Raises Refused."""
+    known = {"$type", "text", "createdAt", "langs", "tags", "facets", "labels", "embed", "reply"}
+    need(record.keys() <= known and record["$type"] == POST, "unknown fields")
+    text = record["text"].encode()
+    need(grapheme.length(record["text"]) <= 300 and len(text) <= 3_000, "text is too long")
+    need(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", record["text"]), "control characters")
+    need(TIME.fullmatch(record["createdAt"]), "createdAt")
+    langs, tags = record.get("langs", []), record.get("tags", [])
+    need(len(langs) <= 3 and all(re.fullmatch("[a-z]{2,3}", lang) for lang in langs), "langs")
+    need(len(tags) <= 8 and all(0 < grapheme.length(tag) <= 64 for tag in tags), "tags")
+    need("labels" not in record or record["labels"]["values"][0]["val"] in LABELS, "labels")
+    check_facets(text, record.get("facets", []))
+    if "embed" in record:
+        check_card(record["embed"], blobs)
+
+
+def check_facets(text: bytes, facets: list[dict[str, Any]]) -> None:
+    """Raises Refused."""
+    reached = 0
+    for facet in facets:
+        start, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
+        need(reached <= start < end <= len(text), "facets overlap or lie outside")
+        reached = end
+        try:
+            shown = (text[:start].decode(), text[start:end].decode())[1]
+        except UnicodeDecodeError:
+            raise Refused("a facet cuts a letter") from None
+        [feature] = facet["features"]
+        if feature["$type"] == "app.bsky.richtext.facet#link":
+            check_uri(feature["uri"])
+        else:
+            need(feature["$type"] == "app.bsky.richtext.facet#tag", "no mentions here")
+            need(shown == f"#{feature['tag']}" and 1 < grapheme.length(shown) <= 65, "tag")
+
+
+def check_card(embed: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
+    """Raises Refused."""
+    need(embed["$type"] == "app.bsky.embed.external", "embed")
+    card = embed["external"]
+    check_uri(card["uri"])
+    need(isinstance(card["title"], str) and isinstance(card["description"], str), "card")
+    if "thumb" in card:
+        need(blobs.get(card["thumb"]["ref"]["$link"]) == card["thumb"], "Could not find blob")
+        need(card["thumb"]["size"] <= 1_000_000, "thumb is too large")
+
+
+def check_uri(uri: str) -> None:
+    """Raises Refused."""
+    need(URI.fullmatch(uri) and len(uri.encode()) <= 8 * 1024, "no uri")
+    need(urlsplit(uri).scheme in ("http", "https"), "no web address")
+
+
+def cid_of(record: dict[str, Any]) -> str:
+    """The same for the same record."""
+    return "bafyrei" + hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,212 @@
+"""A fake Discord on loopback: webhooks and a bot's channels, which refuse what the real one refuses."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.servers.api_server import ApiServer, Reply, Request
+
+WEBHOOK_ID, TOKEN = "1100000000000000001", "webhook-token-AbCdEf_0123456789"
+BOT_TOKEN = "MTA.bot-token.AbCdEf"
+BOT, GUILD, CHANNEL, FORUM_THREAD = "900", "700", "1200000000000000002", "1300000000000000003"
+WEBHOOK = f"/api/v10/webhooks/{WEBHOOK_ID}/{TOKEN}"
+EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
+TEXT, NEWS, FORUM = 0, 5, 15
+LIMITS = {"title": 256, "description": 4096}
+_MARKUP = re.compile(r"[*_~|>\[\]()#<:`\\]|@everyone|@here", re.IGNORECASE)
+_OURS = re.compile(r"\[((?:[^\]\\\[]|\\.)*)\]\(<(https?://[^\s<>]+)>\)|<(https?://[^\s<>]+)>")
+_BARE = re.compile(r"https?://[^\s<]+[^<.,:;\"'\]\s]")
+
+
+def without_links(text: str, *, bare: bool = False) -> str:
+    """The text with its links taken out, as Discord finds them; the words of a link stay."""
+    text = _OURS.sub(lambda match: match[1] or "", text)
+    return _BARE.sub("", text) if bare else text
+
+
+def is_plain(text: str, *, bare: bool = False) -> bool:
+    """Whether nothing in it is markup or calls anybody, links apart."""
+    return not _MARKUP.search(re.sub(r"\\[^0-9A-Za-z\s]", "", without_links(text, bare=bare)))
+
+
+def shown(message: Mapping[str, Any]) -> str:
+    """What people read of a message, addresses included."""
+    card = message["embeds"][0] if message["embeds"] else {}
+    texts = [message["content"], card.get("title", ""), card.get("description", "")]
+    plain = [
+        card.get("author", {}).get("name", ""),
+        card.get("footer", {}).get("text", ""),
+        card.get("url", ""),
+    ]
+    return "\n".join([*(re.sub(r"\\([^0-9A-Za-z\s])", r"\1", text) for text in texts), *plain])
+
+
+class Discord(ApiServer):
+    """`says` is the reply to every request that makes a message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[dict[str, Any]] = []
+        self.now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+        self.channel_type = TEXT
+        self.needs_tag = self.takes_no_cards = False
+        self.reads_history = True
+        self.followers_got: list[str] = []
+        # The reply to who wants a message shown to followers; None: the usual one.
+        self.crossposts: Reply | None = None
+        self._nonces: dict[str, dict[str, Any]] = {}
+
+    def posts(self, request: Request) -> bool:
+        return request.method == "POST" and not request.place.endswith("/crosspost")
+
+    def usual(self, request: Request) -> Reply:
+        if not re.match(r"DiscordBot \(\S+, \S+\)", request.headers.get("user-agent", "")):
+            return Reply(403, "error code: 1010")
+        if request.place.startswith("/api/v10/webhooks/"):
+            return self._webhook(request)
+        if request.headers.get("authorization") != f"Bot {BOT_TOKEN}":
+            return Reply(401, {"message": "401: Unauthorized", "code": 0})
+        return self._bot(request)
+
+    def forget_nonces(self) -> None:
+        """As after some minutes."""
+        self._nonces.clear()
+
+    def somebody_writes(self, content: str, *, author: str = "5", at: datetime | None = None) -> None:
+        self._keep({"content": content, "embeds": []}, channel=CHANNEL, author=author, at=at)
+
+    def _webhook(self, request: Request) -> Reply:
+        if not request.place.startswith(WEBHOOK):
+            return _error(404, 10015, "Unknown Webhook")
+        if request.method == "GET":
+            about = {"id": WEBHOOK_ID, "type": 1, "name": "Bees", "channel_id": CHANNEL, "guild_id": GUILD}
+            return Reply(body=about)
+        if request.method != "POST":
+            return self._change(request, request.query.get("thread_id", CHANNEL))
+        if request.query.get("wait") != "true":
+            return _error(400, 1, "The fake wants wait=true: without it failures are hidden")
+        body, thread = request.json, request.query.get("thread_id")
+        name = body.get("username", "")
+        if len(name) > 80 or "discord" in name.lower() or "clyde" in name.lower():
+            return _error(400, 50035, "Invalid Form Body")
+        if body.get("thread_name") and self.channel_type != FORUM:
+            return _error(400, 220003, "Webhooks can only create threads in forum channels")
+        if self.channel_type == FORUM and not (thread or body.get("thread_name")):
+            return _error(
+                400, 220001, "Webhooks posted to forum channels must have a thread_name or thread_id"
+            )
+        if refusal := self._refusal(body) or self._threads_refusal(body, body.get("thread_name")):
+            return refusal
+        where = FORUM_THREAD if body.get("thread_name") else thread or CHANNEL
+        return Reply(body=self._keep(body, channel=where, author=WEBHOOK_ID))
+
+    def _bot(self, request: Request) -> Reply:
+        place = request.place.removeprefix("/api/v10")
+        if place == "/users/@me":
+            return Reply(body={"id": BOT, "username": "bee-bot"})
+        channel, _, rest = place.removeprefix("/channels/").partition("/")
+        if channel not in (CHANNEL, FORUM_THREAD):
+            return _error(404, 10003, "Unknown Channel")
+        here = [message for message in self.messages if message["channel_id"] == channel]
+        if (request.method, rest) == ("GET", ""):
+            last = here[-1]["id"] if here else None
+            about = {"id": channel, "type": self.channel_type, "name": "news", "guild_id": GUILD}
+            return Reply(body={**about, "last_message_id": last})
+        if (request.method, rest) == ("GET", "messages"):
+            most = int(request.query.get("limit", "50"))
+            assert most <= 100
+            return Reply(body=list(reversed(here))[:most] if self.reads_history else [])
+        if (request.method, rest) == ("POST", "messages"):
+            return self._bots_message(request.json, channel)
+        if (request.method, rest) == ("POST", "threads"):
+            body = request.json
+            if self.channel_type != FORUM or not 0 < len(body.get("name", "")) <= 100:
+                return _error(400, 50035, "Invalid Form Body")
+            if refusal := self._refusal(body["message"]) or self._threads_refusal(body, body["name"]):
+                return refusal
+            message = self._keep(body["message"], channel=FORUM_THREAD, author=BOT)
+            return Reply(201, {"id": FORUM_THREAD, "name": body["name"], "message": message})
+        if rest.endswith("/crosspost") and self.crossposts:
+            return self.crossposts
+        if rest.endswith("/crosspost"):
+            if self.channel_type != NEWS:
+                return _error(400, 50068, "Invalid message type")
+            self.followers_got.append(rest.split("/")[1])
+            return Reply(body={"id": rest.split("/")[1]})
+        return self._change(request, channel)
+
+    def _bots_message(self, body: dict[str, Any], channel: str) -> Reply:
+        nonce = body.get("nonce", "")
+        if self.channel_type == FORUM:
+            return _error(400, 50008, "Cannot send messages in a non-text channel")
+        if refusal := self._refusal(body):
+            return refusal
+        if not nonce or len(nonce) > 25:
+            return _error(400, 50035, "Invalid Form Body")
+        if body.get("enforce_nonce") and nonce in self._nonces:
+            return Reply(body=self._nonces[nonce])
+        self._nonces[nonce] = self._keep(body, channel=channel, author=BOT)
+        return Reply(body=self._nonces[nonce])
+
+    def _change(self, request: Request, channel: str) -> Reply:
+        number = request.place.rpartition("/")[2]
+        found = [one for one in self.messages if (one["id"], one["channel_id"]) == (number, channel)]
+        if not found:
+            return _error(404, 10008, "Unknown Message")
+        if request.method == "DELETE":
+            self.messages.remove(found[0])
+            return Reply(204)
+        if refusal := self._refusal(request.json):
+            return refusal
+        found[0].update(request.json)
+        return Reply(body=found[0])
+
+    def _refusal(self, body: dict[str, Any]) -> Reply | None:
+        allowed, cards = body.get("allowed_mentions"), body.get("embeds") or []
+        roles = allowed.get("roles", []) if isinstance(allowed, dict) else []
+        if not isinstance(allowed, dict) or allowed.get("parse") != [] or len(roles) > 100:
+            return _error(400, 2, "The fake wants allowed_mentions that allow nothing by themselves")
+        content = body.get("content", "")
+        if not content and not cards:
+            return _error(400, 50006, "Cannot send an empty message")
+        if self.takes_no_cards and cards:
+            return _error(400, 50035, "Invalid Form Body", {"embeds": {"0": "no"}})
+        wrong = len(content) > 2000 or len(cards) > 10 or any(map(_is_wrong_card, cards))
+        if wrong or body.get("flags", 0) & ~(4 | 4096):
+            return _error(400, 50035, "Invalid Form Body", {"content": {"_errors": []}})
+        return None
+
+    def _threads_refusal(self, body: dict[str, Any], name: str | None) -> Reply | None:
+        if name and len(name) > 100:
+            return _error(400, 50035, "Invalid Form Body")
+        if name and self.needs_tag and not body.get("applied_tags"):
+            return _error(400, 40067, "A tag is required to create a forum post in this channel")
+        return None
+
+    def _keep(
+        self, body: Mapping[str, Any], *, channel: str, author: str, at: datetime | None = None
+    ) -> dict[str, Any]:
+        milliseconds = ((at or self.now) - EPOCH) // timedelta(milliseconds=1)
+        number = str((milliseconds << 22) + len(self.messages))
+        kept = {name: body[name] for name in body if name not in ("nonce", "enforce_nonce")}
+        message = {**kept, "id": number, "channel_id": channel, "author": {"id": author}}
+        self.messages.append({"content": "", "embeds": [], **message})
+        return self.messages[-1]
+
+
+def _is_wrong_card(card: Mapping[str, Any]) -> bool:
+    """By https://discord.com/developers/docs/resources/message#embed-object-embed-limits."""
+    author, footer = card.get("author", {}).get("name", ""), card.get("footer", {}).get("text", "")
+    texts = [card.get("title", ""), card.get("description", ""), author, footer]
+    addresses = [card.get("url", ""), card.get("image", {}).get("url", "")]
+    return (
+        any(len(text) > most for text, most in zip(texts, (256, 4096, 256, 2048), strict=True))
+        or sum(map(len, texts)) > 6000
+        or any(url and not re.fullmatch(r"https?://\S{1,2040}", url) for url in addresses)
+        or datetime.fromisoformat(card["timestamp"]).tzinfo is None
+    )
+
+
+def _error(status: int, code: int, message: str, errors: Any = None) -> Reply:
+    return Reply(status, {"message": message, "code": code, **({"errors": errors} if errors else {})})

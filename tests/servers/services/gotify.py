@@ -1,0 +1,29 @@
+"""A fake Gotify server on loopback, for messages that go out by Apprise."""
+
+from typing import Any
+
+from tests.servers.api_server import ApiServer, Reply, Request
+
+TOKEN = "Averysecrettoken"
+
+
+def error(status: int, words: str) -> Reply:
+    return Reply(status, {"error": words, "errorCode": status, "errorDescription": words})
+
+
+class GotifyServer(ApiServer):
+    """`messages` are those it took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[dict[str, Any]] = []
+
+    def usual(self, request: Request) -> Reply:
+        if request.headers.get("x-gotify-key") != TOKEN:
+            return error(401, "Unauthorized")
+        if (request.method, request.place) != ("POST", "/message"):
+            return error(404, "Not Found")
+        if not request.json.get("message"):
+            return error(400, "Field 'message' is required")
+        self.messages.append(request.json)
+        return Reply(body={"id": len(self.messages), **request.json})

@@ -1,0 +1,96 @@
+"""Fake servers with incoming webhooks on loopback, each as strict as the real one."""
+
+import re
+from typing import Any
+
+from tests.servers.api_server import ApiServer, Reply, Request
+
+JOINER = "\u2060"
+
+
+class IncomingWebhooks(ApiServer):
+    """`taken` are the bodies; `texts` what people see of them, markup removed."""
+
+    path: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[dict[str, Any]] = []
+        self.texts: list[str] = []
+
+
+def text_reply(status: int, words: str) -> Reply:
+    return Reply(status, words, {"Content-Type": "text/plain"})
+
+
+class SlackWebhooks(IncomingWebhooks):
+    """`fetches`: whether it can fetch pictures."""
+
+    path = "/services/T0000/B0000/very-secret-token"
+    fetches = True
+
+    def usual(self, request: Request) -> Reply:
+        if request.place != self.path:
+            return text_reply(404, "no_service")
+        body = request.json
+        if not body.get("text"):
+            return text_reply(400, "no_text")
+        blocks = body.get("blocks", [])
+        if len(body["text"]) > 40_000 or len(str(blocks)) > 13_200:
+            return text_reply(400, "msg_too_long")
+        seen = [self._seen(block) for block in blocks]
+        if None in seen:
+            return text_reply(400, "invalid_blocks")
+        # Only links may stand between < and >.
+        left = re.sub(r"<https?://[^<>|]*(\|[^<>|]*)?>", "", body["text"])
+        if re.search("[<>]|&(?!amp;|lt;|gt;)", left):
+            return text_reply(400, "invalid_payload")
+        self.taken.append(body)
+        self.texts.append("".join(map(str, seen)) if blocks else body["text"])
+        return text_reply(200, "ok")
+
+    def _seen(self, block: dict[str, Any]) -> str | None:
+        """What people see of a block; None for one that is refused."""
+        if block["type"] == "image":
+            return "" if self.fetches and 0 < len(block["alt_text"]) <= 2_000 else None
+        [section] = block["elements"]
+        if (block["type"], section["type"]) != ("rich_text", "rich_text_section"):
+            return None
+        words = []
+        for element in section["elements"]:
+            known = {"text": {"text"}, "link": {"url", "text"}}[element["type"]]
+            if element.keys() - known - {"type"} or "" in element.values():
+                return None
+            words.append(element.get("text") or element["url"])
+        return "".join(words)
+
+
+class MattermostWebhooks(IncomingWebhooks):
+    path = "/hooks/very-secret-token"
+
+    def usual(self, request: Request) -> Reply:
+        if request.place != self.path:
+            said = {"id": "web.incoming_webhook.invalid.app_error", "message": "Invalid webhook."}
+            return Reply(400, {**said, "status_code": 400})
+        text = request.json.get("text", "")
+        if not 0 < len(text) <= 16_383:
+            said = {"id": "web.incoming_webhook.text.length.app_error", "message": "Maximum text length"}
+            return Reply(400, {**said, "status_code": 400})
+        self.taken.append(request.json)
+        self.texts.append(re.sub(r"\\([\\`*{}\[\]()#+\-.!_>~|])", r"\1", text).replace(JOINER, ""))
+        return text_reply(200, "ok")
+
+
+class RocketChatWebhooks(IncomingWebhooks):
+    path = "/hooks/very-secret-id/very-secret-token"
+
+    def usual(self, request: Request) -> Reply:
+        if request.place != self.path:
+            said = "Invalid integration id or token provided."
+            return Reply(404, {"success": False, "error": said})
+        text = request.json.get("text", "")
+        if not 0 < len(text) <= 5_000:
+            return Reply(400, {"success": False, "error": "error-message-size-exceeded"})
+        self.taken.append(request.json)
+        self.texts.append(re.sub(r"\\([*_~`#])", r"\1", text).replace(JOINER, ""))
+        return Reply(body={"success": True})
