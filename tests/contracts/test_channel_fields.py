@@ -11,6 +11,12 @@ from delivery.channels.bridge import BridgeKind
 from subscriptions.management.options import option
 
 KINDS = channels.all_kinds()
+# What each service calls by a word of its own, and what that is in all of them.
+CALLED_OTHERWISE = {
+    "account": "the name here of who posts",
+    "webhook_url": "the address that is posted to, which is a secret",
+    "server_url": "the server that has the account",
+}
 
 
 def each_name(fields: str) -> dict[str, list[Field]]:
@@ -24,7 +30,8 @@ def each_name(fields: str) -> dict[str, list[Field]]:
 @pytest.mark.parametrize("fields", ["destination_fields", "account_fields"])
 def test_a_name_means_the_same_and_is_equally_secret_in_all_kinds(fields: str) -> None:
     for name, said in each_name(fields).items():
-        assert len({(field.label, field.secret) for field in said}) == 1, name
+        assert len({field.secret for field in said}) == 1, name
+        assert name in CALLED_OTHERWISE or len({field.label for field in said}) == 1, name
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.key)
