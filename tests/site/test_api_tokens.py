@@ -338,7 +338,7 @@ EVERY = [
         ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
         ("subscriptions", "subscription"), ("destinations", "destination"),
         ("issues", "issue"), ("deliveries", "delivery"), ("letters", "writtenletter"),
-        ("site", "sitesettings"),
+        ("site", "sitesettings"), ("channels", "subscribable"),
     )),
     *(
         (method, path, f"{word}_{model}")
@@ -346,7 +346,8 @@ EVERY = [
         for usual in ["add" if path.count("/") == 1 else "change"]
         for word in [{"delete": "delete", "patch": "change"}.get(method, usual)]
         for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")
-                      .replace("letter", "writtenletter").replace("site", "sitesettings")]
+                      .replace("letter", "writtenletter").replace("site", "sitesettings")
+                      .replace("channel", "subscribable")]
     ),
 ]  # fmt: skip
 
