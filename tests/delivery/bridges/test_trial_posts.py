@@ -18,12 +18,12 @@ from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.letter import Recipient
 from delivery.letters.samples import NothingToShow
-from delivery.models import Delivery, RemotePost
+from delivery.models import Delivery, Lane, RemotePost
 from subscriptions.models import Destination
 from subscriptions.newsletters.define import alter_subscribable
 from tests.delivery.bridges.making import a_bridge
 from tests.delivery.ledger import Clock
-from tests.factories import NOW, FeedFactory, SubscribableFactory
+from tests.factories import NOW, DestinationFactory, FeedFactory, SubscribableFactory, SubscriptionFactory
 from tests.servers.mastodon_instance import MastodonInstance, Reply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -160,3 +160,14 @@ def test_a_message_for_a_deletion_needs_no_posts(kind: channels.ChannelSpec, arr
     letter = letter_without_posts(bridge)
     assert channel(kind.key).compose(letter, Recipient(1, "a/b", "bot")) is not None
     assert looks_of(letter, Recipient(1, "a/b", "bot"), kind=kind.key) is not None
+
+
+@pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
+def test_whether_a_post_can_be_taken_back_is_known_without_a_word_to_the_service(
+    kind: channels.ChannelSpec,
+) -> None:
+    bridge = SubscribableFactory(channel=kind.key, sign_up="closed")
+    account = DestinationFactory(kind=kind.key, core="a/b")
+    made = SubscriptionFactory(subscribable=bridge, destination=account)
+    assert may_delete(made) in (True, False)
+    assert not Lane.objects.exists()
