@@ -118,7 +118,8 @@ class Homeserver:
         return ""
 
     def _get(self, place: str, read: Callable[[ApiResponse], T], **options: Any) -> T:
-        return self._client.call("GET", self._api + place, read=read, headers=self._headers, **options)
+        found: T = self._client.call("GET", self._api + place, read=read, headers=self._headers, **options)
+        return found
 
     def _put(self, place: str, content: dict[str, Any]) -> str:
         return self._client.call(
