@@ -22,7 +22,7 @@ class Request:
     @property
     def place(self) -> str:
         """The path without its query, and without a slash at its end."""
-        return urlsplit(self.path).path.rstrip("/")
+        return urlsplit(self.path).path.rstrip("/") or "/"
 
     @cached_property
     def query(self) -> dict[str, str]:
