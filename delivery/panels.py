@@ -21,6 +21,7 @@ from common.ports.panels import (
     add_panel,
     add_tab_form,
 )
+from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
@@ -50,6 +51,9 @@ BOUNCES_SHOWN = 10
 def install() -> None:
     """Called once, before the first admin page."""
     template_sources.append(letter_templates)
+    add_panel("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
+    add_panel("subscriptions.Subscribable", Panel("What it posts", what_it_posts, order=7))
+    add_panel("subscriptions.Subscribable", Panel("Bridges", bridges_beside, order=30))
     add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
     add_panel("subscriptions.Subscribable", Panel("Waits for its first reader", first_issue, order=6))
@@ -83,7 +87,10 @@ def install() -> None:
         "subscriptions.Subscribable",
         Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
     )
-    add_action("subscriptions.Subscribable", Action("send_test", "Send me a test", send_me_a_test))
+    add_action(
+        "subscriptions.Subscribable",
+        Action("send_test", "Send me a test", send_me_a_test, fits=lambda row: not is_bridge(row)),
+    )
 
 
 def what_became_of(item: Item) -> SafeString:

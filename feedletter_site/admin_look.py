@@ -84,6 +84,7 @@ ADMIN_LOOK = {
                         **_page("Mail set-up", "outbox", "delivery_account_changelist"),
                         "link": reverse_lazy("mail_set_up"),
                     },
+                    _page("Accounts of services", "smart_toy", "delivery_serviceaccount_changelist"),
                     _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
                     {
                         **_page("Mail check", "fact_check", "delivery_lane_changelist"),

@@ -5,6 +5,7 @@ from typing import Any
 from django.urls import include, path, re_path
 from rest_framework.routers import DefaultRouter, Route
 
+from delivery.api.channels import ChannelViewSet
 from delivery.api.letters import LetterViewSet
 from delivery.api.newsletters import SendableSubscribableViewSet
 from delivery.api.views import DeliveryViewSet, IssueViewSet
@@ -36,6 +37,7 @@ class Router(DefaultRouter):
 router = Router()
 router.register("feeds", DroppableFeedViewSet, basename="api-feed")
 router.register("items", ExcludableItemViewSet, basename="api-item")
+router.register("channels", ChannelViewSet, basename="api-channel")
 router.register("subscribables", SendableSubscribableViewSet, basename="api-subscribable")
 router.register("subscriptions", SubscriptionViewSet, basename="api-subscription")
 router.register("destinations", DestinationViewSet, basename="api-destination")

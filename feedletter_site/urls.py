@@ -7,6 +7,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from common.ports import panels
+from delivery.admin.bridges import add_bridge, bridge_reconnect, bridge_set_up
 from delivery.admin.doctor import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
@@ -25,6 +26,11 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
     path("admin/mail/", admin.site.admin_view(mail_set_up), name="mail_set_up"),
+    path("admin/add-bridge/", admin.site.admin_view(add_bridge), name="add_bridge"),
+    path("admin/bridge/<str:bridge>/", admin.site.admin_view(bridge_set_up), name="bridge_set_up"),
+    path(
+        "admin/bridge/<str:bridge>/connect/", admin.site.admin_view(bridge_reconnect), name="bridge_reconnect"
+    ),
     # The sign-in page offers the first by this name.
     path("admin/password-reset/", password_reset.Asked.as_view(), name="admin_password_reset"),
     path("admin/password-reset/sent/", password_reset.Told.as_view(), name="admin_password_reset_done"),

@@ -66,11 +66,13 @@ def _read(field: Field, value: str) -> str:
 class ChannelSpec(Protocol):
     """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
 
-    `announcement_hook` is the hook that may choose the words of a post; empty: none does.
+    `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
+    what happens there, to who chooses among the channels.
     """
 
     key: str
     label: str
+    sentence: str
     public_sign_up: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
@@ -109,3 +111,17 @@ def get(key: str) -> ChannelSpec:
 
 def all_kinds() -> list[ChannelSpec]:
     return [_registry[key] for key in sorted(_registry)]
+
+
+def bridge_kinds() -> list[ChannelSpec]:
+    """Those for which nobody signs up: an admin sets up an account of theirs."""
+    return [kind for kind in all_kinds() if not kind.public_sign_up]
+
+
+def bridge_fields() -> list[Field]:
+    """The fields of all bridges' destinations, each name once: it means the same wherever it stands."""
+    found: dict[str, Field] = {}
+    for kind in bridge_kinds():
+        for one in kind.destination_fields:
+            found.setdefault(one.name, one)
+    return list(found.values())

@@ -59,7 +59,7 @@ def make_default(*, account: Account) -> Account:
     """From now on it carries what names no account, what waits included. Raises ValidationError."""
     with transaction.atomic():
         # In one order, so that of two at once one waits.
-        rows = {row.pk: row for row in Account.objects.select_for_update().order_by("pk")}
+        rows = {row.pk: row for row in Account.objects.mail().select_for_update().order_by("pk")}
         if account.pk not in rows:
             raise ValidationError("The mail account is not there any more.")
         Account.objects.filter(is_default=True).exclude(pk=account.pk).update(is_default=False)
@@ -137,7 +137,7 @@ def url_of(lane: Lane) -> str:
         return ""
     if lane.account == DEFAULT_ACCOUNT:
         return default_url()
-    account = Account.objects.filter(name=lane.account).first()
+    account = Account.objects.mail().filter(name=lane.account).first()
     return secret_url(account) if account else ""
 
 
@@ -161,7 +161,7 @@ def account_words(subscribable: Subscribable) -> str:
     """Through what a newsletter's letters go out, for people to read: without user and password."""
     name = subscribable.options.get("account") or DEFAULT_ACCOUNT
     if name != DEFAULT_ACCOUNT:
-        account = Account.objects.filter(name=name).first()
+        account = Account.objects.mail().filter(name=name).first()
         return f"{name}: {server_of(account)}" if account else f"{name}, which is there no more"
     try:
         target = transport_of()

@@ -13,7 +13,7 @@ def default_account() -> Account | None:
     """The account that was made the default. None while EMAIL_URL is set, which wins."""
     if "EMAIL_URL" in settings.GIVEN:
         return None
-    return Account.objects.filter(is_default=True).first()
+    return Account.objects.mail().filter(is_default=True).first()
 
 
 def default_url() -> str:
@@ -46,7 +46,7 @@ def sends_nothing() -> bool:
 def usual_sender(account: str = "") -> str:
     """Who a mail through that account (empty: the default) comes from where a newsletter says nothing."""
     if account and account != DEFAULT_ACCOUNT:
-        row = Account.objects.filter(name=account).first()
+        row = Account.objects.mail().filter(name=account).first()
     else:
         row = None if "DEFAULT_FROM_EMAIL" in settings.GIVEN else default_account()
     return (row.sender if row else "") or settings.DEFAULT_FROM_EMAIL

@@ -7,6 +7,7 @@ from delivery.admin.issue import IssueAdmin
 from delivery.admin.lane import LaneAdmin
 from delivery.admin.mail import AccountAdmin
 from delivery.admin.restoring import RestoreAdmin
+from delivery.admin.service_account import ServiceAccountAdmin
 from delivery.admin.template import LetterTemplateAdmin
 from delivery.admin.webhook import WebhookAdmin
 from delivery.admin.webhook_call import WebhookCallAdmin
@@ -21,6 +22,7 @@ __all__ = [
     "LaneAdmin",
     "LetterTemplateAdmin",
     "RestoreAdmin",
+    "ServiceAccountAdmin",
     "WebhookAdmin",
     "WebhookCallAdmin",
     "WrittenLetterAdmin",

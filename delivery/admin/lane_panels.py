@@ -61,7 +61,7 @@ def _server(lane: Lane) -> SafeString | str:
         if row := default_account():
             return format_html("{} ({})", link_to(row), server_of(row))
         return "Letters are kept here, not sent." if keeps_letters() else "That of EMAIL_URL."
-    account = Account.objects.filter(name=lane.account).first()
+    account = Account.objects.mail().filter(name=lane.account).first()
     if account is None:
         return "Its mail account is not there any more."
     return format_html("{} ({})", link_to(account), server_of(account))

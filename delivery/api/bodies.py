@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from common.api.bodies import Fields
-from common.api.fields import Choice, Moment, Text, Whole
+from common.api.fields import Choice, Moment, Text, Texts, Whole
 from common.api.pagination import ListParameters, search
 from delivery.issues.written_letters import MOST_MARKDOWN
 from delivery.models import Delivery
@@ -99,3 +99,10 @@ class PauseNewsletter(Fields):
     """Nothing is needed."""
 
     reason = Text(max_length=2000, required=False, help_text="Shown in the admin.")
+
+
+class CheckDestination(Fields):
+    """A destination that nobody has to keep for it."""
+
+    channel = Text(min_length=1, max_length=20, help_text="As `/api/v1/channels` lists them.")
+    to = Texts(longest=5000, most=20, help_text="The channel’s own fields.")

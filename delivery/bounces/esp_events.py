@@ -149,7 +149,7 @@ def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
 
 def accounts_with(esp: str) -> Iterator[EspSettings]:
     """The accounts with that service: EMAIL_URL's and the others. Those that cannot be read are left out."""
-    for url in (settings.EMAIL_URL, *map(secret_url, Account.objects.order_by("pk"))):
+    for url in (settings.EMAIL_URL, *map(secret_url, Account.objects.mail().order_by("pk"))):
         try:
             target = parse_email_url(url)
         except ImproperlyConfigured:

@@ -186,11 +186,9 @@ class Edits(Protocol):
 class Deletes(Protocol):
     """A Session of a service whose posts can be taken back. Doing it again does no harm."""
 
-    def delete(
-        self, recipient: Recipient, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
-    ) -> Outcome:
+    def delete(self, message: Any, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Takes the post and its parts back; never raises for what a service does. One that is gone already
-        is Sent, too."""
+        is Sent, too. Of the `message` only the destination counts."""
         ...
 
 

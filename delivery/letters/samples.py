@@ -32,6 +32,12 @@ MOST_SETTLING = 50
 
 def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
     """At most `count` of the newest posts; none where there is none. Raises LetterError if own code fails."""
+    newest = newest_posts(subscribable, count)
+    return arranged(subscribable, newest).posts or tuple(newest)
+
+
+def newest_posts(subscribable: Subscribable, count: int) -> list[Post]:
+    """The same as the feeds have them, newest first."""
     posts = []
     for feed in subscribable.feeds.all():
         # The newsletter may not take all that are looked at.
@@ -44,8 +50,7 @@ def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
                 posts.append(Post(0, 0, entry, feed.url))
     posts.sort(key=lambda post: post.entry.published.timestamp() if post.entry.published else 0, reverse=True)
     # Where the publishers ask that none is announced, there is still something to look at.
-    newest = (announced(posts) or posts)[:count]
-    return arranged(subscribable, newest).posts or tuple(newest)
+    return (announced(posts) or posts)[:count]
 
 
 def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected | None:

@@ -66,7 +66,7 @@ def find_lane(name: str) -> Lane:
         return found[0]
     if found:
         raise CommandError(f"There are several lanes {name}: say which, such as {found[0].kind}:{name}.")
-    if name == DEFAULT_ACCOUNT or Account.objects.filter(name=name).exists():
+    if name == DEFAULT_ACCOUNT or Account.objects.mail().filter(name=name).exists():
         return mail_lane(name)
     raise CommandError(f"There is no lane {name}. {HINT}")
 

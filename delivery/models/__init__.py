@@ -1,4 +1,4 @@
-from delivery.models.account import Account
+from delivery.models.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
@@ -29,6 +29,7 @@ __all__ = [
     "MailboxMessage",
     "RemotePost",
     "Restore",
+    "ServiceAccount",
     "SetAside",
     "Theme",
     "Webhook",

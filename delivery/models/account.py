@@ -1,10 +1,23 @@
 """Outgoing mail accounts, set up in the admin or by a command. EMAIL_URL's is none of them."""
 
+from typing import Self
+
 from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
 
 from common.secrets import SecretsField
+
+EMAIL = "email"
+
+
+class AccountQuerySet(models.QuerySet["Account"]):
+    def mail(self) -> Self:
+        return self.filter(kind=EMAIL)
+
+    def of_services(self) -> Self:
+        """Those of bridges, such as bots."""
+        return self.exclude(kind=EMAIL)
 
 
 class Account(models.Model):
@@ -24,6 +37,8 @@ class Account(models.Model):
     kind = models.CharField(max_length=20, default="email", db_default="email", editable=False)
     # What the channel needs of it; of mail {"url": as EMAIL_URL}, which holds a password.
     secrets = SecretsField()
+    # How a service calls it, where it was asked.
+    label = models.CharField(max_length=320, blank=True, default="", db_default="", editable=False)
     # As DEFAULT_FROM_EMAIL. Empty: that one.
     sender = models.CharField(max_length=320, blank=True, default="", db_default="")
     is_default = models.BooleanField(default=False, db_default=False, editable=False)
@@ -31,6 +46,8 @@ class Account(models.Model):
     tried_at = models.DateTimeField(null=True, blank=True, editable=False)
     trouble = models.TextField(blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = AccountQuerySet.as_manager()
 
     class Meta:
         ordering = ("name",)
@@ -43,3 +60,19 @@ class Account(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ServiceAccountManager(models.Manager["ServiceAccount"]):
+    def get_queryset(self) -> "models.QuerySet[ServiceAccount]":
+        return super().get_queryset().exclude(kind=EMAIL)
+
+
+class ServiceAccount(Account):
+    """An account of any kind but mail's, with admin pages of its own."""
+
+    objects = ServiceAccountManager()  # type: ignore[assignment, misc]
+
+    class Meta:
+        proxy = True
+        verbose_name = "account of a service"
+        verbose_name_plural = "accounts of services"

@@ -8,11 +8,12 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ORDER_VAR
 from django.db.models import QuerySet
 from django.forms.widgets import Script
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
-from unfold.decorators import display
+from unfold.decorators import action, display
 
 from common.admin.html import list_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
@@ -86,6 +87,7 @@ class SubscribableAdmin(ServiceAdmin):
         Tab("settings", "Settings"),
         Tab("site", "On your site"),
     )
+    actions_list = ("add_bridge",)
     own_panels = (
         Panel("Posts that wait", post_rules.what_is_stuck, order=8),
         Panel("How it goes", newsletter_panels.how_it_goes, order=10),
@@ -103,6 +105,11 @@ class SubscribableAdmin(ServiceAdmin):
             Script("feedletter/pasting.js", defer=True),
             Script("feedletter/newsletter.js", defer=True),
         )
+
+    @action(description="Add a bridge", url_path="add-bridge", icon="share", permissions=["add"])
+    def add_bridge(self, request: HttpRequest) -> HttpResponse:
+        """(The page is a later app's.)"""
+        return HttpResponseRedirect(reverse("add_bridge"))
 
     @property
     def conditional_fields(self) -> dict[str, str]:

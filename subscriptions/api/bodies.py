@@ -108,7 +108,9 @@ class ChangeSubscribable(Fields):
     feeds = serializers.ListField(
         child=Whole(), min_length=1, max_length=MOST_FEEDS, required=False, help_text="The ids of its feeds."
     )
-    channel = Text(max_length=20, required=False, help_text="Such as email or mastodon.")
+    channel = Text(
+        max_length=20, required=False, help_text="Such as email; `/api/v1/channels` lists all that there are."
+    )
     stopped = Flag(required=False, help_text="Takes no new posts; what is being collected still goes out.")
     arrangement = Choice(choices=Subscribable.Arrangement.choices, required=False)
     n = number(MAX_N, "every_n: how many posts make a letter.")

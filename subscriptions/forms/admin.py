@@ -30,7 +30,7 @@ from subscriptions.newsletters.define import SCHEDULING, USES, check_subscribabl
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
-LONGEST_OPTION = 700
+LONGEST_OPTION, LONGEST_LINES = 700, 2_000
 # When people read their mail.
 EARLY = time(7)
 Arrangement = Subscribable.Arrangement
@@ -45,12 +45,12 @@ def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
 
 def option_form_fields() -> dict[str, forms.Field]:
     """Of a newsletter or bridge."""
-    return {name_of(kind, field): _field(field) for kind, field in _each("option_fields")}
+    return {name_of(kind, field): form_field(field) for kind, field in _each("option_fields")}
 
 
 def destination_form_fields() -> dict[str, forms.Field]:
     """Of a subscriber."""
-    return {name_of(kind, field): _field(field) for kind, field in _each("destination_fields")}
+    return {name_of(kind, field): form_field(field) for kind, field in _each("destination_fields")}
 
 
 def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
@@ -81,7 +81,8 @@ def _each(attribute: str) -> Iterator[tuple[channels.ChannelSpec, channels.Field
             yield kind, field
 
 
-def _field(field: channels.Field) -> forms.Field:
+def form_field(field: channels.Field) -> forms.Field:
+    """A channel's field as forms of the admin have it."""
     # Never required here: only the chosen channel needs its fields, and says so itself.
     if field.choices is not None:
         return forms.ChoiceField(
@@ -91,10 +92,14 @@ def _field(field: channels.Field) -> forms.Field:
             help_text=escape(field.help),
             widget=UnfoldAdminSelectWidget(),
         )
-    widget = UnfoldAdminPasswordWidget() if field.secret else UnfoldAdminTextInputWidget()
+    widget: forms.Widget = UnfoldAdminTextInputWidget(attrs={"spellcheck": "false", "autocomplete": "off"})
+    if field.secret:
+        widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password", "spellcheck": "false"})
+    elif field.many_lines:
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": 3})
     return forms.CharField(
         required=False,
-        max_length=LONGEST_OPTION,
+        max_length=LONGEST_LINES if field.many_lines else LONGEST_OPTION,
         label=field.label,
         help_text=escape(field.help),
         widget=widget,

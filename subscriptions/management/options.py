@@ -195,6 +195,33 @@ def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[
     }
 
 
+def add_bridge_destination(parser: CommandParser) -> None:
+    """Adds an option for each field of the bridges' destinations; none is called as an option of ours is."""
+    group = parser.add_argument_group("where a bridge posts (“list_channels” says what each service needs)")
+    for field in channels.bridge_fields():
+        users = [kind.label for kind in channels.bridge_kinds() if named(kind, field.name)]
+        said = (field.help or field.label).replace("%", "%%")
+        group.add_argument(
+            option(field),
+            dest=f"to_{field.name}",
+            metavar=field.name.upper(),
+            help=f"{', '.join(users)}: {said}" + (" “-” asks for it." if field.secret else ""),
+        )
+
+
+def named(kind: channels.ChannelSpec, field: str) -> bool:
+    """Whether destinations of that kind have a field of that name."""
+    return any(one.name == field for one in kind.destination_fields)
+
+
+def bridge_destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:
+    """As `destination`; empty where no field was given. Raises CommandError."""
+    given = {field.name: options[f"to_{field.name}"] for field in channels.bridge_fields()}
+    if all(value is None for value in given.values()):
+        return {}
+    return destination(given, kind)
+
+
 def typed_secret(field: channels.Field) -> str:
     """A secret that must stay out of the list of processes: typed unseen, or the line piped in."""
     if not field.secret:

@@ -38,24 +38,44 @@ def subscribe(
     """
     kind = channels.get(subscribable.channel)
     parsed = kind.check(kind.parse_destination(data))
-    with transaction.atomic():
-        _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
-        subscription = _locked_row(subscribable, parsed, now=now, language=language)
-        if subscription.status == Subscription.Status.CONFIRMED:
-            subscription.save()
-        elif confirmed:
-            mark_confirmed(subscription, now=now)
-            record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
-        elif now.timestamp() not in (subscription.notices_at or ()):
-            begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
-            subscription.status = Subscription.Status.UNCONFIRMED
-            subscription.notices_at = noted(subscription.notices_at, now)
-            renew_nonce(subscription)
-            subscription.save()
-            record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
-            if begins:
-                emit(Event(EventKind.CREATED, (subscription.pk,), now))
-            ask_to_confirm([subscription], now=now, language=language)
+    return subscribe_checked(
+        subscribable=subscribable,
+        parsed=parsed,
+        now=now,
+        confirmed=confirmed,
+        language=language,
+        origin=origin,
+    )
+
+
+@transaction.atomic
+def subscribe_checked(
+    *,
+    subscribable: Subscribable,
+    parsed: ParsedDestination,
+    now: datetime,
+    confirmed: bool = True,
+    language: str = "",
+    origin: Origin = BY_ADMIN,
+) -> Subscription:
+    """As `subscribe`, for a destination that the service knows. Raises InvalidDestination."""
+    _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
+    subscription = _locked_row(subscribable, parsed, now=now, language=language)
+    if subscription.status == Subscription.Status.CONFIRMED:
+        subscription.save()
+    elif confirmed:
+        mark_confirmed(subscription, now=now)
+        record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
+    elif now.timestamp() not in (subscription.notices_at or ()):
+        begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
+        subscription.status = Subscription.Status.UNCONFIRMED
+        subscription.notices_at = noted(subscription.notices_at, now)
+        renew_nonce(subscription)
+        subscription.save()
+        record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
+        if begins:
+            emit(Event(EventKind.CREATED, (subscription.pk,), now))
+        ask_to_confirm([subscription], now=now, language=language)
     return subscription
 
 

@@ -27,6 +27,7 @@ READABLE = {
     "feeds": "feeds",
     "items": "feeds",
     "subscribables": "newsletters",
+    "channels": "newsletters",
     "subscriptions": "subscribers",
     "destinations": "subscribers",
     "letters": "letters",
@@ -47,6 +48,9 @@ CHANGING = [
     ("newsletters", "delete", "subscribables/x/"),
     ("newsletters", "post", "subscribables/x/pause/"),
     ("newsletters", "post", "subscribables/x/resume/"),
+    ("newsletters", "post", "subscribables/x/post-test/"),
+    ("newsletters", "post", "subscribables/x/delete-test/"),
+    ("newsletters", "post", "channels/check/"),
     ("subscribers", "post", "subscriptions/"),
     ("subscribers", "patch", "subscriptions/1/"),
     ("subscribers", "post", "subscriptions/1/confirm/"),
@@ -334,7 +338,7 @@ EVERY = [
         ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
         ("subscriptions", "subscription"), ("destinations", "destination"),
         ("issues", "issue"), ("deliveries", "delivery"), ("letters", "writtenletter"),
-        ("site", "sitesettings"),
+        ("site", "sitesettings"), ("channels", "subscribable"),
     )),
     *(
         (method, path, f"{word}_{model}")
@@ -342,7 +346,8 @@ EVERY = [
         for usual in ["add" if path.count("/") == 1 else "change"]
         for word in [{"delete": "delete", "patch": "change"}.get(method, usual)]
         for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")
-                      .replace("letter", "writtenletter").replace("site", "sitesettings")]
+                      .replace("letter", "writtenletter").replace("site", "sitesettings")
+                      .replace("channel", "subscribable")]
     ),
 ]  # fmt: skip
 

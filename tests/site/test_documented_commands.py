@@ -13,7 +13,11 @@ ROOT = Path(__file__).parent.parent.parent
 COMMANDS = sorted(
     path.stem for path in ROOT.glob("*/management/commands/*.py") if not path.stem.startswith("_")
 )
-PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md"))}
+DOCS = ROOT / "docs"
+PAGES = {
+    path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted(DOCS.glob("**/*.md"))
+}
 TABLE = PAGES["customising.md"].partition("## Commands")[2].partition("\n## ")[0]
 
 
@@ -22,16 +26,16 @@ def test_a_command_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[` ]", TABLE), "in docs/customising.md, under Commands"
 
 
-@pytest.mark.parametrize("page", [*PAGES, "README.md"])
+@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_names_a_command_that_there_is_not(page: str) -> None:
-    text = PAGES.get(page) or (ROOT / "README.md").read_text(encoding="utf-8")
+    text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")
     named = set(re.findall(r"manage\.py ([a-z][a-z_]+)", text))
     assert named <= get_commands().keys()
 
 
-@pytest.mark.parametrize("page", [*PAGES, "README.md"])
+@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_gives_a_command_an_option_that_it_does_not_have(page: str) -> None:
-    text = PAGES.get(page) or (ROOT / "README.md").read_text(encoding="utf-8")
+    text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")
     lines = re.sub(r"\\\n\s*", " ", text).splitlines()
     found = (match for line in lines for match in re.finditer(r"(?:manage\.py |`)([a-z_]+)( [^`|#]*)?", line))
     given = {
@@ -50,9 +54,9 @@ def options_of(command: str) -> set[str]:
     return {option for action in parser._actions for option in action.option_strings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "README.md"])
+@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_leads_to_an_entry_of_the_menu_that_there_is_not(page: str) -> None:
-    text = PAGES.get(page) or (ROOT / "README.md").read_text(encoding="utf-8")
+    text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")
     menu: Any = settings.UNFOLD["SIDEBAR"]
     titles = tuple(str(item["title"]) for group in menu["navigation"] for item in group["items"])
     led = re.findall(r"(?:Admin|Delivery|machinery) → ([^,.:;)]+)", text)

@@ -4,7 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -119,6 +119,9 @@ class AccountAdmin(ServiceAdmin):
         Action("delete", "Delete", delete_accounts, asked_to_delete_accounts, permission="drop"),
     )
     added = moment_of("created_at", "added")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":
+        return Account.objects.mail()
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_add_permission(request) and "provider" not in request.GET:

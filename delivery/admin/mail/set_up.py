@@ -56,7 +56,7 @@ def mail_set_up(request: HttpRequest) -> HttpResponse:
         return _acted(request)
     address = request.session.get(TEST_ADDRESS) or getattr(request.user, "email", "")
     chosen = request.GET.get("account", "")
-    rows = Account.objects.order_by("-is_default", "name")
+    rows = Account.objects.mail().order_by("-is_default", "name")
     shown = [_shown(row, is_chosen=str(row.pk) == chosen) for row in rows]
     may_add = request.user.has_perm(MAY_ADD)
     context = {
@@ -89,7 +89,7 @@ def _acted(request: HttpRequest) -> HttpResponse:
         messages.success(request, "No account is the default any more.")
         return HttpResponseRedirect(set_up_url())
     key = request.POST.get("account", "")
-    account = get_object_or_404(Account, pk=key if key.isdecimal() else None)
+    account = get_object_or_404(Account.objects.mail(), pk=key if key.isdecimal() else None)
     if act == "default":
         report(request, lambda: _made_default(account))
     elif act == "try":

@@ -19,6 +19,7 @@ class AppriseKind(BridgeKind):
 
     key = "apprise"
     label = "Apprise (without receipts)"
+    sentence = "A message by Teams, Gotify, Pushover, Signal and some fifty other services."
     asks_when_unsure = True
     destination_fields = (
         Field("account", "Name", "A short name of your own, such as phone.", required=True, clean=short_name),

@@ -47,6 +47,7 @@ class BlueskyKind(BridgeKind):
 
     key = "bluesky"
     label = "Bluesky"
+    sentence = "A post of an account of yours, with a card of its link."
     announcement_hook = "bluesky_announcement"
     destination_fields = (
         Field("handle", "Handle", "Such as bees.bsky.social.", required=True, clean=handle),

@@ -15,12 +15,10 @@ from delivery.channels.bluesky.compose import (
     BlueskyPost,
     Message,
     Record,
-    account_of,
 )
 from delivery.channels.bluesky.record_key import record_key
 from delivery.channels.http.client import Failed
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
-from delivery.letter import Recipient
 
 # app.bsky.embed.external: of a card's picture.
 MOST_THUMB_BYTES = 1_000_000
@@ -94,11 +92,11 @@ class BlueskySession:
         place = root.removeprefix("at://").replace(f"/{COLLECTION}/", "/post/")
         return Sent(root, url=f"https://bsky.app/profile/{place}", parts=tuple(answers))
 
-    def delete(self, recipient: Recipient, remote: Sequence[str], *, now: datetime) -> Outcome:
-        """Deletes posts by their remote ids, those of a thread in their order. A second time is fine."""
-        client = self._client(account_of(recipient), now)
+    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Deletes the last post of a thread first. A second time is fine."""
+        client = self._client(message.account, now)
         try:
-            for uri in reversed(remote):
+            for uri in (*reversed(parts), remote_id):
                 client.delete(uri.rpartition("/")[2])
         except Failed as failed:
             return failed.outcome

@@ -10,7 +10,7 @@ from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 def _accounts() -> list[tuple[str, str]]:
     """What a newsletter can choose from."""
-    names = Account.objects.values_list("name", flat=True)
+    names = Account.objects.mail().values_list("name", flat=True)
     return [("", "The default one"), *((name, name) for name in names)]
 
 
@@ -19,6 +19,7 @@ class EmailKind:
 
     key = "email"
     label = "E-mail"
+    sentence = "A letter to everybody who has signed up."
     public_sign_up = True
     arrangements = ARRANGEMENTS
     announcement_hook = ""

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from common.truncation import DoesNotFit
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
+from delivery.channels.http.measures import graphemes
+from delivery.channels.http.priced_links import StatusLimits, status_length
 from delivery.channels.mastodon.compose import Message, status_of
 from delivery.channels.mastodon.session import MastodonSession
 from delivery.letter import Recipient
@@ -23,6 +26,17 @@ class MastodonChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return status_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """By the usual limits; the instance may have others. Of a thread the first status is measured."""
+        limits, warning = StatusLimits(), message.spoiler
+        try:
+            texts = message.texts(limits)
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what an instance takes.")
+        length = status_length(texts[0], limits.per_url) + graphemes(warning)
+        shown = "\n\n".join(filter(None, (warning, *texts)))
+        return Looks(shown, length, limits.characters, message.refusal)
 
     def connect(self, lane: LaneFacts) -> MastodonSession:
         """The credentials come with each message."""

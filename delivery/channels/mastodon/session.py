@@ -16,7 +16,6 @@ from delivery.channels.http.uploads import Uploader, Uploads
 from delivery.channels.mastodon.client import Client
 from delivery.channels.mastodon.compose import Message
 from delivery.channels.mastodon.instance import Instance, instances
-from delivery.letter import Recipient
 
 # Mastodon keeps an Idempotency-Key up to an hour; ten minutes are for clocks and for this request.
 KEY_HOLDS = timedelta(minutes=50)
@@ -98,12 +97,9 @@ class MastodonSession(ApiSession):
 
         return outcome_of(edit)
 
-    def delete(
-        self, recipient: Recipient, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
-    ) -> Outcome:
+    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes the last status of a thread first."""
-        url, token = recipient.config["instance_url"], recipient.secrets["access_token"]
-        client = Client(self, url, token, now)
+        client = Client(self, message.instance_url, message.access_token, now)
 
         def delete() -> Outcome:
             for status_id in (*reversed(parts), remote_id):

@@ -24,6 +24,7 @@ class MatrixKind(BridgeKind):
 
     key = "matrix"
     label = "Matrix"
+    sentence = "A notice in a room that is not encrypted."
     destination_fields = (
         Field(
             "server_url",

@@ -51,6 +51,7 @@ def _fields(example: str, where: str) -> tuple[Field, ...]:
 class SlackKind(IncomingWebhookKind):
     key = "slack"
     label = "Slack"
+    sentence = "A message in a channel, by an incoming webhook."
     path = "/services/"
     destination_fields = _fields(
         "hooks.slack.com", "At api.slack.com/apps: your app, Incoming Webhooks, Add New Webhook to Workspace."
@@ -63,6 +64,7 @@ class SlackKind(IncomingWebhookKind):
 class MattermostKind(IncomingWebhookKind):
     key = "mattermost"
     label = "Mattermost"
+    sentence = "A message in a channel, by an incoming webhook."
     path = "/hooks/"
     destination_fields = _fields("chat.example", "In Mattermost: Integrations, Incoming Webhooks, Add.")
 
@@ -70,5 +72,6 @@ class MattermostKind(IncomingWebhookKind):
 class RocketChatKind(IncomingWebhookKind):
     key = "rocketchat"
     label = "Rocket.Chat"
+    sentence = "A message in a channel, by an incoming webhook."
     path = "/hooks/"
     destination_fields = _fields("chat.example", "In Rocket.Chat: Workspace, Integrations, New, Incoming.")

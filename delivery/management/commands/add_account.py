@@ -53,7 +53,7 @@ class Command(FeedletterCommand):
         url = options["url"] if options["url"] is not None else asked()
         if options["replace"]:
             hint = "“list_accounts” shows those there are."
-            account: Account = find(Account.objects.all(), "mail account", hint, name=options["name"])
+            account: Account = find(Account.objects.mail(), "mail account", hint, name=options["name"])
             account = alter_account(account=account, url=url, sender=options["sender"])
         else:
             account = add_account(name=options["name"], url=url, sender=options["sender"] or "")

@@ -18,6 +18,6 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         hint = "“list_accounts” shows those there are."
-        account: Account = find(Account.objects.all(), "mail account", hint, name=options["name"])
+        account: Account = find(Account.objects.mail(), "mail account", hint, name=options["name"])
         drop_account(account=account)
         return Printed(f"The mail account {account.name} was deleted.", {"name": account.name})

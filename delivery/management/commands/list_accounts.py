@@ -12,4 +12,4 @@ class Command(FeedletterCommand):
     empty = "There is none besides that of EMAIL_URL: “add_account” adds one."
 
     def run(self, **options: Any) -> Result:
-        return (account_row(account) for account in Account.objects.all())
+        return (account_row(account) for account in Account.objects.mail())

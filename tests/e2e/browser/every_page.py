@@ -17,7 +17,9 @@ from tests.factories import (
     NOW,
     AttemptFactory,
     BounceFactory,
+    BridgeFactory,
     DeliveryFactory,
+    DestinationFactory,
     FeedFactory,
     ItemFactory,
     MailboxMessageFactory,
@@ -56,7 +58,15 @@ NO_PAGES = {
     "subscriptions_listimport_refused",
     "subscriptions_subscription_export_list",
 }
-GIVEN = {"newsletter": "harbour", "folder": "issues", "template": "post", "app_label": "delivery"}
+# Those that belong to no model's pages.
+OUR_PAGES = ("first_steps", "mail_check", "mail_set_up", "add_bridge", "bridge_set_up", "bridge_reconnect")
+GIVEN = {
+    "newsletter": "harbour",
+    "bridge": "harbour-bridge",
+    "folder": "issues",
+    "template": "post",
+    "app_label": "delivery",
+}
 
 
 def fill() -> None:
@@ -78,6 +88,11 @@ def fill() -> None:
     SuppressionFactory()
     UnconfirmedFactory(subscribable=newsletter)
     WrittenLetterFactory(subscribable=newsletter, subject=LONG)
+    bridge = BridgeFactory(feeds=newsletter.feeds.all(), title=f"{LONG} on Mastodon", name="harbour-bridge")
+    account = DestinationFactory(
+        kind="mastodon", core="bot@m.example", label="bot at m.example", disabled_at=NOW, disabled_reason=LONG
+    )
+    SubscriptionFactory(subscribable=bridge, destination=account)
     make_key(domain="example.org", algorithm="ed25519", now=NOW)
 
 
@@ -91,11 +106,7 @@ def admin_pages() -> Iterator[tuple[str, str]]:
         given = {key: GIVEN.get(key, row.pk if row is not None else None) for key in keys}
         if None in given.values():
             continue
-        space = (
-            ""
-            if name in ("first_steps", "mail_check", "mail_set_up") or "password_reset" in name
-            else "admin:"
-        )
+        space = "" if name in OUR_PAGES or "password_reset" in name else "admin:"
         address = reverse(space + name, kwargs=given)
         yield name, address
         if row is not None and name.endswith("_change"):

@@ -18,6 +18,7 @@ SOME = (
     "mail_check",
     "feeds_feed_changelist",
     "feeds_feed_change",
+    "bridge_set_up",
     "subscriptions_subscribable_add",
     "subscriptions_subscribable_change-settings",
     "subscriptions_destination_changelist",

@@ -29,6 +29,7 @@ class PigeonKind:
 
     key = "pigeon"
     label = "Pigeon"
+    sentence = "A note on a leg."
     public_sign_up = False
     announcement_hook = ""
     arrangements = frozenset({"each"})

@@ -11,7 +11,7 @@ from delivery.channels.bluesky.session import Thumb
 from feeds.parsing.entry import Media
 from tests.contracts.bridge import IMPATIENT, closed_port, entry
 from tests.contracts.channel import NOW
-from tests.delivery.channels.bluesky.bluesky_letters import message, recipient, send, session
+from tests.delivery.channels.bluesky.bluesky_letters import message, send, session
 from tests.servers.api_server import Reply
 from tests.servers.services.bluesky import (
     DELETE,
@@ -322,14 +322,14 @@ class TestDelete:
         assert isinstance(sent, Sent)
         opened = session()
         for _ in range(2):
-            remote = (sent.remote_id, *sent.parts)
-            assert isinstance(opened.delete(recipient(server.url), remote, now=NOW), Sent)
+            given: dict[str, Any] = {"remote_id": sent.remote_id, "parts": sent.parts, "now": NOW}
+            assert isinstance(opened.delete(message(server.url), **given), Sent)
         opened.close()
         assert server.records == {}
 
     def test_what_the_service_says_against_it_is_told(self, server: BlueskyServer) -> None:
         server.paths[DELETE] = Reply(503)
         opened = session()
-        outcome = opened.delete(recipient(server.url), ("at://x/y/3mg7j5lhytcuo",), now=NOW)
+        outcome = opened.delete(message(server.url), remote_id="at://x/y/3mg7j5lhytcuo", parts=(), now=NOW)
         opened.close()
         assert isinstance(outcome, Temporary)

@@ -9,9 +9,11 @@ from delivery.channels.base import Deletes, Edits, Outcome, Permanent, Sent, Tem
 from delivery.channels.mastodon.compose import Message
 from tests.contracts.channel import NOW
 from tests.delivery.channels.mastodon.letters import (
+    CHANNEL,
     LINK,
     TOO_MANY,
     closed_port,
+    letter,
     message,
     recipient,
     send,
@@ -44,8 +46,8 @@ def edit(what: Message, old: Sent) -> Outcome:
 def delete(url: str, old: Sent, **given: Any) -> Outcome:
     opened = session()
     try:
-        of = recipient(url, **given)
-        return opened.delete(of, remote_id=old.remote_id, parts=old.parts, key="delete-1", now=NOW)
+        of: Message = CHANNEL.compose(letter(), recipient(url, **given))
+        return opened.delete(of, remote_id=old.remote_id, parts=old.parts, now=NOW)
     finally:
         opened.close()
 

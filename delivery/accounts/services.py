@@ -1,0 +1,102 @@
+"""Accounts that many destinations of a service share, such as a bot: adding, changing, deleting."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from common.ports import channels
+from common.ports.channels import ChannelSpec, InvalidDestination, read_fields
+from common.secrets import opened
+from common.text import counted
+from delivery.channels.bridge import BridgeKind
+from delivery.models import Lane, ServiceAccount
+from subscriptions.models import Destination
+
+
+def kinds_with_accounts() -> list[BridgeKind]:
+    """The services whose destinations share accounts."""
+    return [kind for kind in channels.all_kinds() if isinstance(kind, BridgeKind) and kind.account_fields]
+
+
+def lacks_account(kind: ChannelSpec) -> bool:
+    """Whether nothing can be connected there before an account is added."""
+    return kind in kinds_with_accounts() and not ServiceAccount.objects.filter(kind=kind.key).exists()
+
+
+def kind_of_account(key: str) -> BridgeKind:
+    """Raises InvalidDestination."""
+    for kind in kinds_with_accounts():
+        if kind.key == key:
+            return kind
+    raise InvalidDestination("kind: choose a service that needs an account.")
+
+
+def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now: datetime) -> ServiceAccount:
+    """A new account, if the service takes it (network). Raises InvalidDestination and ValidationError."""
+    secrets, known_as = _checked(kind, values)
+    made = ServiceAccount(kind=kind, name=name.strip(), label=known_as, tried_at=now)
+    made.secrets = secrets
+    made.full_clean(exclude=["secrets"], validate_unique=False)
+    try:
+        with transaction.atomic():
+            made.save(force_insert=True)
+    except IntegrityError as error:
+        raise ValidationError({"name": "There is an account of this name already."}) from error
+    return made
+
+
+def alter_service_account(
+    *, account: ServiceAccount, values: Mapping[str, str], now: datetime
+) -> ServiceAccount:
+    """Gives it other secrets, if the service takes them (network); what is not given stays.
+
+    What rests because of the old ones goes on. Raises InvalidDestination.
+    """
+    given = {**stored_values(account), **{name: value for name, value in values.items() if value}}
+    account.secrets, account.label = _checked(account.kind, given)
+    account.tried_at, account.trouble = now, ""
+    with transaction.atomic():
+        account.save(update_fields=["secrets", "label", "tried_at", "trouble"])
+        theirs = Q(account=account.name) | Q(parent__account=account.name)
+        lanes = Lane.objects.filter(theirs, kind=account.kind)
+        lanes.update(free_at=None, failures=0, last_error="", refused_since=None)
+    return account
+
+
+def drop_service_account(*, account: ServiceAccount) -> None:
+    """Raises ValidationError while a bridge posts with it."""
+    if reason := why_account_needed(account):
+        raise ValidationError(reason)
+    account.delete()
+
+
+def why_account_needed(account: ServiceAccount) -> str:
+    """What posts with the account, and what to do; empty if it can go."""
+    users = destinations_of_account(account).count()
+    if not users:
+        return ""
+    return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+
+
+def destinations_of_account(account: ServiceAccount) -> "QuerySet[Destination]":
+    """Those that are posted to with it: their cores begin with its name (see BridgeChannel)."""
+    rows = Destination.objects.filter(kind=account.kind, core__startswith=f"{account.name}/")
+    return rows.filter(subscriptions__ended_at=None, subscriptions__isnull=False).distinct()
+
+
+def stored_values(account: ServiceAccount) -> dict[str, str]:
+    """Its fields' values, empty where they cannot be read any more."""
+    try:
+        return opened(account.secrets)
+    except ValueError:
+        return {}
+
+
+def _checked(kind: str, values: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """The fields, cleaned, and how the service calls the account."""
+    described = kind_of_account(kind)
+    read = read_fields(described.account_fields, values, owner=described.label)
+    return {name: value for name, value in read.items() if value}, described.check_account(read)[:320]

@@ -1,0 +1,6 @@
+"""Bridges in the admin: adding one, trying it, and what it posted last."""
+
+from delivery.admin.bridges.add import add_bridge
+from delivery.admin.bridges.set_up import bridge_reconnect, bridge_set_up
+
+__all__ = ["add_bridge", "bridge_reconnect", "bridge_set_up"]

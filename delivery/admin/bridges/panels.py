@@ -1,0 +1,110 @@
+"""Bridges on the pages of feeds, newsletters and bridges themselves."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from common.admin.html import button, html_table, link_to, paragraph, web_link, when
+from common.ports import channels
+from delivery.admin.bridges.add import add_bridge_url, set_up_url
+from delivery.admin.bridges.set_up import reconnect_url
+from delivery.bridges.connect import connections_of
+from delivery.bridges.trial_posts import deletion_key
+from delivery.models import Delivery
+from feeds.models import Feed
+from subscriptions.models import Subscribable, Subscription
+
+POSTS_SHOWN = 10
+ELSEWHERE = "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone."
+
+
+def is_bridge(subscribable: Subscribable) -> bool:
+    return not channels.get(subscribable.channel).public_sign_up
+
+
+def bridges_of_feed(feed: Feed) -> SafeString | str:
+    """The way to a bridge of a feed."""
+    if feed.dropping:
+        return ""
+    # (Those there are stand among its newsletters.)
+    return format_html("{}<p>{}</p>", paragraph(ELSEWHERE), _plain(add_bridge_url(feed=feed.pk)))
+
+
+def bridges_beside(subscribable: Subscribable) -> SafeString | str:
+    """On a newsletter's page: the bridges of its feeds. None on a bridge's own."""
+    if is_bridge(subscribable):
+        return ""
+    rows = Subscribable.objects.filter(feeds__in=subscribable.feeds.all()).distinct()
+    return _listed(rows, add_bridge_url(newsletter=subscribable.pk))
+
+
+def _listed(rows: Iterable[Subscribable], add_url: str) -> SafeString:
+    bridges = [row for row in rows if is_bridge(row)]
+    table = html_table(
+        ("bridge", "service"),
+        ((link_to(row), channels.get(row.channel).label) for row in bridges),
+        ELSEWHERE,
+    )
+    return format_html("{}<p>{}</p>", table, _plain(add_url))
+
+
+def _plain(add_url: str) -> SafeString:
+    return format_html('<a class="fl-button fl-button-plain" href="{}">Add a bridge</a>', add_url)
+
+
+def what_it_posts(subscribable: Subscribable) -> SafeString | str:
+    """On a bridge's page: who it posts as, and its last posts with where they stand."""
+    if not is_bridge(subscribable):
+        return ""
+    connections = connections_of(subscribable)
+    said = format_html_join("", "{}", ((_standing(each),) for each in connections))
+    if not connections:
+        said = paragraph("It posts nowhere so far: add where to under “Subscribers”, with “Add one”.")
+    elif subscribable.stopped:
+        said = format_html("{}{}", paragraph("It posts nothing until you say so."), said)
+    way = button(set_up_url(subscribable), "Look at it, and try it")
+    return format_html("{}{}<p>{}</p>", said, _last_posts(subscribable), way)
+
+
+def _standing(subscription: Subscription) -> SafeString:
+    to = subscription.destination
+    if not to.disabled_at:
+        return format_html('<p><span class="fl-dot fl-dot-good" aria-hidden="true"></span>{}</p>', to.label)
+    return format_html(
+        '<p class="fl-alert">Nothing is posted to {} since {}: {}'
+        ' <a class="fl-link" href="{}">Connect again</a></p>',
+        to.label,
+        when(to.disabled_at),
+        to.disabled_reason or "The service refused it.",
+        reconnect_url(subscription),
+    )
+
+
+def _last_posts(bridge: Subscribable) -> SafeString:
+    every = Delivery.objects.filter(subscription__subscribable=bridge).exclude(kind=Delivery.Kind.DELETE)
+    related = every.select_related("issue", "destination", "remote_post").order_by("-pk")
+    rows = list(related.defer("issue__html", "issue__text", "context")[:POSTS_SHOWN])
+    deletions = Delivery.objects.filter(kind=Delivery.Kind.DELETE, key__in=map(deletion_key, rows))
+    gone = set(deletions.values_list("key", flat=True))
+    return html_table(
+        ("post", "when", "how it went"),
+        ((_named(row), when(row.sent_at or row.created_at), _how(row, gone)) for row in rows),
+        "Nothing was posted so far.",
+    )
+
+
+def _named(row: Delivery) -> SafeString:
+    return link_to(row, row.issue.title if row.issue else "Test post")
+
+
+def _how(row: Delivery, gone: set[str]) -> Any:
+    """Its state; where it stands there, or what the service said against it."""
+    if deletion_key(row) in gone:
+        return "deleted"
+    if row.state != Delivery.State.SENT:
+        state = row.get_state_display().lower()
+        return f"{state}: {row.last_error}" if row.last_error else state
+    remote = getattr(row, "remote_post", None)
+    return web_link(remote.url, "See it there") if remote and remote.url else "posted"

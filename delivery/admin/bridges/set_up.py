@@ -1,0 +1,188 @@
+"""A bridge's own page: who it posts as, how its posts will look, a test, and the word to begin."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from common.admin.html import object_url
+from common.admin.refusals import add_refusal, report
+from common.clock import utcnow
+from common.ports import channels
+from common.refused import Refused
+from delivery.admin.bridges.add import set_up_url
+from delivery.admin.bridges.forms import DestinationForm, HowForm
+from delivery.bridges.connect import begin_posting, connections_of, reconnect
+from delivery.bridges.messages import looks_of, newest_letters, recipient_at
+from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
+from delivery.channels.base import Looks
+from delivery.models import Delivery
+from delivery.rendering.errors import LetterError
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.newsletters.define import alter_subscribable
+
+MAY_SEE, MAY_CHANGE = "subscriptions.view_subscribable", "subscriptions.change_subscribable"
+LOOKED_AT = 3
+RECONNECT_PAGE = "bridge_reconnect"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A destination as the page shows it, with the test posts that stand there."""
+
+    subscription: Subscription
+    tests: list[Delivery]
+    deletes: bool
+    reconnect_url: str
+
+    @property
+    def disabled(self) -> str:
+        """Why nothing is posted there; empty if it is."""
+        to = self.subscription.destination
+        return (to.disabled_reason or "The service refused it.") if to.disabled_at else ""
+
+
+def reconnect_url(subscription: Subscription) -> str:
+    return f"{reverse(RECONNECT_PAGE, args=[subscription.subscribable.name])}?to={subscription.pk}"
+
+
+def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
+    """GET shows, POST acts and leads back."""
+    if not request.user.has_perm(MAY_SEE):
+        raise PermissionDenied
+    row = _bridge(bridge)
+    kind = channels.get(row.channel)
+    form = HowForm(kind, row)
+    if request.method == "POST":
+        if not request.user.has_perm(MAY_CHANGE):
+            raise PermissionDenied
+        if request.POST.get("act") in ("save", "done"):
+            form = HowForm(kind, row, request.POST)
+            if _saved(form):
+                return _done(request, row) if request.POST["act"] == "done" else _back(row)
+        else:
+            _act(request, row)
+            return _back(row)
+    connections = connections_of(row)
+    looks, trouble = _looks(row, connections)
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": str(row),
+        "bridge": row,
+        "kind": kind,
+        "form": form,
+        "connections": [
+            Connection(each, standing_tests(each), may_delete(each), reconnect_url(each))
+            for each in connections
+        ],
+        "looks": looks,
+        "trouble": trouble,
+        "may_change": request.user.has_perm(MAY_CHANGE),
+        "page_url": object_url(row),
+    }
+    return TemplateResponse(request, "admin/delivery/bridge_set_up.html", context)
+
+
+def _bridge(name: str) -> Subscribable:
+    row = get_object_or_404(Subscribable, name=name)
+    if channels.get(row.channel).public_sign_up:
+        raise Http404("It is a newsletter, not a bridge.")
+    return row
+
+
+def _back(bridge: Subscribable) -> HttpResponse:
+    return HttpResponseRedirect(set_up_url(bridge))
+
+
+def _saved(form: HowForm) -> bool:
+    if not form.is_valid():
+        return False
+    try:
+        alter_subscribable(subscribable=form.bridge, **form.changes())
+    except channels.InvalidDestination as error:
+        form.refuse(error)
+    except ValidationError as error:
+        text = getattr(error, "error_dict", {}).get("options")
+        if text is None:
+            add_refusal(form, error)
+        else:
+            form.refuse(channels.InvalidDestination(" ".join(message for one in text for message in one)))
+    return not form.errors
+
+
+def _done(request: HttpRequest, bridge: Subscribable) -> HttpResponse:
+    if bridge.stopped:
+        begin_posting(bridge)
+        messages.success(request, f"“{bridge}” posts what settles from now on.")
+    return HttpResponseRedirect(object_url(bridge))
+
+
+def _act(request: HttpRequest, bridge: Subscribable) -> None:
+    act, key = request.POST.get("act", ""), request.POST.get("key", "")
+    number = int(key) if key.isdecimal() and len(key) < 19 else 0
+    if act == "test":
+        for each in connections_of(bridge):
+            if each.pk == number:
+                report(request, lambda: _tested(each))  # noqa: B023 - called at once
+    elif act == "delete":
+        tests = (test for each in connections_of(bridge) for test in standing_tests(each))
+        for test in tests:
+            if test.pk == number:
+                report(request, lambda: _taken_back(test))  # noqa: B023 - called at once
+
+
+def _tested(subscription: Subscription) -> str:
+    try:
+        post_test(subscription=subscription, now=utcnow())
+    except LetterError as error:
+        raise Refused(str(error)) from error
+    return f"The newest post was posted as {subscription.destination.label}."
+
+
+def _taken_back(test: Delivery) -> str:
+    delete_test(delivery=test, now=utcnow())
+    return f"The test post of {test.destination.label} is deleted."
+
+
+def _looks(bridge: Subscribable, connections: list[Subscription]) -> tuple[list[Looks], str]:
+    """How its newest posts would stand there, or why that cannot be shown."""
+    try:
+        letters = newest_letters(bridge, now=utcnow(), count=LOOKED_AT)
+        to = recipient_at(connections[0].destination) if connections else None
+        return [looks_of(each, to, kind=bridge.channel) for each in letters if to], ""
+    except (LetterError, Refused) as error:
+        return [], str(error)
+
+
+def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
+    """Asks for a destination's fields anew (`to` is its subscription), and enables it."""
+    if not request.user.has_perm(MAY_CHANGE):
+        raise PermissionDenied
+    row = _bridge(bridge)
+    found = connections_of(row)
+    chosen = [each for each in found if str(each.pk) == request.GET.get("to", "")] or found[:1]
+    if not chosen:
+        raise Http404("It posts to nothing.")
+    to, kind = chosen[0].destination, channels.get(row.channel)
+    form = DestinationForm(kind, request.POST or None, known=to.config)
+    if request.method == "POST" and form.is_valid():
+        try:
+            reconnect(destination=to, data=form.destination(), now=utcnow())
+        except channels.InvalidDestination as error:
+            form.refuse(error)
+        else:
+            messages.success(request, f"Connected as {to.label} again.")
+            return _back(row)
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": f"Connect {to.label} again",
+        "form": form,
+        "disabled": (to.disabled_reason or "The service refused it.") if to.disabled_at else "",
+        "back": set_up_url(row),
+    }
+    return TemplateResponse(request, "admin/delivery/bridge_reconnect.html", context)

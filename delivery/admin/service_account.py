@@ -1,0 +1,211 @@
+"""The pages of accounts that many destinations of a service share, such as a bot."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common.admin.html import facts, link_to, listed, moment_of, when
+from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
+from common.clock import utcnow
+from common.ports.channels import Field, InvalidDestination
+from common.ports.panels import Action, CannotAct, Panel
+from common.text import counted
+from delivery.accounts.services import (
+    add_service_account,
+    alter_service_account,
+    destinations_of_account,
+    drop_service_account,
+    kind_of_account,
+    kinds_with_accounts,
+    stored_values,
+    why_account_needed,
+)
+from delivery.admin.mail.account_forms import KEPT
+from delivery.models import ServiceAccount
+from subscriptions.forms.admin import filled, form_field, name_of
+
+SHOWN = 20
+
+
+def describe_service_account(account: ServiceAccount) -> SafeString:
+    used = destinations_of_account(account)[:SHOWN]
+    return facts(
+        [
+            ("Service", service_of(account)),
+            ("Connected as", account.label or "not asked so far"),
+            ("Asked last", when(account.tried_at, "not yet")),
+            ("Posts to", listed(link_to(row) for row in used) or "nothing so far"),
+            ("Added", when(account.created_at)),
+        ]
+    )
+
+
+def service_of(account: ServiceAccount) -> str:
+    """Its service's name for people."""
+    labels = {kind.key: kind.label for kind in kinds_with_accounts()}
+    return labels.get(account.kind, account.kind)
+
+
+def try_accounts(request: HttpRequest, keys: list[int]) -> str:
+    """Asks the service of each with what is stored; one that is refused stops no other."""
+    good = []
+    for account in ServiceAccount.objects.filter(pk__in=keys):
+        try:
+            good.append(str(alter_service_account(account=account, values={}, now=utcnow()).label or account))
+        except InvalidDestination as error:
+            messages.error(request, f"{account}: {error}")
+    return f"Connected as {', '.join(good)}." if good else ""
+
+
+def delete_service_accounts(request: HttpRequest, keys: list[int]) -> str:
+    rows = list(ServiceAccount.objects.filter(pk__in=keys))
+    if needed := [reason for reason in map(why_account_needed, rows) if reason]:
+        raise CannotAct(" ".join(needed))
+    for row in rows:
+        drop_service_account(account=row)
+    return f"{counted(len(rows), 'account')} deleted."
+
+
+def what_deleting_does(keys: list[int]) -> list[str]:
+    rows = ServiceAccount.objects.filter(pk__in=keys)
+    return [
+        why_account_needed(row) or f"{row} and its secrets will be forgotten. Nothing uses it."
+        for row in rows
+    ]
+
+
+class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new account. Use `account_form`: it adds what the services ask for."""
+
+    service = forms.ChoiceField(label="Service", widget=UnfoldAdminSelectWidget())
+
+    class Meta:
+        model = ServiceAccount
+        fields = ("name",)
+        help_texts = {"name": "Bridges name it so, such as news-bot. It never changes."}  # noqa: RUF012
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choice: Any = self.fields["service"]
+        choice.choices = [(kind.key, kind.label) for kind in kinds_with_accounts()]
+
+
+class SecretsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An account that is there: its name and its service stay."""
+
+    class Meta:
+        model = ServiceAccount
+        fields = ()
+
+
+def account_form(account: ServiceAccount | None) -> Any:
+    """With a field for everything that the services ask for; once it is there, that its own service does."""
+    stored = stored_values(account) if account is not None else {}
+    made = {}
+    for name, field in asked_fields(account):
+        made[name] = form_field(field)
+        if account is not None and field.secret:
+            made[name].help_text = KEPT
+        elif account is not None:
+            made[name].initial = stored.get(field.name, "")
+    usual = ServiceAccountForm if account is None else SecretsForm
+    return type("AccountForm", (usual,), made)
+
+
+def asked_fields(account: ServiceAccount | None) -> Iterator[tuple[str, Field]]:
+    """The form's name of each field. Those of a new account are shown by the service that is chosen."""
+    for kind in kinds_with_accounts():
+        for field in kind.account_fields if account is None or account.kind == kind.key else ():
+            yield (name_of(kind, field) if account is None else f"own_{field.name}"), field
+
+
+@admin.register(ServiceAccount)
+class ServiceAccountAdmin(ServiceAdmin):
+    list_display = ("name", "service", "known_as", "used_by", "added")
+    search_fields = ("name", "label")
+    shown_after_adding = True
+    empty = EmptyList(
+        "No accounts of services so far",
+        "Some services have one account for many bridges, such as a bot that is in several chats. Its token"
+        " is kept here, once.",
+        "Add an account",
+        "admin:delivery_serviceaccount_add",
+        "delivery.add_serviceaccount",
+    )
+    own_panels = (Panel("How it stands", describe_service_account, order=10),)
+    own_actions = (
+        Action("ask", "Ask the service", try_accounts),
+        Action("delete", "Delete", delete_service_accounts, what_deleting_does, permission="drop"),
+    )
+    added = moment_of("created_at", "added")
+
+    @property
+    def conditional_fields(self) -> dict[str, str]:
+        """A service's fields are shown where it is chosen."""
+        return {
+            name_of(kind, field): f"service == '{kind.key}'"
+            for kind in kinds_with_accounts()
+            for field in kind.account_fields
+        }
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = {"form": account_form(obj)}
+        return super().get_form(request, obj, change=change, **{**form, **kwargs})
+
+    def get_fieldsets(self, request: HttpRequest, obj: ServiceAccount | None = None) -> Any:
+        names = tuple(name for name, _ in asked_fields(obj))
+        return ((None, {"fields": names if obj is not None else ("service", "name", *names)}),)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"service": request.GET.get("kind", "")}
+
+    def save_model(self, request: HttpRequest, obj: ServiceAccount, form: Any, change: bool) -> None:
+        data = form.cleaned_data
+        try:
+            if change:
+                values = {field.name: data[name] for name, field in asked_fields(obj)}
+                alter_service_account(account=obj, values=values, now=utcnow())
+            else:
+                kind = kind_of_account(data["service"])
+                values = filled(kind, kind.account_fields, data)
+                made = add_service_account(kind=kind.key, name=data["name"], values=values, now=utcnow())
+                obj.pk, obj.kind, obj.label = made.pk, made.kind, made.label
+        except InvalidDestination as error:
+            prefix = "own" if change else data["service"]
+            raise forms.ValidationError(at_field(form, prefix, str(error))) from error
+        messages.success(request, f"Connected as {obj.label or obj}.")
+
+    def save_related(self, *args: Any) -> None:
+        """There is nothing besides what the service saved."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    @display(description="service")
+    def service(self, account: ServiceAccount) -> str:
+        return service_of(account)
+
+    @display(description="connected as", ordering="label")
+    def known_as(self, account: ServiceAccount) -> str:
+        return account.label
+
+    @display(description="posts to")
+    def used_by(self, account: ServiceAccount) -> str:
+        count = destinations_of_account(account).count()
+        return counted(count, "place") if count else "–"
+
+
+def at_field(form: Any, prefix: str, text: str) -> Any:
+    """A service's refusal at the form's field that it names, else above the form."""
+    name, colon, rest = text.partition(": ")
+    if colon and f"{prefix}_{name}" in form.fields:
+        return {f"{prefix}_{name}": rest[:1].upper() + rest[1:]}
+    return text

@@ -1,0 +1,90 @@
+"""What a bridge would post now: its newest posts as letters, and how each would stand at the service."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from delivery.bridges.connect import read_secrets
+from delivery.channels import channel
+from delivery.channels.announcement import announcement_of
+from delivery.channels.base import Looks, Previews
+from delivery.channels.wording import parts_of
+from delivery.issues.contents import Arranged, arranged
+from delivery.letter import Letter, Recipient
+from delivery.letters.build import newsletter_letter
+from delivery.letters.samples import NothingToShow, newest_posts, usual_count
+from delivery.models import Delivery
+from delivery.rendering.subjects import title
+from feeds.parsing.entry import Entry
+from subscriptions.models import Destination, Subscribable
+
+NO_POSTS = "There is no post to show yet: its feeds were not read, are empty, or have none that it takes."
+
+
+def newest_letters(subscribable: Subscribable, *, now: datetime, count: int = 1) -> list[Letter]:
+    """At most `count` of its posts as it would post them, the newest first; of a digest there is one.
+
+    Raises NothingToShow, and LetterError where the newsletter's own code fails.
+    """
+    is_digest = subscribable.arrangement != Subscribable.Arrangement.EACH
+    posts = newest_posts(subscribable, usual_count(subscribable) if is_digest else count)
+    done = [arranged(subscribable, each) for each in ([posts] if is_digest else [[post] for post in posts])]
+    letters = [_letter(subscribable, each, now) for each in done if each.posts]
+    if not letters:
+        raise NothingToShow(NO_POSTS)
+    return letters
+
+
+def _letter(subscribable: Subscribable, done: Arranged, now: datetime) -> Letter:
+    entries = [post.entry for post in done.posts]
+    return _unrendered(
+        subscribable, entries, title=title(entries, subscribable.language), words=done.announcement, at=now
+    )
+
+
+def letter_without_posts(subscribable: Subscribable) -> Letter:
+    """Enough for a message that is only to say where it goes."""
+    return _unrendered(subscribable, ())
+
+
+def _unrendered(
+    subscribable: Subscribable,
+    entries: Sequence[Entry],
+    *,
+    title: str = "",
+    words: str = "",
+    at: datetime | None = None,
+) -> Letter:
+    """Bridges take the posts, and no html."""
+    return newsletter_letter(
+        subscribable,
+        kind=Delivery.Kind.ISSUE,
+        token="",
+        title=title,
+        subject="",
+        html="",
+        text=words,
+        holes={},
+        entries=entries,
+        at=at,
+    )
+
+
+def recipient_at(destination: Destination, *, delivery_id: int = 0) -> Recipient:
+    """Raises InvalidDestination where its secrets cannot be read."""
+    return Recipient(
+        delivery_id=delivery_id,
+        core=destination.core,
+        label=destination.label,
+        config=destination.config,
+        secrets=read_secrets(destination),
+    )
+
+
+def looks_of(letter: Letter, recipient: Recipient, *, kind: str) -> Looks:
+    """How it would stand at the service; of a channel without a preview, its words as they are."""
+    ours = channel(kind)
+    if isinstance(ours, Previews):
+        return ours.preview(ours.compose(letter, recipient))
+    said = announcement_of(letter)
+    parts = parts_of(said, letter.options.get("template", ""))
+    return Looks("".join(part.text for part in parts), refusal=said.refusal)

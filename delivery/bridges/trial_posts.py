@@ -1,0 +1,206 @@
+"""Posts a bridge's newest post at once, to see how it stands there, and takes it back."""
+
+import logging
+import time
+import uuid
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from common.clock import utcnow
+from common.db.leases import RELEASED
+from common.refused import Refused
+from common.text import one_line, shortened
+from common.transactions import forbid_open_transaction
+from delivery.accounts.credentials import facts_of
+from delivery.bridges.messages import letter_without_posts, newest_letters, recipient_at
+from delivery.channels import channel
+from delivery.channels.base import (
+    NOTHING,
+    Ambiguous,
+    Deletes,
+    LaneFacts,
+    Outcome,
+    Permanent,
+    Sent,
+    Session,
+    StatefulSession,
+    Temporary,
+)
+from delivery.lanes.lanes import mail_to
+from delivery.models import Delivery, Lane, RemotePost
+from subscriptions.models import Destination, Subscription
+
+log = logging.getLogger(__name__)
+
+# A page waits for it.
+TRIAL_SECONDS = 20.0
+# A worker takes the post over if this process dies while it posts.
+LEASE = timedelta(minutes=5)
+LONGEST_WORDS = 1000
+MOST_TESTS = 20
+NOTHING_POSTED = "Nothing was posted: "
+
+
+class NotDone(Refused):
+    """The service did not take it, in its words. The message is a sentence or two."""
+
+
+def post_test(*, subscription: Subscription, now: datetime) -> Delivery:
+    """Posts the newest post there (network), past all waits of the lane. Returns it as the ledger has it.
+
+    Raises NotDone; NothingToShow where the feeds have no posts; LetterError and InvalidDestination.
+    """
+    forbid_open_transaction()
+    bridge, destination = subscription.subscribable, subscription.destination
+    [letter] = newest_letters(bridge, now=now)
+    key = uuid.uuid4().hex
+    # The token that a worker makes the letter with (delivery.letters.build), should one take it over.
+    letter = replace(letter, token=f"test-{key}")
+    row = mail_to(
+        destination,
+        kind=Delivery.Kind.TEST,
+        key=key,
+        template="",
+        context={"subscribable": bridge.pk},
+        now=now,
+        options=bridge.options,
+        subscription=subscription,
+        state=Delivery.State.SENDING,
+        lease_token=uuid.uuid4(),
+        lease_until=now + LEASE,
+    )
+    ours = channel(destination.kind)
+    recipient = recipient_at(destination)
+    row.save(force_insert=True)
+    message = ours.compose(letter, recipient._replace(delivery_id=row.pk))
+    session = ours.connect(facts_of(row.lane))
+    try:
+        outcome = _posted(session, message, f"{letter.token}-{row.pk}")
+        state = session.new_state() if isinstance(session, StatefulSession) else None
+    finally:
+        session.close()
+    _record(row, outcome, now, state)
+    if not isinstance(outcome, Sent):
+        raise NotDone(_words(outcome))
+    row.refresh_from_db()
+    return row
+
+
+def _posted(session: Session, message: Any, key: str) -> Outcome:
+    """Goes on while the service only wants time, for pictures."""
+    began, progress = time.monotonic(), NOTHING
+    try:
+        while True:
+            outcome = session.send(message, key=key, begun_at=None, now=utcnow(), progress=progress)
+            waits = isinstance(outcome, Temporary) and outcome.waits and outcome.retry_at is not None
+            if not waits or time.monotonic() - began > TRIAL_SECONDS:
+                return outcome
+            assert isinstance(outcome, Temporary)  # noqa: S101 - for the type checker
+            assert outcome.retry_at is not None  # noqa: S101
+            progress = outcome.progress or NOTHING
+            time.sleep(min(max((outcome.retry_at - utcnow()).total_seconds(), 0.2), 5.0))
+    except Exception as error:  # a defect of ours, and nobody knows how far it came
+        log.exception("a test post failed")
+        return Ambiguous(f"Posting failed in an unforeseen way ({type(error).__name__}).")
+
+
+@transaction.atomic
+def _record(row: Delivery, outcome: Outcome, now: datetime, state: Any) -> None:
+    ours = Delivery.objects.filter(pk=row.pk, lease_token=row.lease_token, state=Delivery.State.SENDING)
+    if isinstance(outcome, Sent):
+        facts = {"state": Delivery.State.SENT, "sent_at": now, "remote_id": outcome.remote_id}
+        if ours.update(attempts=1, **facts, **RELEASED):
+            RemotePost.objects.create(delivery=row, url=outcome.url, parts=list(outcome.parts))
+    elif isinstance(outcome, Ambiguous):
+        # It may stand there: what is known of it stays.
+        words = shortened(one_line(outcome.text), LONGEST_WORDS)
+        ours.update(state=Delivery.State.HELD, begun_at=now, attempts=1, last_error=words, **RELEASED)
+    else:
+        # What was not posted is no post, and nobody waits for it.
+        ours.delete()
+        if isinstance(outcome, Permanent) and outcome.disables:
+            Destination.objects.filter(pk=row.destination_id, disabled_at=None).update(
+                disabled_at=now, disabled_reason=_words(outcome)
+            )
+    if state is not None:
+        Lane.objects.filter(pk=row.lane_id).update(state=dict(state))
+
+
+def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
+    """Takes a test post back (network). Returns the deletion as the ledger has it. Raises NotDone."""
+    forbid_open_transaction()
+    if delivery.kind != Delivery.Kind.TEST or delivery.subscription is None:
+        raise NotDone("Only test posts are taken back.")
+    ours, destination = channel(delivery.destination.kind), delivery.destination
+    letter = letter_without_posts(delivery.subscription.subscribable)
+    message = ours.compose(letter, recipient_at(destination, delivery_id=delivery.pk))
+    remote = RemotePost.objects.filter(delivery=delivery).first()
+    session = ours.connect(facts_of(delivery.lane))
+    try:
+        if not isinstance(session, Deletes):
+            raise NotDone("This service takes nothing back: delete it there.")
+        outcome = session.delete(
+            message, remote_id=delivery.remote_id, parts=remote.parts if remote else (), now=now
+        )
+        state = session.new_state() if isinstance(session, StatefulSession) else None
+    finally:
+        session.close()
+    if state is not None:
+        Lane.objects.filter(pk=delivery.lane_id).update(state=dict(state))
+    if not isinstance(outcome, Sent):
+        raise NotDone(f"It was not deleted. {_words(outcome)}")
+    done, _ = Delivery.objects.get_or_create(
+        kind=Delivery.Kind.DELETE,
+        key=deletion_key(delivery),
+        defaults={
+            "destination": destination,
+            "subscription": delivery.subscription,
+            "lane": delivery.lane,
+            "domain": delivery.domain,
+            "state": Delivery.State.SENT,
+            "remote_id": delivery.remote_id,
+            "attempts": 1,
+            "created_at": now,
+            "due_at": now,
+            "sent_at": now,
+        },
+    )
+    return done
+
+
+def standing_tests(subscription: Subscription) -> list[Delivery]:
+    """The latest test posts that were not taken back, the newest first."""
+    tests = Delivery.objects.filter(
+        kind=Delivery.Kind.TEST, subscription=subscription, state=Delivery.State.SENT
+    )
+    related = ("destination", "subscription__subscribable", "remote_post", "lane__parent")
+    rows = {deletion_key(row): row for row in tests.select_related(*related).order_by("-pk")[:MOST_TESTS]}
+    deletions = Delivery.objects.filter(kind=Delivery.Kind.DELETE, key__in=rows)
+    gone = set(deletions.values_list("key", flat=True))
+    return [row for key, row in rows.items() if key not in gone]
+
+
+def deletion_key(delivery: Delivery) -> str:
+    """What makes the deletion of a post one row of the ledger."""
+    return f"{delivery.pk}-1"
+
+
+def may_delete(subscription: Subscription) -> bool:
+    """Whether the service lets posts be taken back."""
+    destination = subscription.destination
+    # (No lane is made for a look at a page. Sessions connect when they are first used.)
+    session = channel(destination.kind).connect(LaneFacts(destination.kind, destination.core))
+    try:
+        return isinstance(session, Deletes)
+    finally:
+        session.close()
+
+
+def _words(outcome: Outcome) -> str:
+    text = "" if isinstance(outcome, Sent) else outcome.text
+    said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_WORDS)
+    said = f"{said[:1].upper()}{said[1:]}"
+    return f"{said} Look there whether it stands." if isinstance(outcome, Ambiguous) else said

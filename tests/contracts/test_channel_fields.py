@@ -1,0 +1,65 @@
+"""All kinds of channels share the options of commands, so their fields agree with each other."""
+
+from collections import defaultdict
+
+import pytest
+from django.core.management import load_command_class
+
+from common.ports import channels
+from common.ports.channels import ChannelSpec, Field
+from delivery.channels.bridge import BridgeKind
+from subscriptions.management.options import option
+
+KINDS = channels.all_kinds()
+# What each service calls by a word of its own, and what that is in all of them.
+CALLED_OTHERWISE = {
+    "account": "the name here of who posts",
+    "webhook_url": "the address that is posted to, which is a secret",
+    "server_url": "the server that has the account",
+}
+
+
+def each_name(fields: str) -> dict[str, list[Field]]:
+    found: dict[str, list[Field]] = defaultdict(list)
+    for kind in KINDS:
+        for field in getattr(kind, fields, ()):
+            found[field.name].append(field)
+    return found
+
+
+@pytest.mark.parametrize("fields", ["destination_fields", "account_fields"])
+def test_a_name_means_the_same_and_is_equally_secret_in_all_kinds(fields: str) -> None:
+    for name, said in each_name(fields).items():
+        assert len({field.secret for field in said}) == 1, name
+        assert name in CALLED_OTHERWISE or len({field.label for field in said}) == 1, name
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.key)
+def test_no_kind_has_a_field_twice(kind: ChannelSpec) -> None:
+    for fields in (kind.destination_fields, kind.option_fields, getattr(kind, "account_fields", ())):
+        names = [field.name for field in fields]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.key)
+def test_a_kind_says_in_a_sentence_what_happens_there(kind: ChannelSpec) -> None:
+    assert kind.sentence.endswith(".")
+    assert len(kind.sentence) <= 120
+
+
+@pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
+def test_a_secret_of_a_bridge_has_a_field_that_does_not_show_it(kind: ChannelSpec) -> None:
+    assert isinstance(kind, BridgeKind)
+    words = ("token", "password", "secret", "webhook_url")
+    for field in (*kind.destination_fields, *kind.account_fields):
+        assert field.secret or not field.name.endswith(words), field.name
+
+
+@pytest.mark.parametrize("command", ["define_subscribable", "check_destination"])
+def test_each_field_of_a_bridge_is_an_option_that_is_no_other_one(command: str) -> None:
+    app = "subscriptions" if command.startswith("define") else "delivery"
+    # It refuses an option of two meanings.
+    parser = load_command_class(app, command).create_parser("manage.py", command)
+    there = {name: action.dest for action in parser._actions for name in action.option_strings}
+    for field in channels.bridge_fields():
+        assert there[option(field)] == f"to_{field.name}"

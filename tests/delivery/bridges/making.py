@@ -1,0 +1,22 @@
+"""Bridges to a fake Mastodon instance."""
+
+from typing import Any
+
+from delivery.bridges.connect import connect_bridge
+from feeds.models import Feed
+from subscriptions.models import Subscription
+from tests.delivery.own_letters import a_read_feed
+from tests.factories import NOW
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance
+
+
+def fields(instance: MastodonInstance, **other: str) -> dict[str, str]:
+    """As an admin types them."""
+    return {"account": "bot", "instance_url": instance.url, "access_token": TOKEN, **other}
+
+
+def a_bridge(instance: MastodonInstance, *, feed: Feed | None = None, **other: Any) -> Subscription:
+    """Connected, with posts in its feed; it does not post yet."""
+    given: dict[str, Any] = {"name": "bees", "stopped": True, **other}
+    chosen = [feed or a_read_feed()]
+    return connect_bridge(channel="mastodon", feeds=chosen, data=fields(instance), now=NOW, **given)

@@ -1,0 +1,158 @@
+"""The pages of bridges, as people of different rights and browsers without scripts have them."""
+
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from common.ports import channels
+from delivery.bridges.trial_posts import post_test
+from delivery.issues.publish import publish
+from delivery.models import Delivery
+from feeds.models import Feed
+from subscriptions.models import Destination, Subscribable
+from tests.delivery.bridges.making import a_bridge, fields
+from tests.delivery.own_letters import a_read_feed
+from tests.factories import NOW, FeedFactory, SubscribableFactory, an_issue
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ADD, PAGE = "/admin/add-bridge/", "/admin/bridge/bees/"
+
+
+def typed(instance: MastodonInstance, feed: Feed, **other: Any) -> dict[str, Any]:
+    given = {f"mastodon_{name}": value for name, value in fields(instance).items()}
+    return {**given, "feeds": [feed.pk], "name": "bees", "title": "Bees on Mastodon", **other}
+
+
+def text_of(client: Client, url: str) -> str:
+    answer = client.get(url, follow=True)
+    assert answer.status_code == 200
+    return BeautifulSoup(answer.content, "html.parser").get_text(" ", strip=True)
+
+
+def test_each_service_is_offered_with_its_sentence(admin_client: Client) -> None:
+    FeedFactory()
+    page = text_of(admin_client, ADD)
+    for kind in channels.bridge_kinds():
+        assert kind.label in page
+        assert kind.sentence in page
+
+
+def test_the_pages_of_feeds_newsletters_and_their_list_lead_there(admin_client: Client) -> None:
+    feed = FeedFactory()
+    newsletter = SubscribableFactory(feeds=[feed])
+    bridge = SubscribableFactory(feeds=[feed], channel="mastodon", sign_up="closed", title="On the fediverse")
+    for url, to in (
+        (f"/admin/feeds/feed/{feed.pk}/change/", f"{ADD}?feed={feed.pk}"),
+        (f"/admin/subscriptions/subscribable/{newsletter.pk}/change/", f"{ADD}?newsletter={newsletter.pk}"),
+    ):
+        page = admin_client.get(url).content.decode()
+        assert f'href="{to}"' in page
+        assert str(bridge) in page
+        form = admin_client.get(f"{to}&kind=mastodon").content.decode()
+        assert f'value="{feed.pk}" checked' in " ".join(form.split()) or "checked" in form
+    assert "Add a bridge" in text_of(admin_client, "/admin/subscriptions/subscribable/")
+    assert admin_client.get("/admin/subscriptions/subscribable/add-bridge").status_code in (301, 302)
+
+
+def test_without_a_feed_it_says_so(admin_client: Client) -> None:
+    assert "Add a feed" in text_of(admin_client, f"{ADD}?kind=mastodon")
+
+
+def test_what_is_refused_stands_at_its_field_and_no_secret_comes_back(
+    admin_client: Client, instance: MastodonInstance
+) -> None:
+    feed = a_read_feed()
+    url = f"{ADD}?kind=mastodon&feed={feed.pk}"
+    page = admin_client.post(url, typed(instance, feed, mastodon_instance_url="ftp://x")).content.decode()
+    assert TOKEN not in page
+    assert "errorlist" in page or "text-red" in page
+    a_bridge(instance)
+    page = admin_client.post(url, typed(instance, feed)).content.decode()
+    assert "There is a newsletter of this name already." in page or "already exists" in page
+    assert Subscribable.objects.count() == 1
+
+
+def test_the_journey_works_without_scripts(admin_client: Client, instance: MastodonInstance) -> None:
+    feed = a_read_feed()
+    answer = admin_client.post(f"{ADD}?kind=mastodon&feed={feed.pk}", typed(instance, feed))
+    assert answer.headers["Location"] == PAGE
+    made = Subscribable.objects.get()
+    assert made.stopped
+    assert "Connected as bot at" in text_of(admin_client, PAGE)
+    connection = made.subscriptions.get()
+    admin_client.post(PAGE, {"act": "test", "key": connection.pk})
+    [test] = Delivery.objects.all()
+    assert instance.statuses[0]["url"] in admin_client.get(PAGE).content.decode()
+    admin_client.post(PAGE, {"act": "delete", "key": test.pk})
+    assert instance.statuses == []
+    admin_client.post(PAGE, {"act": "save", "arrangement": "weekly", "at": "08:30"})
+    made.refresh_from_db()
+    assert (made.arrangement, str(made.at), made.stopped) == ("weekly", "08:30:00", True)
+    admin_client.post(PAGE, {"act": "done", "arrangement": "each", "mastodon_visibility": "unlisted"})
+    made.refresh_from_db()
+    assert (made.arrangement, made.options, made.stopped) == ("each", {"visibility": "unlisted"}, False)
+
+
+def test_a_schedule_of_ones_own_stays(admin_client: Client, instance: MastodonInstance) -> None:
+    a_bridge(instance, arrangement="every_n", n=3)
+    assert "As it is:" in text_of(admin_client, PAGE)
+    admin_client.post(PAGE, {"act": "done", "arrangement": "every_n", "at": "07:00"})
+    made = Subscribable.objects.get()
+    assert (made.arrangement, made.n, made.stopped) == ("every_n", 3, False)
+
+
+def test_a_bridge_shows_its_last_posts_and_what_the_service_said(
+    admin_client: Client, instance: MastodonInstance
+) -> None:
+    made = a_bridge(instance, stopped=False)
+    post_test(subscription=made, now=NOW)
+    issue = an_issue(posts=1, subscribable=made.subscribable, published_at=None)
+    publish(issue_id=issue.pk, now=NOW)
+    Delivery.objects.filter(issue=issue).update(state="failed", last_error="no bees")
+    url = f"/admin/subscriptions/subscribable/{made.subscribable_id}/change/"
+    page = admin_client.get(url).content.decode()
+    assert f'href="{instance.statuses[0]["url"]}"' in page
+    assert "failed: no bees" in page
+    assert "Send me a test" not in page
+    Destination.objects.update(disabled_at=NOW, disabled_reason="The token was revoked.")
+    page = text_of(admin_client, url)
+    assert "The token was revoked." in page
+    assert "Connect again" in page
+
+
+def test_connecting_again_for_another_account_is_refused(
+    admin_client: Client, instance: MastodonInstance
+) -> None:
+    a_bridge(instance)
+    given = {f"mastodon_{name}": value for name, value in fields(instance, account="other").items()}
+    page = admin_client.post(f"{PAGE}connect/", given).content.decode()
+    assert "this bridge posts to bot" in page
+    instance.paths["/api/v1/accounts/verify_credentials"] = Reply(503)
+    given = {f"mastodon_{name}": value for name, value in fields(instance).items()}
+    assert "could not be checked" in admin_client.post(f"{PAGE}connect/", given).content.decode()
+
+
+def test_a_newsletter_has_no_such_page(admin_client: Client) -> None:
+    SubscribableFactory(name="letters")
+    assert admin_client.get("/admin/bridge/letters/").status_code == 404
+    assert admin_client.get("/admin/bridge/letters/connect/").status_code == 404
+    assert admin_client.get("/admin/bridge/nothing/").status_code == 404
+
+
+def test_who_may_only_look_changes_nothing(instance: MastodonInstance) -> None:
+    made = a_bridge(instance)
+    user, client = User.objects.create_user("bob", is_staff=True), Client()
+    client.force_login(user)
+    assert client.get(PAGE).status_code == 403
+    user.user_permissions.set(Permission.objects.filter(codename="view_subscribable"))
+    page = client.get(PAGE).content.decode()
+    assert "Post a test" not in page
+    assert "How its newest posts look there" in page
+    assert client.post(PAGE, {"act": "test", "key": made.pk}).status_code == 403
+    assert client.get(f"{PAGE}connect/").status_code == 403
+    assert client.get(ADD).status_code == 403
+    assert instance.statuses == []

@@ -1,0 +1,109 @@
+"""A bridge is added, looked at, tried, and the test is taken back, against a real instance's double."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from subscriptions.models import Destination, Subscribable
+from tests.delivery.bridges.making import a_bridge
+from tests.delivery.own_letters import a_read_feed
+from tests.e2e.browser.test_mail_set_up import look
+from tests.factories import NOW
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback_allowed"),
+]
+
+
+@pytest.fixture
+def instance() -> Iterator[MastodonInstance]:
+    with MastodonInstance() as server:
+        yield server
+
+
+@pytest.fixture
+def desk(page: Any, site: str) -> Any:
+    """The page of an admin who has signed in."""
+    if page.is_plain:
+        pytest.skip("The admin's menus need scripts.")
+    client = Client()
+    client.force_login(User.objects.create_superuser("ada", "ada@example.org"))
+    page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
+    return page
+
+
+def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: MastodonInstance) -> None:
+    feed = a_read_feed()
+    desk.goto(f"{site}/admin/feeds/feed/{feed.pk}/change/")
+    desk.get_by_role("link", name="Add a bridge").click()
+    desk.get_by_role("heading", name="Where shall the posts go?").wait_for()
+    look(desk, "bridge-services")
+    desk.get_by_role("link", name="Mastodon").click()
+    desk.wait_for_url("**kind=mastodon**")
+    look(desk, "bridge-add")
+    desk.fill("[name=mastodon_account]", "bot")
+    desk.fill("[name=mastodon_instance_url]", instance.url)
+    desk.fill("[name=mastodon_access_token]", "wr0ng")
+    desk.fill("[name=name]", "bees")
+    desk.get_by_role("button", name="Connect").click()
+    desk.get_by_text("does not accept it").wait_for()
+    look(desk, "bridge-refused")
+    assert not Subscribable.objects.exists()
+    desk.fill("[name=mastodon_access_token]", TOKEN)
+    desk.get_by_role("button", name="Connect").click()
+    desk.wait_for_url("**/admin/bridge/bees/")
+    desk.get_by_text("Connected as bot at").first.wait_for()
+    assert desk.get_by_text("of 500 that Mastodon takes").count() == 3
+    look(desk, "bridge-set-up")
+    assert instance.statuses == []
+    # Other words show how they look, and nothing is posted of it.
+    desk.fill("[name=mastodon_template]", "{nothing}")
+    desk.get_by_role("button", name="Save, and show how it looks").click()
+    desk.get_by_text("There is no {nothing}").wait_for()
+    look(desk, "bridge-words-refused")
+    desk.fill("[name=mastodon_template]", "Read “{title}”: {link}")
+    desk.get_by_role("button", name="Save, and show how it looks").click()
+    desk.get_by_text("Read “Post 0”").wait_for()
+    desk.get_by_role("button", name="Post a test").click()
+    desk.get_by_role("link", name="See the test post").wait_for()
+    [status] = instance.statuses
+    assert status["text"] == "Read “Post 0”: https://blog.example/p0"
+    assert desk.get_by_role("link", name="See the test post").get_attribute("href") == status["url"]
+    look(desk, "bridge-tested")
+    desk.get_by_role("button", name="Delete the test").click()
+    desk.get_by_text("is deleted").wait_for()
+    assert instance.statuses == []
+    # Back and forward do nothing again.
+    desk.go_back()
+    desk.go_forward()
+    assert len(instance.asked("/api/v1/statuses")) == 1
+    desk.get_by_role("button", name="Done: post from now on").click()
+    desk.get_by_text("posts what settles from now on").wait_for()
+    look(desk, "bridge-done")
+    assert not Subscribable.objects.get().stopped
+    assert TOKEN not in desk.content()
+
+
+def test_a_bridge_that_was_refused_is_connected_again(
+    desk: Any, site: str, instance: MastodonInstance
+) -> None:
+
+    made = a_bridge(instance, stopped=False)
+    Destination.objects.update(disabled_at=NOW, disabled_reason="The token was revoked.")
+    desk.goto(f"{site}/admin/subscriptions/subscribable/{made.subscribable_id}/change/")
+    look(desk, "bridge-disabled")
+    desk.get_by_role("link", name="Connect again").click()
+    desk.wait_for_url("**/connect/**")
+    look(desk, "bridge-reconnect")
+    assert desk.input_value("[name=mastodon_instance_url]") == instance.url
+    desk.fill("[name=mastodon_access_token]", TOKEN)
+    desk.get_by_role("button", name="Connect again").click()
+    desk.get_by_text("again.").wait_for()
+    assert Destination.objects.get().disabled_at is None
