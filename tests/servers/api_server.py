@@ -21,8 +21,8 @@ class Request:
 
     @property
     def place(self) -> str:
-        """The path without its query."""
-        return urlsplit(self.path).path
+        """The path without its query, and without a slash at its end."""
+        return urlsplit(self.path).path.rstrip("/") or "/"
 
     @cached_property
     def query(self) -> dict[str, str]:

@@ -73,15 +73,11 @@ class ApiClient:
                 raise UnreadableAnswer("no success")
             return read(answer)
 
-        try:
-            return self.ask(request, posting=posting)
-        except Failed:
-            answer = self.transport.answer
-            if gone is None or answer is None or answer.status not in GONE:
-                raise
-        return gone()
+        return self.ask(request, posting=posting, gone=gone)
 
-    def ask(self, request: Callable[[], T], *, posting: bool = False) -> T:
+    def ask(
+        self, request: Callable[[], T], *, posting: bool = False, gone: Callable[[], T] | None = None
+    ) -> T:
         """What `request` returns, which sends through our transport: a library's call. Raises Failed."""
         try:
             return request()
@@ -91,6 +87,9 @@ class ApiClient:
                 if isinstance(link, NetworkInTransaction):
                     raise link from link.__cause__
             outcome = self._outcome(error, posting=posting)
+        answer = self.transport.answer
+        if gone is not None and answer is not None and answer.status in GONE:
+            return gone()
         # Not `from error`: the address in its text may hold a secret, as webhooks' do.
         raise Failed(outcome) from None
 

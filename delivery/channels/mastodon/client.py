@@ -3,11 +3,14 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import requests
+from mastodon import Mastodon
 
 from common.pictures import CleanPicture
 from delivery.channels.base import Sent
-from delivery.channels.http.client import ApiClient, a_moment, a_web_url, an_id, host_of
+from delivery.channels.http.client import ApiClient, UnreadableAnswer, a_moment, a_web_url, an_id, host_of
 from delivery.channels.http.links import is_of
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.session import ApiSession
@@ -43,41 +46,60 @@ MASTODON = ApiService(
 
 
 class Client:
-    """Each method makes one request or two. Raises Failed."""
+    """Each method makes one request or two. Raises Failed.
+
+    By Mastodon.py over our transport, whose answers we read ourselves; but for uploads, before which it asks
+    for the version, and edits, at which it raises TypeError once there are pictures.
+    """
 
     def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
         self.host, self._url, self._token = host_of(url), url, token
         self._client = ApiClient(
             session.transport, self.host, MASTODON, now, secrets=(token,), timeout=session.timeout
         )
+        self._api = Mastodon(
+            api_base_url=url,
+            session=cast(requests.Session, session.transport),
+            request_timeout=session.timeout,
+            ratelimit_method="throw",
+            version_check_mode="none",
+            user_agent="",  # the session has its own
+        )
+        # Not by the constructor, which reads a file where the token names one.
+        self._api.access_token = token
 
     def instance(self) -> Instance:
         """What it says in its newer way, else in the older; else the usual."""
-        older = partial(self._ask, "GET", "/api/v1/instance", instance_of, gone=Instance)
-        return self._ask("GET", "/api/v2/instance", instance_of, gone=older)
+        older = partial(self._read, self._api.instance_v1, instance_of, gone=Instance)
+        return self._read(self._api.instance_v2, instance_of, gone=older)
 
     def account(self) -> tuple[str, str]:
         """The id and the name of the account the token is for, such as bot."""
-        path = "/api/v1/accounts/verify_credentials"
-        return self._ask("GET", path, lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))))
+        return self._read(
+            self._api.account_verify_credentials,
+            lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))),
+        )
 
     def scopes(self) -> set[str]:
         """What the token may do; none where the server does not say (Mastodon 4.3 and later do)."""
-        path = "/api/v1/apps/verify_credentials"
-        return self._ask("GET", path, lambda answer: set(answer.at("scopes") or ()), gone=set)
+        return self._read(
+            self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
+        )
 
     def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
         """Posts the text as a status, or as an answer to one, which strangers' timelines do not show."""
-        form = {
-            "status": text,
-            "visibility": "unlisted" if before and message.visibility == "public" else message.visibility,
-            "spoiler_text": message.spoiler or None,
-            "language": message.language or None,
-            "quote_approval_policy": message.quotes or None,
-            "media_ids[]": media,
-            "in_reply_to_id": before or None,
-        }
-        return self._ask("POST", "/api/v1/statuses", _sent, key=key, data=form)
+        post = partial(
+            self._api.status_post,
+            text,
+            visibility="unlisted" if before and message.visibility == "public" else message.visibility,
+            spoiler_text=message.spoiler or None,
+            language=message.language or None,
+            quote_approval_policy=message.quotes or None,
+            media_ids=list(media) or None,
+            in_reply_to_id=before or None,
+            idempotency_key=key,
+        )
+        return self._read(post, _sent, posting=True)
 
     def edit(self, status_id: str, message: Message, text: str) -> Sent:
         """Changes a status; its pictures stay, which they do only where they are named."""
@@ -90,8 +112,8 @@ class Client:
 
     def delete(self, status_id: str) -> None:
         """Deletes a status, if it is there."""
-        path, nothing = f"/api/v1/statuses/{status_id}", lambda *_: None
-        self._ask("DELETE", path, nothing, gone=nothing)
+        nothing: Callable[..., None] = lambda *_: None  # noqa: E731
+        self._read(partial(self._api.status_delete, status_id), nothing, gone=nothing)
 
     def upload(self, picture: CleanPicture, alt: str) -> tuple[str, bool]:
         """The picture's id at the instance, and whether it may be posted at once."""
@@ -120,20 +142,26 @@ class Client:
             content, link = str(status.get("content", "")), "" if before else message.link
             return is_new and is_there and is_of(content, text=text, link=link)
 
-        return self._ask(
-            "GET",
-            f"/api/v1/accounts/{self.account()[0]}/statuses",
-            lambda answer: next(map(_status, filter(is_ours, answer.json)), None),
-            params={"limit": STATUSES_LOOKED_AT, "exclude_reblogs": "true"},
-        )
+        me = self.account()[0]
+        newest = partial(self._api.account_statuses, me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
+        return self._read(newest, lambda answer: next(map(_status, filter(is_ours, answer.json)), None))
 
-    def _ask(
-        self, method: str, path: str, read: Callable[[ApiResponse], T], *, key: str = "", **options: Any
-    ) -> T:
-        """`key`: it makes a status, which only the first request with that key does."""
-        headers = {"Authorization": f"Bearer {self._token}", **({"Idempotency-Key": key} if key else {})}
-        options = {"posting": bool(key), "headers": headers, **options}
-        found: T = self._client.call(method, f"{self._url}{path}", read=read, **options)
+    def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:
+        """What is in the answer to a request of Mastodon.py."""
+
+        def answered() -> T:
+            request()
+            answer = self._client.transport.answer
+            if answer is None:
+                raise UnreadableAnswer("none")
+            return read(answer)
+
+        found: T = self._client.ask(answered, **options)
+        return found
+
+    def _ask(self, method: str, path: str, read: Callable[[ApiResponse], T], **options: Any) -> T:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        found: T = self._client.call(method, f"{self._url}{path}", read=read, headers=headers, **options)
         return found
 
 
