@@ -13,10 +13,9 @@ from common.ports import channels
 from common.ports.panels import CannotAct
 from delivery.api.bodies import PauseNewsletter
 from delivery.bridges.connect import connections_of
-from delivery.bridges.trial_posts import NotDone, delete_test, post_test, standing_tests
+from delivery.bridges.trial_posts import NotDone, delete_test, post_row, post_test, standing_tests
 from delivery.issues.pause import CLICK_BUDGET, PAUSED_BY_HAND, pause_newsletter, resume_newsletter
 from delivery.letters.samples import NothingToShow
-from delivery.management.channels import post_row
 from delivery.rendering.errors import LetterError
 from subscriptions.api.newsletters import SubscribableViewSet
 from subscriptions.models import Subscription

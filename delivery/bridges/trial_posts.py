@@ -204,3 +204,14 @@ def _words(outcome: Outcome) -> str:
     said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_WORDS)
     said = f"{said[:1].upper()}{said[1:]}"
     return f"{said} Look there whether it stands." if isinstance(outcome, Ambiguous) else said
+
+
+def post_row(delivery: Delivery) -> dict[str, Any]:
+    """A test for programs: where it stands. Needs the destination selected."""
+    remote = RemotePost.objects.filter(delivery=delivery).first()
+    return {
+        "id": delivery.pk,
+        "destination": delivery.destination.label,
+        "url": remote.url if remote else "",
+        "remote_id": delivery.remote_id,
+    }

@@ -9,8 +9,7 @@ from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
 from delivery.bridges.connect import connections_of
-from delivery.bridges.trial_posts import delete_test, post_test, standing_tests
-from delivery.management.channels import post_row
+from delivery.bridges.trial_posts import delete_test, post_row, post_test, standing_tests
 from delivery.rendering.errors import LetterError
 from subscriptions.management.options import find_subscribable
 from subscriptions.models import Subscription
