@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import requests
 
+from common.pictures import CleanPicture
+from delivery.channels.announcement import PostImage
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.bluesky.client import BlueskyClient
 from delivery.channels.bluesky.compose import (
@@ -19,23 +21,15 @@ from delivery.channels.bluesky.compose import (
 from delivery.channels.bluesky.record_key import record_key
 from delivery.channels.http.client import Failed
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+from delivery.channels.pictures import PictureBounds, fetched_picture
 
 # app.bsky.embed.external: of a card's picture.
-MOST_THUMB_BYTES = 1_000_000
+THUMB = PictureBounds(most_side=1_200, most_bytes=1_000_000)
 
 
-class Thumb(NamedTuple):
-    """A picture that may be shown on a card."""
-
-    data: bytes
-    media_type: str
-    width: int
-    height: int
-
-
-def no_picture(url: str) -> Thumb | None:
-    """Until there is something that reads pictures."""
-    return None
+def thumb_of(url: str) -> CleanPicture | None:
+    """The picture for a card, if it can be had (network)."""
+    return fetched_picture(PostImage(url), THUMB)
 
 
 class BlueskySession:
@@ -47,7 +41,7 @@ class BlueskySession:
         *,
         session: requests.Session | None = None,
         timeout: float = TIMEOUT_SECONDS,
-        picture_of: Callable[[str], Thumb | None] = no_picture,
+        picture_of: Callable[[str], CleanPicture | None] = thumb_of,
     ) -> None:
         self._tokens, self._kept, self._picture_of = state, state, picture_of
         self._session, self._timeout = session, timeout
@@ -149,7 +143,7 @@ class BlueskySession:
     def _uploaded(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> bool:
         """Whether there is a picture for the card now. No picture stops a post."""
         picture = self._picture_of(post.picture) if post.picture else None
-        if picture is None or len(picture.data) > MOST_THUMB_BYTES:
+        if picture is None or len(picture.data) > THUMB.most_bytes:
             return False
         try:
             done["thumb"] = client.upload(picture.data, picture.media_type)

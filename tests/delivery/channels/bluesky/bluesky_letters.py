@@ -5,10 +5,11 @@ from ipaddress import ip_network
 from typing import Any
 
 from common.net.client import SafeClient
+from common.pictures import CleanPicture
 from delivery.channels.base import NOTHING, Outcome
 from delivery.channels.bluesky.channel import BlueskyChannel
 from delivery.channels.bluesky.compose import Message
-from delivery.channels.bluesky.session import BlueskySession, Thumb, no_picture
+from delivery.channels.bluesky.session import BlueskySession
 from delivery.letter import Recipient
 from tests.contracts.bridge import PATIENT, letter
 from tests.contracts.channel import NOW
@@ -32,7 +33,7 @@ def session(
     state: Mapping[str, str] = NOTHING,
     *,
     timeout: float = PATIENT,
-    picture_of: Callable[[str], Thumb | None] = no_picture,
+    picture_of: Callable[[str], CleanPicture | None] = lambda _: None,
 ) -> BlueskySession:
     """The safe client's session, which here may call loopback."""
     return BlueskySession(state, session=LOOPBACK.session(), timeout=timeout, picture_of=picture_of)

@@ -1,13 +1,14 @@
 """Posts on Bluesky: tokens, pictures, threads, and what becomes of them when something fails."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from common.pictures import CleanPicture
 from delivery.channels.base import Ambiguous, Permanent, Sent, StatefulSession, Temporary
 from delivery.channels.bluesky.compose import Message
-from delivery.channels.bluesky.session import Thumb
 from feeds.parsing.entry import Media
 from tests.contracts.bridge import IMPATIENT, closed_port, entry
 from tests.contracts.channel import NOW
@@ -23,7 +24,7 @@ from tests.servers.services.bluesky import (
     BlueskyServer,
 )
 
-PNG = Thumb(b"\x89PNG\r\n\x1a\n" + b"0" * 50, "image/png", 16, 9)
+PNG = CleanPicture("bees.png", "image/png", 16, 9, b"\x89PNG\r\n\x1a\n" + b"0" * 50)
 MEDIA = (Media("https://x.example/a.png", "image/png"),)
 EXPIRED = Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
 
@@ -34,7 +35,7 @@ def server() -> Iterator[BlueskyServer]:
         yield made
 
 
-def picture(url: str) -> Thumb | None:
+def picture(url: str) -> CleanPicture | None:
     return PNG if url == MEDIA[0].url else None
 
 
@@ -219,7 +220,7 @@ class TestPictures:
         assert thumbs(server) == [False]
 
     def test_a_picture_that_is_too_large_is_left_out(self, server: BlueskyServer) -> None:
-        large = PNG._replace(data=b"0" * 1_000_001)
+        large = replace(PNG, data=b"0" * 1_000_001)
         assert isinstance(send(with_picture(server.url), session(picture_of=lambda _: large)), Sent)
         assert server.asked(UPLOAD) == []
 
