@@ -82,6 +82,12 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
         if isinstance(task.outcome, Temporary)
         for lane_id in _stopped(task.outcome, task.delivery.lane)
     ]
+    # Nothing was posted yet: the pause after a message has not begun.
+    waiting = {
+        task.delivery.lane.pk for task in ours if isinstance(task.outcome, Temporary) and task.outcome.waits
+    }
+    if waiting:
+        Lane.objects.filter(pk__in=waiting, failures=0).update(free_at=None)
     lanes = {task.delivery.lane for task in accepted}
     back_off(
         stops=stops,
