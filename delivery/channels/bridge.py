@@ -1,6 +1,5 @@
 """What bridges have in common: an admin's destinations, each of which is a lane of its own, in order."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,20 +13,6 @@ from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
 from delivery.models.account import Account
 
-
-def language_code(typed: str) -> str:
-    """Raises ValueError."""
-    if not re.fullmatch(r"[A-Za-z]{2,3}", typed):
-        raise ValueError("give a code of two or three letters, such as en.")
-    return typed.lower()
-
-
-LANGUAGE = Field(
-    "language",
-    "Language",
-    "Two or three letters, such as en; empty: the feed's language.",
-    clean=language_code,
-)
 TEMPLATE = Field(
     "template",
     "Words",

@@ -10,9 +10,7 @@ from urllib.parse import urlsplit
 
 from common.ports.channels import Field
 from common.truncation import plain_line
-from delivery.channels.http.address import server_url
-
-LONGEST_URL = 2_000
+from delivery.channels.http.address import LONGEST_URL, server_url
 
 
 def nickname(typed: str) -> str:

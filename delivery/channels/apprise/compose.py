@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from common.truncation import FittingPart
 from delivery.channels.announcement import Announcement
+from delivery.channels.http.links import WORD_JOINER
 from delivery.channels.wording import parts_of
 from delivery.letter import Recipient
 
-WORD_JOINER = "\u2060"
 # Mentions, and the beginnings of links in Markdown and in angle brackets: what most services have in common.
 _SIGNS = re.compile(r"@|<|\](?=[(\[])")
 

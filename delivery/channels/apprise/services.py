@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from common.text import words
+from delivery.channels.http.address import LONGEST_URL
 
-LONGEST_URL = 2_000
 # Their servers are the user's own, so that their addresses are looked at before each message.
 OWN_SERVERS = words(
     "bark barks gotify gotifys humhub humhubs ncloud nclouds nctalk nctalks signal signals smseagle smseagles"

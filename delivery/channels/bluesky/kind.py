@@ -6,7 +6,8 @@ from functools import partial
 
 from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
-from delivery.channels.bridge import LANGUAGE, BridgeKind
+from delivery.channels.bridge import BridgeKind
+from delivery.channels.fields import LANGUAGE
 from delivery.channels.http.address import server_url
 
 ENTRYWAY = "https://bsky.social"

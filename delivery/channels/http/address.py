@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 # RFC 1035 §2.3.4, written without the final dot.
 MAX_HOST = 253
+LONGEST_URL = 2_000
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 EXAMPLE = "Give it as https://{}."
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 from common.net.errors import exception_chain
 from common.transactions import NetworkInTransaction
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from delivery.channels.http.address import LONGEST_URL
 from delivery.channels.http.outcomes import ApiService, of_answer, of_failure
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport
 
@@ -17,7 +18,6 @@ T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
 GONE = (404, 410)
-LONGEST_URL = 2_000
 # Shorter parts of an address, such as "services", are words that an answer may well have.
 SHORTEST_SECRET = 9
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from common.truncation import DoesNotFit, FittingPart, fitted
 from delivery.channels.announcement import Announcement, PostImage
+from delivery.channels.http.links import WORD_JOINER
 from delivery.channels.wording import listed_parts, parts_of
 from delivery.letter import Recipient
 
-WORD_JOINER = "\u2060"
 # Slack's own limits are higher for some blocks; a room is no place for more. Mattermost takes 16,383.
 MOST_CHARACTERS = 3_000
 # Slack refuses from about 13,200 characters of blocks on.

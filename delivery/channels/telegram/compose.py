@@ -8,6 +8,7 @@ from typing import Any
 
 from common.truncation import DoesNotFit, FittingPart, fitted
 from delivery.channels.announcement import Announcement
+from delivery.channels.http.links import WORD_JOINER
 from delivery.channels.http.measures import utf16_units
 from delivery.channels.wording import parts_of
 from delivery.letter import Recipient
@@ -18,7 +19,6 @@ TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
 MOST_LINES = 50
 TOO_LONG = "The link alone is longer than what Telegram takes."
 UNTITLED = "New Untitled Post"
-WORD_JOINER = "\u2060"
 # At the end of a part, too: another follows.
 _MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)
 
