@@ -97,10 +97,10 @@ def test_the_newsletters_page_draws_it_and_tells_it(admin_client: Client) -> Non
 
 def test_the_overview_draws_all_of_them(admin_client: Client) -> None:
     FeedFactory()
-    assert "Subscribers gained and lost" not in admin_client.get("/admin/").content.decode()
+    assert "Subscriptions gained and lost" not in admin_client.get("/admin/").content.decode()
     a_list()
     page = admin_client.get("/admin/").content.decode()
-    assert "Subscribers gained and lost" in page
+    assert "Subscriptions gained and lost" in page
     assert "5 new, 4 confirmed, 1 left, 1 bounced" in page
 
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from common.ports.channels import InvalidDestination
 from delivery.channels.base import Ambiguous, Channel, CrashPolicy, Permanent, Sent, Session, Temporary
+from delivery.channels.http.links import WORD_JOINER
 from delivery.channels.slack.channel import (
     IncomingWebhookChannel,
     MattermostChannel,
     RocketChatChannel,
     SlackChannel,
 )
-from delivery.channels.slack.compose import WORD_JOINER, RoomPost
+from delivery.channels.slack.compose import RoomPost
 from delivery.channels.slack.kind import IncomingWebhookKind, MattermostKind, RocketChatKind, SlackKind
 from delivery.channels.slack.session import IncomingWebhookSession
 from delivery.letter import Letter, Recipient
