@@ -11,7 +11,7 @@ from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # Takes minutes: only when it is named.
-BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance")
+BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges")
 
 
 def main(arguments: list[str]) -> int:
@@ -99,6 +99,10 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.large import large
 
         return large()
+    if name == "bridges":
+        from bench.bridges import bridges
+
+        return bridges()
     if name == "subscribe":
         from bench.subscribe import subscribe
 
