@@ -110,7 +110,8 @@ def get(key: str) -> ChannelSpec:
 
 
 def all_kinds() -> list[ChannelSpec]:
-    return [_registry[key] for key in sorted(_registry)]
+    """Those that people sign up for first: a form that offers them begins with the usual one."""
+    return sorted(_registry.values(), key=lambda kind: (not kind.public_sign_up, kind.key))
 
 
 def bridge_kinds() -> list[ChannelSpec]:

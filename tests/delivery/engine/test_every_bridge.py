@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,6 @@ from tests.contracts.bridge import BridgeContract
 from tests.contracts.channel import Answer
 from tests.delivery.ledger import Clock
 from tests.factories import BridgeFactory, DestinationFactory, SubscriptionFactory, an_issue
-
-# Of now: receivers of webhooks refuse what is old.
-START = utcnow()
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
 
@@ -47,13 +44,13 @@ def at_its_service(contract: type[BridgeContract]) -> Iterator[Any]:
         yield made
 
 
-def an_issue_to(contract: Any) -> Delivery:
+def an_issue_to(contract: Any, now: datetime) -> Delivery:
     to = contract.recipient()
     newsletter: Subscribable = BridgeFactory(channel=contract.channel.key, options=dict(contract.options))
     kept = {"config": dict(to.config), "secrets": dict(to.secrets)}
     destination = DestinationFactory(kind=contract.channel.key, core=to.core, label=to.label, **kept)
     SubscriptionFactory(subscribable=newsletter, destination=destination)
-    publish(issue_id=an_issue(posts=1, subscribable=newsletter, published_at=None).pk, now=START)
+    publish(issue_id=an_issue(posts=1, subscribable=newsletter, published_at=None).pk, now=now)
     return Delivery.objects.get()
 
 
@@ -61,9 +58,11 @@ def an_issue_to(contract: Any) -> Delivery:
 def test_an_issue_arrives_once_and_where_it_stands_is_kept(contract: type[BridgeContract]) -> None:
     forget_pictures()
     with at_its_service(contract) as bridge:
-        row = an_issue_to(bridge)
+        # Of now: receivers of webhooks refuse what is old.
+        start = utcnow()
+        row = an_issue_to(bridge, start)
         for minute in range(4):
-            send_due(clock=Clock(START + timedelta(minutes=2 * minute)))
+            send_due(clock=Clock(start + timedelta(minutes=2 * minute)))
         row.refresh_from_db()
         assert (row.state, row.last_error) == ("sent", "")
         assert len(bridge.arrived()) == 1
@@ -76,9 +75,9 @@ def test_what_a_service_will_never_take_is_said_on_the_delivery(contract: type[B
     with at_its_service(contract) as bridge:
         if Answer.REFUSED in contract.not_applicable:
             pytest.skip(contract.not_applicable[Answer.REFUSED])
-        row = an_issue_to(bridge)
+        row = an_issue_to(bridge, start := utcnow())
         bridge.server_says(Answer.REFUSED)
-        send_due(clock=Clock(START))
+        send_due(clock=Clock(start))
         row.refresh_from_db()
         assert row.state == "failed"
         assert row.last_error
