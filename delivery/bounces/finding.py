@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from common.text import one_line, shortened
+from common.text import one_line, shortened, without_controls
 from delivery.rules.bounce_policy import BounceKind, kind_of
 from delivery.rules.server_words import precise
 
@@ -29,7 +29,9 @@ def finding_in_words(
     addresses: Iterable[str], said: str, *, action: str = "failed", status: str = ""
 ) -> BounceFinding:
     """A finding that is judged by a server's words."""
-    known = tuple(dict.fromkeys(address[:MAX_ADDRESS] for address in addresses if address))
+    # No address has control characters, and no database column takes a NUL.
+    usable = (address for address in addresses if address and without_controls(address) == address)
+    known = tuple(dict.fromkeys(address[:MAX_ADDRESS] for address in usable))
     kind = kind_of(action=action, status=status, diagnostic=said)
     return BounceFinding(kind, known, precise(status, said), clean(said))
 
