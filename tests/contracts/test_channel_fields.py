@@ -66,4 +66,4 @@ def test_each_field_of_a_bridge_is_an_option_that_is_no_other_one(command: str) 
 
 
 def test_a_form_that_offers_channels_begins_with_the_one_that_people_sign_up_for() -> None:
-    assert [kind.key for kind in channels.all_kinds()][0] == "email"
+    assert next(kind.key for kind in channels.all_kinds()) == "email"
