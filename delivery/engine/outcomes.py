@@ -128,7 +128,7 @@ def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
     """The lanes that rest after it: its own, or that of the account which it shares with others."""
     if outcome.stops_account and lane.parent_id is not None:
         yield lane.parent_id
-    elif outcome.stops_lane:
+    elif outcome.stops_lane or outcome.stops_account:
         yield lane.pk
 
 

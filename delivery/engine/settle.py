@@ -21,7 +21,7 @@ def settle(tasks: Sequence[SendTask]) -> None:
     # Nearly always all were accepted, by a lane that is well, and that is all: one statement, which is a
     # transaction of its own.
     are_plain = all(
-        isinstance(task.outcome, Sent) and is_plain(task) and not task.delivery.lane.failures
+        isinstance(task.outcome, Sent) and is_plain(task) and not task.delivery.lane.is_recovering
         for task in tasks
     )
     if are_plain and not retry_until_stored(partial(_failure, record_accepted, tasks)):

@@ -151,7 +151,8 @@ class ThreadSender:
         state = session.new_state() if isinstance(session, StatefulSession) else None
         for task, outcome in zip(tasks, outcomes, strict=True):
             task.outcome, task.at, task.new_state = outcome, at, state
-            self.stopped |= isinstance(outcome, Temporary) and outcome.stops_lane
+            stops = isinstance(outcome, Temporary) and (outcome.stops_lane or outcome.stops_account)
+            self.stopped |= stops
         return session
 
     def _send_one(self, session: Session, task: SendTask) -> Outcome:

@@ -120,6 +120,11 @@ class Lane(Limits):
         return self.account if self.kind == "email" else f"{self.kind}:{self.account}"
 
     @property
+    def is_recovering(self) -> bool:
+        """Whether it, or the account that it shares, had to stop, and is not known to be well again."""
+        return bool(self.failures or (self.parent is not None and self.parent.failures))
+
+    @property
     def width(self) -> int:
         """Connections that may be open at once now: its number, or as many as the server takes."""
         return min(self.concurrency, self.server_takes or self.concurrency)
