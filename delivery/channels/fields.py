@@ -98,7 +98,11 @@ def pictures(*, most: int) -> Field:
     return choice("images", "Pictures", help, counts)
 
 
-_SWITCH = {"": "No", "on": "Yes"}
+def switch(name: str, label: str, help: str = "") -> Field:
+    """Yes or no; the usual one is no."""
+    return choice(name, label, help, {"": "No", "on": "Yes"})
+
+
 ACCOUNT = Field("account", "Account", "A short name of your own, such as bot.", required=True, clean=nickname)
 LANGUAGE = Field(
     "language",
@@ -106,10 +110,6 @@ LANGUAGE = Field(
     "Two or three letters, such as en; empty: the feed's language.",
     clean=language_code,
 )
-HASHTAGS = choice(
-    "hashtags", "Hashtags", "Add the post's categories as hashtags, as far as there is room.", _SWITCH
-)
-SUMMARY = choice("summary", "Summary", "Add the post's summary, as far as there is room.", _SWITCH)
-THREAD = choice(
-    "thread", "Digest as a thread", "All posts of a digest with their links, in several posts.", _SWITCH
-)
+HASHTAGS = switch("hashtags", "Hashtags", "Add the post's categories as hashtags, as far as there is room.")
+SUMMARY = switch("summary", "Summary", "Add the post's summary, as far as there is room.")
+THREAD = switch("thread", "Digest as a thread", "All posts of a digest with their links, in several posts.")

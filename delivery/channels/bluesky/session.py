@@ -20,7 +20,8 @@ from delivery.channels.bluesky.compose import (
 )
 from delivery.channels.bluesky.record_key import record_key
 from delivery.channels.http.client import Failed
-from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
+from delivery.channels.http.session import ApiSession
+from delivery.channels.http.transport import TIMEOUT_SECONDS
 from delivery.channels.pictures import PictureBounds, fetched_picture
 
 # app.bsky.embed.external: of a card's picture.
@@ -32,7 +33,7 @@ def thumb_of(url: str) -> CleanPicture | None:
     return fetched_picture(PostImage(url), THUMB)
 
 
-class BlueskySession:
+class BlueskySession(ApiSession):
     """Posts for one account at a time, whose tokens are its state. Used by one thread at a time."""
 
     def __init__(
@@ -43,9 +44,8 @@ class BlueskySession:
         timeout: float = TIMEOUT_SECONDS,
         picture_of: Callable[[str], CleanPicture | None] = thumb_of,
     ) -> None:
+        super().__init__(session=session, timeout=timeout)
         self._tokens, self._kept, self._picture_of = state, state, picture_of
-        self._session, self._timeout = session, timeout
-        self._transport: Transport | None = None
 
     def send(
         self,
@@ -105,15 +105,8 @@ class BlueskySession:
         self._kept = self._tokens
         return dict(self._tokens)
 
-    def close(self) -> None:
-        if self._transport:
-            self._transport.close()
-            self._transport = None
-
     def _client(self, account: BlueskyAccount, now: datetime) -> BlueskyClient:
-        if self._transport is None:
-            self._transport = Transport(self._session)
-        return BlueskyClient(self._transport, account, now, tokens=self._tokens, timeout=self._timeout)
+        return BlueskyClient(self.transport, account, now, tokens=self._tokens, timeout=self.timeout)
 
     def _put(self, client: BlueskyClient, rkey: str, post: BlueskyPost, done: dict[str, Any]) -> Record:
         refused: Failed | None = None
