@@ -113,3 +113,4 @@ LANGUAGE = Field(
 HASHTAGS = switch("hashtags", "Hashtags", "Add the post's categories as hashtags, as far as there is room.")
 SUMMARY = switch("summary", "Summary", "Add the post's summary, as far as there is room.")
 THREAD = switch("thread", "Digest as a thread", "All posts of a digest with their links, in several posts.")
+SILENT = switch("silent", "Without a sound")

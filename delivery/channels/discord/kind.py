@@ -8,7 +8,7 @@ from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
 from delivery.channels.bridge import BridgeKind, account_field, account_values
 from delivery.channels.discord.compose import MOST_TAGS, THREAD_NAME_LIMIT
-from delivery.channels.fields import secret_word
+from delivery.channels.fields import SILENT, secret_word, switch
 from delivery.channels.http.links import postable
 from delivery.channels.wording import checked_template
 
@@ -81,7 +81,7 @@ _COMMON = (
         "The id of a role that each post calls; empty: nobody.",
         clean=an_id_of_discord,
     ),
-    Field("silent", "Without a sound", choices=lambda: [("", "No"), ("on", "Yes")]),
+    SILENT,
     Field(
         "thread_name",
         "Name of each new thread",
@@ -165,11 +165,10 @@ class DiscordBotKind(BridgeKind):
     )
     own_options = (
         *_COMMON,
-        Field(
+        switch(
             "crosspost",
             "Show it to followers",
             "In announcement channels: other servers that follow the channel get it, too.",
-            choices=lambda: [("", "No"), ("on", "Yes")],
         ),
     )
 

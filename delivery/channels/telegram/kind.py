@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from common.ports.channels import Field, ParsedDestination
 from delivery.channels.bridge import BridgeKind, account_field, account_values
+from delivery.channels.fields import SILENT
 
 _NAME = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
 
@@ -68,7 +69,7 @@ class TelegramKind(BridgeKind):
             choices=lambda: [("", "In the preview only"), ("on", "As a photo")],
         ),
         Field("thread_id", "Thread", "The number of a group's topic; all goes in there.", clean=thread),
-        Field("silent", "Without a sound", choices=lambda: [("", "No"), ("on", "Yes")]),
+        SILENT,
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
