@@ -29,6 +29,7 @@ from common.text import counted
 from delivery.admin.issue_actions import for_each_issue
 from delivery.admin.written import words
 from delivery.admin.written.forms import AudienceForm, BeginForm, PictureForm, ScheduleForm
+from delivery.admin.written.posted import in_bounds, posted_text, seen, words_of
 from delivery.issues.audience import audience_words
 from delivery.issues.written_issue import LetterText, letter_text, send_letter
 from delivery.issues.written_letters import (
@@ -417,24 +418,3 @@ class WrittenLetterAdmin(ServiceAdmin):
     def goes_out(self, letter: Any) -> str:
         moment = letter.published_at or letter.send_at
         return words.in_zone(moment, letter.subscribable) if moment else "when you send it"
-
-
-def words_of(form: PictureForm) -> str:
-    """What is wrong with it."""
-    return " ".join(str(error) for errors in form.errors.values() for error in errors)
-
-
-def posted_text(request: HttpRequest) -> LetterText:
-    """What stands in the form."""
-    return LetterText(request.POST.get("subject", ""), request.POST.get("markdown", ""))
-
-
-def in_bounds(text: LetterText) -> LetterText:
-    """What is shown of a text that is too long to be saved."""
-    return LetterText(text.subject[:LONGEST_SUBJECT], text.markdown[:MOST_MARKDOWN])
-
-
-def seen(request: HttpRequest) -> int:
-    """The version that the page showed."""
-    version = request.POST.get("version", "")
-    return int(version) if version.isdecimal() and len(version) < 10 else 0
