@@ -17,7 +17,9 @@ class LetterPage(ServiceAdmin):
         """Raises Http404, and PermissionDenied for outsiders."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        letter = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
+        letter: WrittenLetter | None = (
+            self.get_queryset(request).select_related("issue").filter(pk=pk).first()
+        )
         if letter is None:
             raise Http404
         return letter
