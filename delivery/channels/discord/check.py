@@ -1,17 +1,17 @@
 """Asks Discord what a webhook, a channel or a bot is, before it is saved."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
-from delivery.channels.base import Temporary
 from delivery.channels.discord.service import API, BOT, WEBHOOK, agent, snowflake
 from delivery.channels.discord.session import webhook_secrets
-from delivery.channels.http.client import Failed
-from delivery.channels.http.session import ApiSession, invalid
+from delivery.channels.http.checking import told_at_fields
+from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import ApiResponse
 
 T = TypeVar("T")
@@ -30,12 +30,8 @@ def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None =
         return answer.at("type"), _name(answer) or "Webhook", places
 
     client = asking.client(url, WEBHOOK, utcnow(), secrets=webhook_secrets(url))
-    try:
+    with closing(asking), told_at_fields("webhook_url"):
         kind, name, places = client.call("GET", url, headers=agent(), read=read)
-    except Failed as failed:
-        raise invalid(failed, "webhook_url", "webhook_url") from None
-    finally:
-        asking.close()
     if kind != INCOMING:
         raise InvalidDestination("webhook_url: it is a webhook of another sort. Make a new one for this.")
     return replace(destination, label=f"{name} ({destination.core})", config={**destination.config, **places})
@@ -84,16 +80,9 @@ def _asked(
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     client = asking.client(url, BOT, utcnow(), secrets=(token,))
     named: Mapping[str, str] = {**agent(), "Authorization": f"Bot {token}"}
-    try:
+    with closing(asking), told_at_fields(place, account=blamed):
         return client.call("GET", url, headers=named, read=read)
-    except Failed as failed:
-        is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
-        field = blamed if is_tokens else place
-        raise invalid(failed, field, field) from None
-    finally:
-        asking.close()
 
 
 def _name(answer: ApiResponse, of: str = "name") -> str:
-    said = answer.at(of)
-    return plain_line(said)[:100] if isinstance(said, str) else ""
+    return plain_line(answer.text_at(of))[:100]

@@ -57,6 +57,11 @@ class ApiResponse:
                 return None
         return value
 
+    def text_at(self, *path: str | int) -> str:
+        """The text that stands there in the JSON body; "" when there is none."""
+        value = self.at(*path)
+        return value if isinstance(value, str) else ""
+
     def number_at(self, *path: str | int, otherwise: int) -> int:
         """The whole number that stands there, from 1 to a billion; `otherwise` when there is none."""
         value = self.at(*path)

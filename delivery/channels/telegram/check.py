@@ -1,15 +1,14 @@
 """Asks Telegram what a bot or a chat is, before it is saved."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import TypeVar
 
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
-from delivery.channels.base import Temporary
-from delivery.channels.http.client import Failed
-from delivery.channels.http.session import invalid
+from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.transport import ApiResponse
 from delivery.channels.telegram.service import result_of
 from delivery.channels.telegram.session import TelegramSession
@@ -60,14 +59,8 @@ def _asked(
     """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
     if not token:
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
-    try:
+    with closing(asking), told_at_fields(place, account=blamed):
         return asking.call(asking.api(utcnow()), method, body, read)
-    except Failed as failed:
-        is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
-        field = blamed if is_tokens else place
-        raise invalid(failed, field, field) from None
-    finally:
-        asking.close()
 
 
 def _bot(answer: ApiResponse) -> tuple[int, str]:

@@ -24,8 +24,7 @@ _CHAT_IS_GONE = (
 
 
 def said_by(answer: ApiResponse) -> str:
-    words = answer.at("description")
-    return words if isinstance(words, str) else ""
+    return answer.text_at("description")
 
 
 def _code(answer: ApiResponse) -> Any:
