@@ -190,6 +190,7 @@ class SuppressionAdmin(ServiceAdmin):
     list_display = ("core", "channel", "reason", "since")
     search_fields = ("core", "reason")
     list_filter = (ChannelFilter,)
+    rows = ("address", "addresses")
     empty = EmptyList(
         "Nobody is on this list",
         "An address comes here when a mail server says that it does not exist, when its reader complains, or"
