@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from django.conf import settings
+
 from delivery.channels.announcement import Announcement
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
@@ -37,7 +39,7 @@ class DiscordChannel(_Discord):
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
         """The webhook comes with each message."""
-        return WebhookSession()
+        return WebhookSession(base=settings.DISCORD_API_URL)
 
 
 class DiscordBotChannel(_Discord):
@@ -48,4 +50,4 @@ class DiscordBotChannel(_Discord):
     account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
 
     def connect(self, lane: LaneFacts) -> BotSession:
-        return BotSession(lane.credentials.get("token", ""))
+        return BotSession(lane.credentials.get("token", ""), base=settings.DISCORD_API_URL)

@@ -12,7 +12,6 @@ from delivery.channels.http.client import UnreadableAnswer
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 
-API = "https://discord.com/api/v10"
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED = 10008, 40033
 # A forum takes no message outside a thread.
 NEEDS_THREAD = 220001
