@@ -10,12 +10,16 @@ from delivery.channels.bridge import BridgeChannel
 from delivery.channels.discord.bot_session import BotSession
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message, message_of
 from delivery.channels.discord.markup import shown
+from delivery.channels.discord.service import BREAKER
 from delivery.channels.discord.session import WebhookSession
 from delivery.letter import Recipient
+from delivery.rules.breakers import Breaker
 
 
 class _Discord(BridgeChannel):
     """What both ways to post have in common."""
+
+    breaker: Breaker | None = BREAKER
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
