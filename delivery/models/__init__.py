@@ -1,5 +1,6 @@
 from delivery.models.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
+from delivery.models.correction import Correction
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem, SetAside
@@ -16,6 +17,7 @@ __all__ = [
     "Account",
     "Attempt",
     "Bounce",
+    "Correction",
     "Delivery",
     "DkimKey",
     "Issue",

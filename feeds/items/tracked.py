@@ -52,7 +52,7 @@ def note_tracked() -> None:
 
     Apart from `track`: whoever publishes holds locks on items, and a poll locks its feed's row before those.
     """
-    rows = TrackedItem.objects.filter(noted=False).values_list("pk", "until", "item__feed_id")
+    rows = TrackedItem.objects.unnoted().values_list("pk", "until", "item__feed_id")
     feeds: dict[int, datetime] = {}
     noted: dict[datetime, list[int]] = defaultdict(list)
     for pk, until, feed in rows:

@@ -13,6 +13,9 @@ LINGERS = timedelta(hours=6)
 
 
 class TrackedItemQuerySet(models.QuerySet["TrackedItem"]):
+    def unnoted(self) -> Self:
+        return self.filter(noted=False)
+
     def unsettled(self) -> Self:
         """A change was seen that has to stand for a while yet."""
         return self.filter(~Q(seen_hash="") | Q(missing_since__isnull=False), news="")

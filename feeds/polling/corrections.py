@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from feeds.models import Feed, TrackedItem
 from feeds.polling.known_items import previous_order
@@ -47,7 +48,7 @@ def news_of(
 def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime) -> None:
     """Writes them down, under their locks."""
     for post in changed:
-        columns = {
+        columns: dict[str, Any] = {
             "seen_hash": post.seen_hash,
             "seen_since": post.seen_since,
             "missing_since": post.missing_since,

@@ -8,7 +8,7 @@ common at once, is none.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 
 from feeds.rules.facts import Document
@@ -84,9 +84,7 @@ def after_document(
     return changed
 
 
-def after_unchanged(
-    posts: Iterable[TrackedPost], *, timing: Timing, moment: datetime
-) -> list[TrackedPost]:
+def after_unchanged(posts: Iterable[TrackedPost], *, timing: Timing, moment: datetime) -> list[TrackedPost]:
     """Those that a 304, or the same body again, changes: what was seen in it still stands."""
     changed = []
     for post in posts:
@@ -121,9 +119,7 @@ def _told(post: TrackedPost, timing: Timing, moment: datetime) -> TrackedPost:
     return post
 
 
-def _dates_of_stayed(
-    document: Document, there: Collection[str], previous: Sequence[str]
-) -> list[datetime]:
+def _dates_of_stayed(document: Document, there: Collection[str], previous: Sequence[str]) -> list[datetime]:
     """The dates of the posts that stood in the last document and in this one; none where that says nothing
     of a post that is missing: in a feed that is not in the order of its dates, or shows others than before.
     """

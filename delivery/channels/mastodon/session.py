@@ -82,7 +82,6 @@ class MastodonSession(ApiSession):
         parts: Sequence[str],
         key: str,
         now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Changes the words of each status that is there; pictures, and how many statuses, stay."""
         if message.refusal:
