@@ -14,8 +14,6 @@ from tests.servers.feed_server import FeedServer
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance
 
 BOTH = {"edit_corrected": "on", "delete_withdrawn": "on"}
-# A post of this minute has settled and gone out by then, and until then its text has to stand.
-POSTED, SETTLED = 30, 70
 
 
 def dated(name: str, minutes: float, **changes: Any) -> dict[str, Any]:
@@ -31,14 +29,15 @@ class BridgedBlog(Blog):
 
     def __init__(self, server: FeedServer, path: str = "/feed.xml") -> None:
         super().__init__(server, path)
+        self.minute = 0.0
         self.show(*OLD)
 
     def new(self, *posts: dict[str, Any]) -> None:
         """Shows these above the old ones."""
         self.show(*posts, *OLD)
 
-    def bridge(self, **options: Any) -> Subscribable:
-        made: Subscribable = BridgeFactory(feeds=[self.feed], options=options, created_at=at(0))
+    def bridge(self, channel: str = "mastodon", **options: Any) -> Subscribable:
+        made: Subscribable = BridgeFactory(feeds=[self.feed], channel=channel, options=options)
         return made
 
     def pass_by(self, *minutes: float) -> None:
@@ -48,7 +47,8 @@ class BridgedBlog(Blog):
             self.work(minute)
 
     def work(self, minute: float) -> None:
-        """What is due goes out."""
+        """What is due goes out, also what a lane lets go only a while after another message."""
+        self.minute = minute
         for seconds in (0, 70, 140):
             now = at(minute) + timedelta(seconds=seconds)
             assign_final(clock=lambda now=now: now)  # type: ignore[misc]
