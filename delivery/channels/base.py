@@ -81,6 +81,10 @@ class Permanent:
     meaning: Meaning | None = field(default=None, compare=False)
 
 
+# Somebody took the post away, at its service.
+NO_POST = Permanent("The post is no longer there.", needless=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
     """The connection went after the message may have been taken. `holds`: only a person can tell."""
@@ -177,7 +181,7 @@ class Edits(Protocol):
         """Makes the post that was sent as `remote_id`, with its `parts`, say what `message` says now; never
         raises for what a service does. `key` is the edit's own.
 
-        One that is gone is Permanent, and disables nothing. After Sent, what it says is kept.
+        One that is gone is NO_POST. After Sent, what it says is kept.
         """
         ...
 

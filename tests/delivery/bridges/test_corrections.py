@@ -60,7 +60,7 @@ def test_a_correction_of_the_correction_edits_it_again(blog: BridgedBlog, instan
     blog.pass_by(100, 110, 120, 130)
     assert "corrected again" in instance.statuses[0]["text"]
     assert writes(instance) == ["PUT", "PUT"]
-    assert [number for number in Correction.objects.values_list("number", flat=True)] == [1, 2]
+    assert list(Correction.objects.values_list("number", flat=True)) == [1, 2]
 
 
 def test_a_correction_that_is_taken_back_is_edited_back(
