@@ -27,7 +27,6 @@ class Migration(migrations.Migration):
                 ('seen_since', models.DateTimeField(blank=True, null=True)),
                 ('entry', models.JSONField(blank=True, null=True)),
                 ('missing_since', models.DateTimeField(blank=True, null=True)),
-                ('missing_readings', models.PositiveSmallIntegerField(default=0)),
                 ('corrections', models.PositiveSmallIntegerField(default=0)),
                 ('news', models.CharField(blank=True, choices=[('', 'nothing'), ('corrected', 'Corrected'), ('withdrawn', 'Withdrawn')], default='', max_length=10)),
             ],

@@ -51,9 +51,8 @@ class TrackedItem(models.Model):
     seen_hash = models.CharField(max_length=80, blank=True, default="")
     seen_since = models.DateTimeField(null=True, blank=True)
     entry = models.JSONField(null=True, blank=True)
-    # Since when, and at how many readings in a row, the feed had lost the post and not the older ones.
+    # Since when its feed has lost it, and not the older ones.
     missing_since = models.DateTimeField(null=True, blank=True)
-    missing_readings = models.PositiveSmallIntegerField(default=0)
     corrections = models.PositiveSmallIntegerField(default=0)
     news = models.CharField(max_length=10, choices=News, blank=True, default=News.NONE)
 

@@ -18,7 +18,6 @@ COLUMNS = (
     "seen_hash",
     "seen_since",
     "missing_since",
-    "missing_readings",
     "corrections",
     "news",
 )
@@ -52,7 +51,6 @@ def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime
             "seen_hash": post.seen_hash,
             "seen_since": post.seen_since,
             "missing_since": post.missing_since,
-            "missing_readings": post.missing_readings,
             "news": post.news,
         }
         if post.seen_since == moment:

@@ -17,8 +17,6 @@ from feeds.rules.finality import CACHED_FOR, MINUTE, Timing
 CORRECTED, WITHDRAWN = "corrected", "withdrawn"
 # Of one post: what changes more often holds a counter, or is being written.
 MOST_CORRECTIONS = 10
-# A cache may answer with an older document for as long as CACHED_FOR; and one reading proves nothing.
-LEAST_READINGS = 2
 # So many older posts must still be there: the last one may be pinned to the document's end.
 LEAST_OLDER = 2
 # Where more than one of so many posts is gone from a document's middle, the feed shows others now.
@@ -38,12 +36,11 @@ class TrackedPost:
     seen_hash: str = ""
     seen_since: datetime | None = None
     missing_since: datetime | None = None
-    missing_readings: int = 0
     corrections: int = 0
     news: str = ""
 
-    def missing(self, since: datetime | None, readings: int) -> "TrackedPost":
-        return replace(self, missing_since=since, missing_readings=readings)
+    def missing(self, since: datetime | None) -> "TrackedPost":
+        return replace(self, missing_since=since)
 
 
 def after_document(
@@ -72,9 +69,9 @@ def after_document(
             continue
         entry = document.entries.get(post.id)
         if entry is not None:
-            after = _read(post.missing(None, 0), entry.content_hash, timing, moment, settles=not partial)
+            after = _read(post.missing(None), entry.content_hash, timing, moment, settles=not partial)
         elif post.id in there or (post.link and post.link in links):
-            after = post.missing(None, 0)
+            after = post.missing(None)
         elif partial:
             after = post
         else:
@@ -143,15 +140,14 @@ def _not_there(
     published = post.published
     stands = published is not None and sum(date <= published for date in dates) >= LEAST_OLDER
     if not stands:
-        return post.missing(None, 0)
+        return post.missing(None)
     if post.missing_since is not None:
         return _missing_still(post, moment)
-    return post.missing(moment, 1) if was_there and moment <= post.until else post
+    return post.missing(moment) if was_there and moment <= post.until else post
 
 
 def _missing_still(post: TrackedPost, moment: datetime) -> TrackedPost:
+    """Withdrawn once it has been missing for longer than a cache may answer with an older document, and so
+    at two readings at least."""
     assert post.missing_since is not None  # noqa: S101 - for the type checker
-    after = post.missing(post.missing_since, post.missing_readings + 1)
-    if after.missing_readings >= LEAST_READINGS and moment - post.missing_since >= CACHED_FOR:
-        return replace(after, news=WITHDRAWN)
-    return after
+    return replace(post, news=WITHDRAWN) if moment - post.missing_since >= CACHED_FOR else post
