@@ -39,9 +39,6 @@ class TrackedPost:
     corrections: int = 0
     news: str = ""
 
-    def missing(self, since: datetime | None) -> "TrackedPost":
-        return replace(self, missing_since=since)
-
 
 def after_document(
     posts: Iterable[TrackedPost],
@@ -65,14 +62,12 @@ def after_document(
     known_before = set(previous)
     changed = []
     for post in posts:
-        if post.news == WITHDRAWN:
-            continue
         entry = document.entries.get(post.id)
         if entry is not None:
-            after = _read(post.missing(None), entry.content_hash, timing, moment, settles=not partial)
+            after = _read(_present(post), entry.content_hash, timing, moment, settles=not partial)
         elif post.id in there or (post.link and post.link in links):
-            after = post.missing(None)
-        elif partial:
+            after = _present(post)
+        elif partial or post.news == WITHDRAWN:
             after = post
         else:
             after = _not_there(post, dates, moment, was_there=post.id in known_before)
@@ -85,14 +80,18 @@ def after_unchanged(posts: Iterable[TrackedPost], *, timing: Timing, moment: dat
     """Those that a 304, or the same body again, changes: what was seen in it still stands."""
     changed = []
     for post in posts:
-        if post.news == WITHDRAWN:
-            continue
-        after = _told(post, timing, moment) if post.seen_hash else post
         if post.missing_since is not None:
-            after = _missing_still(after, moment)
+            after = _missing_still(post, moment)
+        else:
+            after = _told(post, timing, moment) if post.seen_hash else post
         if after != post:
             changed.append(after)
     return changed
+
+
+def _present(post: TrackedPost) -> TrackedPost:
+    news = "" if post.news == WITHDRAWN else post.news
+    return replace(post, missing_since=None, news=news) if post.missing_since else post
 
 
 def _read(
@@ -140,10 +139,10 @@ def _not_there(
     published = post.published
     stands = published is not None and sum(date <= published for date in dates) >= LEAST_OLDER
     if not stands:
-        return post.missing(None)
+        return replace(post, missing_since=None)
     if post.missing_since is not None:
         return _missing_still(post, moment)
-    return post.missing(moment) if was_there and moment <= post.until else post
+    return replace(post, missing_since=moment) if was_there and moment <= post.until else post
 
 
 def _missing_still(post: TrackedPost, moment: datetime) -> TrackedPost:
