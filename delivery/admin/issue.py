@@ -68,6 +68,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Not sent so far", issue_panels.draft, order=5),
         Panel("How far it is", issue_figures.how_far, order=10),
         Panel("About it", issue_panels.describe_issue, order=15),
+        Panel("After it was posted", issue_panels.changed_later, order=17),
         Panel("Letters that arrived", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Recipients with trouble", issue_figures.trouble, order=30),

@@ -16,8 +16,9 @@ from delivery.issues.first_reader import WAITS_AT_MOST
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import late_subscribers
+from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.links import issue_url
-from delivery.models import Issue, WrittenLetter
+from delivery.models import Correction, Delivery, Issue, WrittenLetter
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
@@ -129,6 +130,34 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
     if sent:
         words.append(f"It was sent to {counted(sent, 'late subscriber')}: they are counted above, too.")
     return format_html_join("", "{}", ((paragraph(line),) for line in words))
+
+
+def changed_later(issue: Issue) -> SafeString | str:
+    """What became of its post after it had been posted, and what was done; nothing for most issues."""
+    corrections = list(Correction.objects.filter(issue=issue).defer("entry").order_by("number"))
+    if not corrections:
+        return ""
+    deliveries = list(issue.deliveries.select_related("destination").order_by("pk")[:POSTS_SHOWN])
+    changes, zone = changes_of(deliveries), issue.subscribable.zone
+    said = (
+        (
+            "Withdrawn from its feed" if one.is_withdrawal else "Corrected in its feed",
+            when(one.seen_at, zone=zone),
+        )
+        for one in corrections
+    )
+    table = html_table(
+        ("posted to", "what was done"),
+        ((link_to(row, row.destination.label), _done(row, changes.get(row.pk))) for row in deliveries),
+        "It was posted nowhere.",
+    )
+    return format_html("{}{}", facts(list(said)), table)
+
+
+def _done(post: Delivery, changes: SentChanges | None) -> str:
+    if changes is not None:
+        return changes.words
+    return "nothing so far" if post.state == Delivery.State.SENT else f"nothing: it is {post.state}"
 
 
 def posts(issue: Issue) -> SafeString | str:

@@ -33,6 +33,7 @@ from delivery.channels.base import (
 from delivery.lanes.breakers import count_refusals, why_resting
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Lane, RemotePost
+from delivery.rules.corrections import change_key
 from subscriptions.models import Destination, Subscription
 
 log = logging.getLogger(__name__)
@@ -207,7 +208,7 @@ def standing_tests(subscription: Subscription) -> list[Delivery]:
 
 def deletion_key(delivery: Delivery) -> str:
     """What makes the deletion of a post one row of the ledger."""
-    return f"{delivery.pk}-1"
+    return change_key(delivery.pk, 1)
 
 
 def may_delete(subscription: Subscription) -> bool:

@@ -72,13 +72,18 @@ class Permanent:
     """Will not work for this message; nor for the destination ever, if `disables` it.
 
     `status` is the enhanced code (RFC 3463) of a server's answer about the recipient or the letter, `meaning`
-    what a mail server meant by it.
+    what a mail server meant by it. `needless`: nothing went wrong, there is nothing to do any more.
     """
 
     text: str
     disables: bool = False
+    needless: bool = False
     status: str = ""
     meaning: Meaning | None = field(default=None, compare=False)
+
+
+# Somebody took the post away, at its service.
+NO_POST = Permanent("The post is no longer there.", needless=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +187,11 @@ class Edits(Protocol):
         parts: Sequence[str],
         key: str,
         now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Makes the post that was sent as `remote_id`, with its `parts`, say what `message` says now; never
         raises for what a service does. `key` is the edit's own.
 
-        One that is gone is Permanent, and disables nothing. After Sent, what it says is kept.
+        One that is gone is NO_POST. After Sent, what it says is kept.
         """
         ...
 

@@ -7,12 +7,17 @@ from typing import Any
 
 from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened
+from delivery.channels import fields
 from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
 from delivery.models.account import Account
+<<<<<<< HEAD
 from delivery.rules.breakers import Breaker
+=======
+from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
+>>>>>>> edits
 
 TEMPLATE = Field(
     "template",
@@ -28,6 +33,19 @@ WHEN_UNSURE = Field(
     "The service cannot be asked. Hold it for you to decide, send it again (it may stand there twice), or"
     " skip it (it may be missing).",
     choices=lambda: [("", "Hold it"), ("repeat", "Send it again"), ("skip", "Skip it")],
+)
+
+EDIT = fields.switch(
+    EDIT_CORRECTED,
+    "Edit corrected posts",
+    "Within a day of posting a post that changes in its feed is edited where it stands. For one post at a"
+    " time, not for digests.",
+)
+DELETE = fields.switch(
+    DELETE_WITHDRAWN,
+    "Delete withdrawn posts",
+    "Within a day of posting a post that is taken out of its feed is deleted where it stands, after an hour."
+    " For one post at a time, not for digests.",
 )
 
 
@@ -72,12 +90,17 @@ class BridgeKind(ABC):
     # Those of its own; all bridges have some more.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
+    # Whether its sessions can change what they posted, and take it back (Edits, Deletes).
+    edits = False
+    deletes = False
     announcement_hook = ""
 
     @property
     def option_fields(self) -> tuple[Field, ...]:
         unsure = (WHEN_UNSURE,) if self.asks_when_unsure else ()
-        return (*self.own_options, TEMPLATE, *unsure)
+        changes = ((EDIT, self.edits), (DELETE, self.deletes))
+        offered = (field for field, is_offered in changes if is_offered)
+        return (*self.own_options, TEMPLATE, *offered, *unsure)
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         """Raises InvalidDestination."""

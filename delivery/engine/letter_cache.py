@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import DatabaseError, InterfaceError
 
 from delivery.accounts.signing_keys import SigningKeys
+from delivery.bridges.post_changes import SentPost, change_of
 from delivery.channels import channel
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter
 from delivery.issues.own_code import recipient_params
@@ -54,6 +55,14 @@ class LetterCache:
             )
             recipient = recipient._replace(params=made.ask(reader))
         return made, recipient
+
+    def prepare_change(self, row: ClaimedDelivery) -> tuple[PreparedLetter, Recipient, SentPost]:
+        """All that changing a post needs. Raises NotNeeded, LetterError, and ValueError for a stored secret
+        that cannot be read."""
+        change, recipient = change_of(row.pk), recipient_of(row)
+        change.refuse_same(recipient, kind=row.lane.kind)
+        composer = channel(row.lane.kind).composer(change.letter)
+        return PreparedLetter(change.letter, None, composer), recipient, change.sent
 
     def _issue(self, issue_id: int) -> PreparedLetter:
         """As it was made, or nothing but the letter as yet. Raises what making it raised."""

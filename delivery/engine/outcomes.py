@@ -20,7 +20,7 @@ from delivery.bounces.holdups import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
 from delivery.channels import channel
-from delivery.channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
+from delivery.channels.base import Ambiguous, CrashPolicy, Holdup, Permanent, Sent, Temporary
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
@@ -209,7 +209,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
             ours.append(task)
             if becomes.state == Delivery.State.FAILED:
                 lost.append(task)
-            if not is_lanes_alone:
+            if not is_lanes_alone and becomes.state != Delivery.State.CANCELLED:
                 kind, status = type(task.outcome).__name__.lower(), getattr(task.outcome, "status", "")
                 facts = {"outcome": kind, "status": status, "text": _text(task)}
                 attempts.append(Attempt(delivery_id=task.pk, at=task.at, **facts))
@@ -254,7 +254,11 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
         options = task.prepared.letter.options if task.prepared else {}
         policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
         policy = when_unsure(policy, options.get("when_unsure", ""))
+        if task.delivery.kind in Delivery.CHANGES:
+            policy = CrashPolicy.RESEND.value
         return after_ambiguous(policy, attempts=attempts, created_at=created_at, now=at), True
+    if isinstance(outcome, Permanent) and outcome.needless:
+        return Next("cancelled"), False
     if not isinstance(outcome, Temporary):
         return Next("failed"), True
     if _is_lanes_alone(task):

@@ -18,6 +18,8 @@ from delivery.issues.frequency_switches import not_switching
 from delivery.issues.pause import locked_issue
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
+from delivery.rules.corrections import WINDOW, wishes
+from feeds.items.tracked import track
 from subscriptions.models import Destination, Subscription
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,9 @@ def publish(*, issue_id: int, now: datetime) -> int:
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
     queued = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
+    if queued and wishes(issue.subscribable.options, issue.subscribable.arrangement):
+        texts = issue.issue_items.filter(item__isnull=False).values_list("item_id", "content_hash")
+        track(dict(texts), until=now + WINDOW)
     _tell(issue, queued, now)
     return queued
 

@@ -1,6 +1,10 @@
 from delivery.models.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
+<<<<<<< HEAD
 from delivery.models.breaker import ServiceBreaker
+=======
+from delivery.models.correction import Correction
+>>>>>>> edits
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem, SetAside
@@ -17,6 +21,7 @@ __all__ = [
     "Account",
     "Attempt",
     "Bounce",
+    "Correction",
     "Delivery",
     "DkimKey",
     "Issue",

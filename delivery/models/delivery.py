@@ -54,6 +54,9 @@ class Delivery(models.Model):
         EDIT = "edit", "edit of a post"
         DELETE = "delete", "deletion of a post"
 
+    # Of posts that were sent: to do them again does no harm.
+    CHANGES = (Kind.EDIT, Kind.DELETE)
+
     class State(models.TextChoices):
         QUEUED = "queued"
         SENDING = "sending"

@@ -27,6 +27,7 @@ class MastodonKind(BridgeKind):
     key = "mastodon"
     label = "Mastodon"
     sentence = "A post of an account of yours, on any instance."
+    edits = deletes = True
     announcement_hook = "mastodon_announcement"
     destination_fields = (
         fields.ACCOUNT,
