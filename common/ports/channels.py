@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from common.refused import Refused
 
@@ -67,13 +67,15 @@ class ChannelSpec(Protocol):
     """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
 
     `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
-    what happens there, to who chooses among the channels.
+    what happens there, to who chooses among the channels. `is_by_code`: its mails are a few words, and
+    whoever signs up types a code that was sent there.
     """
 
     key: str
     label: str
     sentence: str
     public_sign_up: bool
+    is_by_code: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str
@@ -92,6 +94,21 @@ class ChannelSpec(Protocol):
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Asks the service whether the credentials are good, and what the destination is called there
         (network). Raises InvalidDestination."""
+        ...
+
+
+@runtime_checkable
+class HasAccounts(ChannelSpec, Protocol):
+    """A ChannelSpec whose destinations share accounts, such as a bot or a sender of text messages.
+
+    `account_fields` are what such an account needs; none where each destination has its own.
+    """
+
+    account_fields: tuple[Field, ...]
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
+        InvalidDestination."""
         ...
 
 
