@@ -11,7 +11,6 @@ from common.ports import channels
 from common.ports.channels import ChannelSpec, HasAccounts, InvalidDestination, read_fields
 from common.secrets import opened
 from common.text import counted
-from delivery.lanes.lanes import account_lane
 from delivery.models import Lane, ServiceAccount
 from subscriptions.models import Destination, Subscribable
 
@@ -46,7 +45,6 @@ def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now:
             made.save(force_insert=True)
     except IntegrityError as error:
         raise ValidationError({"name": "There is an account of this name already."}) from error
-    account_lane(kind=made.kind, account=made.name)
     return made
 
 

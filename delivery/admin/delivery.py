@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import ChoicesFieldListFilter, SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
@@ -19,8 +20,9 @@ from common.ports.panels import Action, Panel
 from common.text import counted
 from delivery.admin.delivery_words import waits_for
 from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
-from delivery.models import Delivery
+from delivery.models import Delivery, Receipt
 from delivery.models.delivery import WAITING
+from delivery.rules.sms_words import CODE_WORDS
 from subscriptions.models import Destination
 
 RETRIED_AT_ONCE = 1000
@@ -55,6 +57,11 @@ def describe_delivery(delivery: Delivery) -> SafeString:
         rows.append(("Sent", when(delivery.sent_at)))
     if delivery.remote_id:
         rows.append(("The server’s id for it", delivery.remote_id))
+    receipt = Receipt.objects.filter(delivery=delivery).first()
+    if receipt is not None:
+        why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
+        said = f"{receipt.get_status_display().capitalize()}. {why}".strip()
+        rows.append(("What the service told later", format_html("{}, {}", said, when(receipt.at))))
     if delivery.last_error:
         rows.append(("What was wrong last", delivery.last_error))
     return facts([*rows, ("Sent through", link_to(delivery.lane))])

@@ -15,7 +15,7 @@ _STATUSES = {
     "undelivered": Receipt.Status.UNDELIVERED,
     **dict.fromkeys(("failed", "canceled"), Receipt.Status.FAILED),
 }
-_ORDER = list(Receipt.Status)
+_ORDER = Receipt.Status.values
 FINAL = frozenset({Receipt.Status.DELIVERED, Receipt.Status.UNDELIVERED, Receipt.Status.FAILED})
 
 

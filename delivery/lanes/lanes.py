@@ -30,11 +30,6 @@ def mail_lane(account: str = DEFAULT_ACCOUNT) -> Lane:
     return _lane("email", account)
 
 
-def account_lane(*, kind: str, account: str) -> Lane:
-    """The lane of a service's account, with the limits of all that goes through it; made if it is new."""
-    return _lane(kind, account)
-
-
 def _lane(kind: str, account: str) -> Lane:
     """The lane, and that of the account which it shares with others, made if they are new."""
     known = Lane.objects.filter(kind=kind, account=account).first()

@@ -33,6 +33,12 @@ def add_limits(parser: CommandParser) -> None:
     limits.add_argument("--burst", type=positive, metavar="N", help="How many may go at once after a rest.")
     limits.add_argument("--per-hour", type=or_none(positive), metavar="N", help="Most in any hour.")
     limits.add_argument("--per-day", type=or_none(positive), metavar="N", help="Most in any 24 hours.")
+    limits.add_argument(
+        "--per-recipient",
+        type=or_none(positive),
+        metavar="N",
+        help="Most to one recipient in a day of UTC, of messages that cost.",
+    )
     limits.add_argument("--warm-up-from", type=or_none(day), metavar="DATE", help="2026-03-02, or “today”.")
     limits.add_argument("--warm-up-first", type=positive, metavar="N", help="Messages on its first day.")
     limits.add_argument(
@@ -43,7 +49,7 @@ def add_limits(parser: CommandParser) -> None:
 FIELDS_OF_OPTIONS = {"connections": "concurrency"}
 LIMIT_OPTIONS = (
     "connections", "messages_per_connection", "rate", "burst", "per_hour", "per_day",
-    "warm_up_from", "warm_up_first", "warm_up_growth",
+    "per_recipient", "warm_up_from", "warm_up_first", "warm_up_growth",
 )  # fmt: skip
 
 
@@ -84,6 +90,7 @@ def lane_row(lane: Lane, *, waiting: int, now: datetime) -> dict[str, Any]:
         "messages_per_connection": lane.messages_per_connection,
         "limits": in_words(lane, now),
         **_limits(lane),
+        "per_recipient": lane.per_recipient,
         "last_hour": now_used.used.hour if now_used.counts else None,
         "last_day": now_used.used.day if now_used.counts else None,
         "today": now_used.today,

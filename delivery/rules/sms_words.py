@@ -59,7 +59,8 @@ CODE_WORDS = {
 def word_of(body: str) -> str:
     """The one word of an answer, without accents and punctuation; "" if it is more than a word."""
     text = unicodedata.normalize("NFKD", body[:LONGEST_BODY].casefold())
-    words = re.findall(r"[^\W_]+", "".join(char for char in text if not unicodedata.combining(char)))
+    plain = "".join(char for char in text if not unicodedata.combining(char))
+    words: list[str] = re.findall(r"[^\W_]+", plain)
     if len(words) == 1 or (words and words[0] in _PLAIN and len(words) <= _MOST_WORDS):
         return words[0]
     # “opt out”, “stop all”
