@@ -6,7 +6,6 @@ from django.contrib import admin, messages
 from django.contrib.admin import ChoicesFieldListFilter, SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
@@ -60,8 +59,8 @@ def describe_delivery(delivery: Delivery) -> SafeString:
     receipt = Receipt.objects.filter(delivery=delivery).first()
     if receipt is not None:
         why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
-        said = f"{receipt.get_status_display().capitalize()}. {why}".strip()
-        rows.append(("What the service told later", format_html("{}, {}", said, when(receipt.at))))
+        said = f"{receipt.get_status_display().capitalize()}, {when(receipt.at)}. {why}".strip()
+        rows.append(("What the service told later", said))
     if delivery.last_error:
         rows.append(("What was wrong last", delivery.last_error))
     return facts([*rows, ("Sent through", link_to(delivery.lane))])

@@ -3,7 +3,8 @@
 from typing import Any
 
 from django.conf import settings
-from django.utils.html import format_html, format_html_join, urlize
+from django.template.defaultfilters import urlize
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, link_to, paragraph
@@ -51,7 +52,7 @@ def _bubble(text: str, refusal: str) -> SafeString:
         return format_html('<p class="fl-alert">{}</p>', refusal)
     return format_html(
         '<div class="fl-bubble"><p>{}</p></div><p class="fl-quiet fl-measure">{}</p>',
-        urlize(text, autoescape=True),
+        urlize(text),
         measure_words(sms_measure(text)),
     )
 

@@ -1,4 +1,4 @@
-"""Text messages are fitted: as many parts as allowed, in cheap letters where that can be, and the link whole."""
+"""Text messages are fitted: as many parts as allowed, in cheap letters where that can be, the link whole."""
 
 import re
 import unicodedata
