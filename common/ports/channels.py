@@ -1,6 +1,7 @@
 """The port to channels: what the apps before `delivery` need to know of a channel, and its registry."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -129,6 +130,26 @@ def get(key: str) -> ChannelSpec:
 def all_kinds() -> list[ChannelSpec]:
     """Those that people sign up for first: a form that offers them begins with the usual one."""
     return sorted(_registry.values(), key=lambda kind: (not kind.public_sign_up, kind.key))
+
+
+def person_kinds() -> list[ChannelSpec]:
+    """Those that people sign up for, whose destinations are somebody's: addresses, numbers."""
+    return [kind for kind in all_kinds() if kind.public_sign_up]
+
+
+def parse_typed(kind: ChannelSpec, typed: str) -> ParsedDestination:
+    """A destination by its first field alone, such as an address or a number. Raises InvalidDestination."""
+    return kind.parse_destination({kind.destination_fields[0].name: typed})
+
+
+def parse_person(typed: str) -> tuple[str, ParsedDestination]:
+    """Whose address or number it is, with the key of its kind. Raises InvalidDestination, as the usual kind
+    says it."""
+    usual, *others = person_kinds()
+    for kind in others:
+        with suppress(InvalidDestination):
+            return kind.key, parse_typed(kind, typed)
+    return usual.key, parse_typed(usual, typed)
 
 
 def bridge_kinds() -> list[ChannelSpec]:

@@ -82,5 +82,5 @@ def _may_choose(newsletter: Subscribable) -> bool:
 
 
 def _listed() -> SubscribableQuerySet:
-    channels = [kind.key for kind in kinds.all_kinds() if kind.public_sign_up]
+    channels = [kind.key for kind in kinds.person_kinds()]
     return Subscribable.objects.listed().filter(channel__in=channels).order_by("title", "name")
