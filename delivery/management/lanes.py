@@ -9,7 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from delivery.accounts.accounts import newsletters_of, server_of
-from delivery.lanes.lanes import mail_lane
+from delivery.channels import channel
+from delivery.lanes.lanes import lane_for, mail_lane
 from delivery.lanes.status import DomainStanding, in_words, lane_state, lane_status
 from delivery.models import Account, Lane
 from delivery.rules.accounts import DEFAULT_ACCOUNT
@@ -74,6 +75,10 @@ def find_lane(name: str) -> Lane:
         raise CommandError(f"There are several lanes {name}: say which, such as {found[0].kind}:{name}.")
     if name == DEFAULT_ACCOUNT or Account.objects.mail().filter(name=name).exists():
         return mail_lane(name)
+    services = Account.objects.of_services().filter(kind=kind, name=account)
+    # Where an account's lane carries all of it, and is no bot's many.
+    if services.exists() and channel(kind).account_lane is None:
+        return lane_for(kind=kind, core="", options={"account": account})
     raise CommandError(f"There is no lane {name}. {HINT}")
 
 
