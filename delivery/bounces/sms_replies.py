@@ -14,7 +14,7 @@ from subscriptions.subscribers.leave import leave, not_left, undo_leaving
 from subscriptions.subscribers.suppression import enable, lift, suppress
 
 KIND = "sms"
-STOPPED = "Answered STOP."
+STOPPED_BY_SMS = "Answered STOP."
 # In the reason for which a destination is disabled, where Twilio was told first.
 STOPPED_AT_TWILIO = "21610"
 
@@ -46,7 +46,7 @@ def stop(*, account: str, number: str, now: datetime) -> int:
 
     Returns how many newsletters it was; a second time none.
     """
-    suppress(kind=KIND, core=number, reason=STOPPED, now=now)
+    suppress(kind=KIND, core=number, reason=STOPPED_BY_SMS, now=now)
     SignUpCode.objects.filter(destination__kind=KIND, destination__core=number).delete()
     to = Destination.objects.filter(kind=KIND, core=number).first()
     if to is None:
@@ -62,7 +62,7 @@ def start(*, account: str, number: str, now: datetime) -> int:
     """Lifts what STOP did, and nothing else: the number may be written to, and gets what that STOP ended, if
     it was within a day. Later than that its owner signs up anew. Returns how many newsletters come again.
     """
-    lifted = list(Suppression.objects.filter(kind=KIND, core=number, reason=STOPPED))
+    lifted = list(Suppression.objects.filter(kind=KIND, core=number, reason=STOPPED_BY_SMS))
     lift(suppressions=lifted)
     to = Destination.objects.filter(kind=KIND, core=number).first()
     if to is None:

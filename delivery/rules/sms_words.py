@@ -4,7 +4,7 @@ import re
 import unicodedata
 from enum import Enum
 
-LONGEST_BODY = 1_600
+LONGEST_REPLY = 1_600
 
 
 class Wish(Enum):
@@ -58,7 +58,7 @@ CODE_WORDS = {
 
 def word_of(body: str) -> str:
     """The one word of an answer, without accents and punctuation; "" if it is more than a word."""
-    text = unicodedata.normalize("NFKD", body[:LONGEST_BODY].casefold())
+    text = unicodedata.normalize("NFKD", body[:LONGEST_REPLY].casefold())
     plain = "".join(char for char in text if not unicodedata.combining(char))
     words: list[str] = re.findall(r"[^\W_]+", plain)
     if len(words) == 1 or (words and words[0] in _PLAIN and len(words) <= _MOST_WORDS):

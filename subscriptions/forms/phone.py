@@ -11,7 +11,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
 from subscriptions.forms.sign_up import SignUpForm
 
-LONGEST_NUMBER = 40
+LONGEST_PHONE = 40
 LONGEST_CODE = 20
 # The newsletter's options by which numbers are read.
 READ_BY = ("region", "countries")
@@ -24,7 +24,7 @@ class PhoneForm(SignUpForm):
     name = None  # type: ignore[assignment]
     phone = forms.CharField(
         label=gettext_lazy("Your mobile number"),
-        max_length=LONGEST_NUMBER,
+        max_length=LONGEST_PHONE,
         error_messages={"required": gettext_lazy("Please type your mobile number.")},
         widget=forms.TextInput(
             attrs={

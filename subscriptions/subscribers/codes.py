@@ -16,7 +16,7 @@ from subscriptions.models import Notice, SignUpCode, Subscription
 
 # The template of a notice that is such a code, which the delivery app knows.
 CODE = "code"
-GOOD_FOR = timedelta(minutes=10)
+CODE_GOOD_FOR = timedelta(minutes=10)
 MOST_TRIES = 5
 DIGITS = 6
 
@@ -37,7 +37,7 @@ def send_code(subscriptions: Sequence[Subscription], *, now: datetime, language:
     to, keys, nonce = first.destination, {each.pk for each in subscriptions}, secrets.token_hex(16)
     earlier = SignUpCode.objects.select_for_update().filter(destination=to, expires_at__gt=now).first()
     keys |= set(earlier.subscriptions) if earlier else set()
-    fresh = {"nonce": nonce, "subscriptions": sorted(keys), "tries": 0, "expires_at": now + GOOD_FOR}
+    fresh = {"nonce": nonce, "subscriptions": sorted(keys), "tries": 0, "expires_at": now + CODE_GOOD_FOR}
     SignUpCode.objects.update_or_create(destination=to, defaults=fresh)
     notice = Notice(
         kind=Notice.Kind.CONFIRMATION,
@@ -49,7 +49,7 @@ def send_code(subscriptions: Sequence[Subscription], *, now: datetime, language:
         context={
             "newsletter": str(first.subscribable),
             "nonce": nonce,
-            "expires": (now + GOOD_FOR).timestamp(),
+            "expires": (now + CODE_GOOD_FOR).timestamp(),
         },
         created_at=now,
     )

@@ -144,6 +144,18 @@ def is_by_code(subscribable: Subscribable) -> bool:
     return channels.get(subscribable.channel).is_by_code
 
 
+def refuse_closed(subscribables: Sequence[Subscribable]) -> None:
+    """Raises SignUpClosed unless all of them take sign-ups, of one channel."""
+    if not subscribables:
+        raise SignUpClosed(gettext("Choose a newsletter."))
+    if len(subscribables) > MOST_AT_ONCE:
+        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
+    for each in subscribables:
+        if not is_open(each) or each.channel != subscribables[0].channel:
+            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
+            raise SignUpClosed(said % {"newsletter": each})
+
+
 def sign_up(
     *,
     subscribables: Sequence[Subscribable],
@@ -157,10 +169,10 @@ def sign_up(
 
     Raises InvalidDestination when it is no address at all, and SignUpClosed.
     """
-    kind = subscribables[0].channel if subscribables else "email"
+    refuse_closed(subscribables)
     sign_up_parsed(
         subscribables=subscribables,
-        parsed=channels.get(kind).parse_destination({"email": email}),
+        parsed=channels.get(subscribables[0].channel).parse_destination({"email": email}),
         name=name,
         origin=origin,
         now=now,
@@ -178,14 +190,7 @@ def sign_up_parsed(
     language: str = "",
 ) -> None:
     """As `sign_up`, with a destination of any channel. Raises SignUpClosed."""
-    if not subscribables:
-        raise SignUpClosed(gettext("Choose a newsletter."))
-    if len(subscribables) > MOST_AT_ONCE:
-        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
-    for each in subscribables:
-        if not is_open(each) or each.channel != subscribables[0].channel:
-            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
-            raise SignUpClosed(said % {"newsletter": each})
+    refuse_closed(subscribables)
     asked = SignUpRequest(
         subscribables=sorted(subscribables, key=lambda each: each.pk),
         parsed=parsed,

@@ -61,7 +61,7 @@ def enter_code(request: HttpRequest) -> HttpResponse:
     if told is None or newsletter is None or not told.get("core"):
         return HttpResponseRedirect(reverse("subscriptions:newsletters"))
     now, tries = utcnow(), int(told.get("tries", "0"))
-    is_late = now >= _asked_at(told) + codes.GOOD_FOR
+    is_late = now >= _asked_at(told) + codes.CODE_GOOD_FOR
     context: dict[str, Any] = {
         "newsletter": newsletter,
         "number": told.get("label", ""),
@@ -69,7 +69,7 @@ def enter_code(request: HttpRequest) -> HttpResponse:
         "is_late": is_late,
         "path": request.get_full_path(),
         "tries_left": codes.MOST_TRIES - tries,
-        "minutes": int(codes.GOOD_FOR / timedelta(minutes=1)),
+        "minutes": int(codes.CODE_GOOD_FOR / timedelta(minutes=1)),
     }
     if request.method != "POST" or context["is_over"]:
         form = CodeForm()

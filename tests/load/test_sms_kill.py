@@ -37,7 +37,7 @@ from datetime import timedelta
 from common.clock import utcnow
 from delivery.channels.sms import session
 from delivery.engine.send_pass import send_due
-session.API = {url!r}
+session.TWILIO_API = {url!r}
 open({mark!r}, "w").write(str(os.getpid()))
 send_due(clock=lambda: utcnow() + timedelta(minutes={minutes}))
 from delivery.models import Delivery

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
-from delivery.channels.sms.compose import TextMessage, text_of, to_recipient
+from delivery.channels.sms.compose import TextMessage, sms_of, to_recipient
 from delivery.channels.sms.session import SmsSession
 from delivery.letter import Letter, Recipient
 
@@ -35,7 +35,7 @@ class SmsChannel:
         return self.composer(letter)(recipient)
 
     def composer(self, letter: Letter) -> Callable[[Recipient], TextMessage]:
-        message = text_of(letter)
+        message = sms_of(letter)
         return lambda recipient: to_recipient(message, recipient)
 
     def pipelines(self, lane: LaneFacts) -> None:

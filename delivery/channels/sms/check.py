@@ -10,12 +10,12 @@ from delivery.channels.base import Sent
 from delivery.channels.http.client import Failed, UnreadableAnswer
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from delivery.channels.sms.service import API, TWILIO
+from delivery.channels.sms.service import TWILIO, TWILIO_API
 
 ACTIVE = "active"
 
 
-def check_account(
+def check_twilio(
     values: Mapping[str, str],
     *,
     base: str = "",
@@ -23,7 +23,7 @@ def check_account(
     timeout: float = TIMEOUT_SECONDS,
 ) -> str:
     """What the account is called at Twilio, and its sender. Raises InvalidDestination."""
-    sid, token, url = values["account_sid"], values["auth_token"], base or API
+    sid, token, url = values["account_sid"], values["auth_token"], base or TWILIO_API
     opened = ApiSession(session=session, timeout=timeout)
     client = opened.client(url, TWILIO, utcnow(), secrets=(token,))
     try:

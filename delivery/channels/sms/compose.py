@@ -12,14 +12,14 @@ from delivery.channels.wording import parts_of
 from delivery.letter import Letter, Recipient
 
 # https://www.twilio.com/docs/api/errors/21617
-LONGEST_BODY = 1_600
+LONGEST_TEXT = 1_600
 # A link must leave room for so much of a title, or a shorter one is better.
 LEAST_TITLE = 20
 # Of a mail that is no issue, which nobody has set a measure for.
 MAIL_PARTS = 3
-CODE_GOOD_FOR = 600
-UNTITLED = "New post"
-TOO_LONG = (
+CODE_SECONDS = 600
+NEW_POST = "New post"
+NO_ROOM = (
     "The post’s link alone is longer than the message may be, and the newsletter has no page for it with a"
     " shorter one. Allow more parts, or make the newsletter public or unlisted."
 )
@@ -38,15 +38,15 @@ class TextMessage:
     refusal: str = ""
 
 
-def text_of(letter: Letter) -> TextMessage:
+def sms_of(letter: Letter) -> TextMessage:
     """The message for all recipients."""
     if not letter.entries:
         body = sms_text(letter.text.strip())
         if not body:
             return TextMessage(refusal=LATE)
-        seconds = CODE_GOOD_FOR if letter.kind == "confirmation" else 0
+        seconds = CODE_SECONDS if letter.kind == "confirmation" else 0
         is_long = sms_parts(body) > MAIL_PARTS
-        return TextMessage(refusal=TOO_LONG) if is_long else TextMessage(body=body, seconds=seconds)
+        return TextMessage(refusal=NO_ROOM) if is_long else TextMessage(body=body, seconds=seconds)
     said = announcement_of(letter)
     if said.refusal:
         return TextMessage(refusal=said.refusal)
@@ -56,7 +56,7 @@ def text_of(letter: Letter) -> TextMessage:
         linked = replace(said, link=_fitting_link(said.link, letter.web_url, fits))
         words = fit_parts(_words(linked, letter.options.get("template", "")), fits)
     except DoesNotFit:
-        return TextMessage(refusal=TOO_LONG)
+        return TextMessage(refusal=NO_ROOM)
     return TextMessage(body=sms_text(words, as_written=as_written).strip())
 
 
@@ -72,8 +72,8 @@ def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
     """Whether a text, in the letters it will have, takes no more parts."""
 
     def fits(text: str) -> bool:
-        written = sms_text(text[: 2 * LONGEST_BODY], as_written=as_written)
-        is_bounded = len(text) <= 2 * LONGEST_BODY and utf16_units(written) <= LONGEST_BODY
+        written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
+        is_bounded = len(text) <= 2 * LONGEST_TEXT and utf16_units(written) <= LONGEST_TEXT
         return is_bounded and sms_parts(written) <= most
 
     return fits
@@ -94,7 +94,7 @@ def _words(said: Announcement, template: str) -> list[FittingPart]:
         return parts_of(said, template)
     return [
         FittingPart(f"{said.newsletter_title}: ", optional=1),
-        FittingPart(said.title or UNTITLED, cuttable=True),
+        FittingPart(said.title or NEW_POST, cuttable=True),
         FittingPart(" "),
         FittingPart(said.link, link=said.link),
     ]

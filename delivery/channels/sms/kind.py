@@ -19,7 +19,7 @@ def account_sid(typed: str) -> str:
     return typed
 
 
-def sender(typed: str) -> str:
+def sender_name(typed: str) -> str:
     """A messaging service, a number, or a name of letters. Raises ValueError."""
     if re.fullmatch(r"MG[0-9a-f]{32}", typed, re.ASCII):
         return typed
@@ -82,7 +82,7 @@ class SmsKind:
             "sender", "Sender",
             "The SID of a messaging service (MG…), or a number of yours. To a name of letters nobody can"
             " answer STOP.",
-            required=True, clean=sender,
+            required=True, clean=sender_name,
         ),
     )  # fmt: skip
     option_fields: tuple[Field, ...] = (
@@ -138,6 +138,6 @@ class SmsKind:
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """How Twilio calls the account (network). Raises InvalidDestination."""
-        from delivery.channels.sms.check import check_account
+        from delivery.channels.sms.check import check_twilio
 
-        return check_account(values)
+        return check_twilio(values)

@@ -5,13 +5,13 @@ from typing import Any
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 
-API = "https://api.twilio.com"
-STOPPED = 21610
+TWILIO_API = "https://api.twilio.com"
+SAID_STOP = 21610
 _GONE = (
     21211,  # no number
     21214,  # cannot be reached
     21408,  # a country that the account may not write to
-    STOPPED,  # its owner answered STOP
+    SAID_STOP,  # its owner answered STOP
     21612,  # no way from the sender to it
     21614,  # no mobile phone
     21635,  # a landline
@@ -30,7 +30,7 @@ _BUSY = (20429, 21611, 30001)
 _AGAIN = (30003, 30008)
 
 
-def words_of(answer: ApiResponse) -> str:
+def said_in(answer: ApiResponse) -> str:
     words, code = answer.at("message"), answer.at("code")
     if not isinstance(words, str):
         return ""
@@ -44,7 +44,7 @@ def _code(answer: ApiResponse) -> Any:
 
 TWILIO = ApiService(
     name="Twilio",
-    words=words_of,
+    words=said_in,
     code=_code,
     verdicts={
         **dict.fromkeys(_GONE, Verdict.DESTINATION),

@@ -13,13 +13,13 @@ from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.channels.sms.compose import TextMessage
-from delivery.channels.sms.service import API, TWILIO
+from delivery.channels.sms.service import TWILIO, TWILIO_API
 
-UNUSABLE = "Nothing was sent: the Twilio account has no token. Save it again."
+NOT_SET_UP = "Nothing was sent: the Twilio account has no token. Save it again."
 MESSAGE_SID = re.compile(r"[SM]M[0-9a-f]{32}", re.ASCII)
 # Its clock and ours may differ by so much.
-CLOCKS_DIFFER = timedelta(minutes=2)
-LOOKED_AT = 50
+CLOCKS_APART = timedelta(minutes=2)
+LOOKED_THROUGH = 50
 
 
 class SmsSession(ApiSession):
@@ -39,7 +39,7 @@ class SmsSession(ApiSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._sid, self._token = account.get("account_sid", ""), account.get("auth_token", "")
-        self._sender, self._callback, self._base = account.get("sender", ""), callback, base or API
+        self._sender, self._callback, self._base = account.get("sender", ""), callback, base or TWILIO_API
 
     def send(
         self,
@@ -54,7 +54,7 @@ class SmsSession(ApiSession):
         if message.refusal:
             return Permanent(message.refusal)
         if not (self._sid and self._token and self._sender):
-            return Temporary(UNUSABLE, stops_account=True)
+            return Temporary(NOT_SET_UP, stops_account=True)
         # What Twilio says goes into logs, where nobody's number belongs.
         hidden = (self._token, message.to, message.to.removeprefix("+"))
         client = self.client(self._base, TWILIO, now, secrets=hidden)
@@ -90,7 +90,7 @@ class SmsSession(ApiSession):
 
         Not by DateSent: a message that waits in Twilio's queue has none, and would be missed.
         """
-        since = begun_at - CLOCKS_DIFFER
+        since = begun_at - CLOCKS_APART
 
         def read(answer: ApiResponse) -> str:
             listed = answer.at("messages")
@@ -102,7 +102,7 @@ class SmsSession(ApiSession):
             return ""
 
         found: str = self.call(
-            client, "GET", params={"To": message.to, "PageSize": str(LOOKED_AT)}, read=read
+            client, "GET", params={"To": message.to, "PageSize": str(LOOKED_THROUGH)}, read=read
         )
         return found
 

@@ -12,7 +12,7 @@ from common.ports.channels import InvalidDestination
 from delivery.channels.http.links import normalised
 from delivery.channels.http.measures import sms_measure, sms_parts
 from delivery.channels.sms.channel import SmsChannel
-from delivery.channels.sms.compose import LONGEST_BODY, TextMessage
+from delivery.channels.sms.compose import LONGEST_TEXT, TextMessage
 from delivery.channels.sms.kind import SmsKind
 from delivery.channels.sms.letters import is_simple, sms_text
 from delivery.letter import Letter, Recipient
@@ -132,7 +132,7 @@ def test_any_title_and_link_take_the_parts_allowed_and_the_link_stays_whole(
     if said.refusal:
         return
     assert sms_parts(said.body) <= int(parts or 1)
-    assert len(said.body) <= LONGEST_BODY
+    assert len(said.body) <= LONGEST_TEXT
     end = said.body.rsplit(" ", 1)[-1]
     assert end == OWN or normalised(end) == end
     assert end.startswith("http")

@@ -9,7 +9,7 @@ from django.test import Client
 from common.clock import utcnow
 from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, SignUpCode, Subscribable, Subscription
-from subscriptions.subscribers.codes import GOOD_FOR, MOST_TRIES, code_of
+from subscriptions.subscribers.codes import CODE_GOOD_FOR, MOST_TRIES, code_of
 from subscriptions.subscribers.suppression import suppress
 from tests.delivery.sms.texting import NUMBER, TYPED, a_newsletter, a_reader, bodies, code_in, go_out
 from tests.servers.services.twilio import LANDLINE, Twilio
@@ -82,7 +82,7 @@ def test_after_ten_minutes_it_is_no_use(
 ) -> None:
     there = sign_up(client, newsletter)
     go_out()
-    later = utcnow() + GOOD_FOR
+    later = utcnow() + CODE_GOOD_FOR
     monkeypatch.setattr("subscriptions.views.phone.utcnow", lambda: later)
     page = client.post(there, {"code": code_in(bodies(twilio)[0])}, follow=True).content.decode()
     assert "minutes are over" in page
@@ -93,7 +93,7 @@ def test_a_code_that_could_not_go_in_time_does_not_go(
     client: Client, newsletter: Subscribable, twilio: Twilio
 ) -> None:
     sign_up(client, newsletter)
-    go_out(utcnow() + GOOD_FOR + timedelta(seconds=1))
+    go_out(utcnow() + CODE_GOOD_FOR + timedelta(seconds=1))
     assert bodies(twilio) == []
     assert Delivery.objects.get().state == "failed"
     assert "too late" in Delivery.objects.get().last_error

@@ -10,7 +10,7 @@ from common.ports.channels import InvalidDestination
 from delivery.channels.base import Ambiguous, Channel, Permanent, Sent, Session, Temporary
 from delivery.channels.http.measures import sms_parts
 from delivery.channels.sms.channel import SmsChannel
-from delivery.channels.sms.check import check_account
+from delivery.channels.sms.check import check_twilio
 from delivery.channels.sms.compose import TextMessage
 from delivery.channels.sms.kind import SmsKind
 from delivery.channels.sms.session import SmsSession
@@ -199,7 +199,7 @@ class TestLookUp:
 class TestAccount:
     def check(self, url: str, **given: str) -> str:
         values = {**VALUES, **given}
-        return check_account(values, base=url, session=LOOPBACK.session(), timeout=PATIENT)
+        return check_twilio(values, base=url, session=LOOPBACK.session(), timeout=PATIENT)
 
     def test_it_is_called_as_twilio_calls_it(self, server: Twilio) -> None:
         assert self.check(server.url) == "Bees Ltd, as +15005550006"

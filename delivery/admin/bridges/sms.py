@@ -25,7 +25,7 @@ from subscriptions.models import Subscribable
 SMS = "sms"
 # Ofcom's number for stories: nobody's.
 NOBODY = Recipient(delivery_id=0, core="+447700900123", label="+44 7700 900123")
-SHOWN = 2
+TEXTS_SHOWN = 2
 NOWHERE = (
     "Twilio cannot reach this site at {}. Set SITE_URL, and it will tell what arrived, and who answers STOP."
 )
@@ -36,7 +36,7 @@ def how_it_texts(subscribable: Subscribable) -> SafeString | str:
     if subscribable.channel != SMS:
         return ""
     try:
-        letters = newest_letters(subscribable, now=utcnow(), count=SHOWN)
+        letters = newest_letters(subscribable, now=utcnow(), count=TEXTS_SHOWN)
     except (NothingToShow, LetterError) as error:
         shown = paragraph(str(error))
     else:
