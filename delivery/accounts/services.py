@@ -8,25 +8,25 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from common.ports import channels
-from common.ports.channels import ChannelSpec, InvalidDestination, read_fields
+from common.ports.channels import ChannelSpec, HasAccounts, InvalidDestination, read_fields
 from common.secrets import opened
 from common.text import counted
-from delivery.channels.bridge import BridgeKind
 from delivery.models import Lane, ServiceAccount
-from subscriptions.models import Destination
+from subscriptions.models import Destination, Subscribable
 
 
-def kinds_with_accounts() -> list[BridgeKind]:
+def kinds_with_accounts() -> list[HasAccounts]:
     """The services whose destinations share accounts."""
-    return [kind for kind in channels.all_kinds() if isinstance(kind, BridgeKind) and kind.account_fields]
+    return [kind for kind in channels.all_kinds() if isinstance(kind, HasAccounts) and kind.account_fields]
 
 
 def lacks_account(kind: ChannelSpec) -> bool:
     """Whether nothing can be connected there before an account is added."""
-    return kind in kinds_with_accounts() and not ServiceAccount.objects.filter(kind=kind.key).exists()
+    needs_one = kind.key in {one.key for one in kinds_with_accounts()}
+    return needs_one and not ServiceAccount.objects.filter(kind=kind.key).exists()
 
 
-def kind_of_account(key: str) -> BridgeKind:
+def kind_of_account(key: str) -> HasAccounts:
     """Raises InvalidDestination."""
     for kind in kinds_with_accounts():
         if kind.key == key:
@@ -75,16 +75,23 @@ def drop_service_account(*, account: ServiceAccount) -> None:
 
 def why_account_needed(account: ServiceAccount) -> str:
     """What posts with the account, and what to do; empty if it can go."""
-    users = destinations_of_account(account).count()
-    if not users:
-        return ""
-    return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+    if users := destinations_of_account(account).count():
+        return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+    if newsletters := newsletters_of_account(account).count():
+        count = counted(newsletters, "newsletter is", "newsletters are")
+        return f"{count} sent with {account}: give them another account first."
+    return ""
 
 
 def destinations_of_account(account: ServiceAccount) -> "QuerySet[Destination]":
     """Those that are posted to with it: their cores begin with its name (see BridgeChannel)."""
     rows = Destination.objects.filter(kind=account.kind, core__startswith=f"{account.name}/")
     return rows.filter(subscriptions__ended_at=None, subscriptions__isnull=False).distinct()
+
+
+def newsletters_of_account(account: ServiceAccount) -> "QuerySet[Subscribable]":
+    """Those whose messages it sends itself: they name it in their options."""
+    return Subscribable.objects.filter(channel=account.kind, options__account=account.name)
 
 
 def stored_values(account: ServiceAccount) -> dict[str, str]:

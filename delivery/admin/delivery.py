@@ -20,8 +20,9 @@ from common.text import counted
 from delivery.admin.delivery_words import waits_for
 from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
 from delivery.issues.sent_changes import changed_delivery, changes_of
-from delivery.models import Delivery
+from delivery.models import Delivery, Receipt
 from delivery.models.delivery import WAITING
+from delivery.rules.sms_words import CODE_WORDS
 from subscriptions.models import Destination
 
 RETRIED_AT_ONCE = 1000
@@ -58,6 +59,11 @@ def describe_delivery(delivery: Delivery) -> SafeString:
         rows.append(("Sent", when(delivery.sent_at)))
     if delivery.remote_id:
         rows.append(("The server’s id for it", delivery.remote_id))
+    receipt = Receipt.objects.filter(delivery=delivery).first()
+    if receipt is not None:
+        why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
+        said = f"{receipt.get_status_display().capitalize()}, {when(receipt.at)}. {why}".strip()
+        rows.append(("What the service told later", said))
     if delivery.last_error:
         rows.append(("What was wrong last", delivery.last_error))
     return facts([*rows, ("Sent through", link_to(delivery.lane))])

@@ -127,7 +127,8 @@ class LaneFacts:
 class LaneDefaults:
     """How a lane is made: in order or not, its width, the pause after each message, and its rate.
 
-    `rate` is messages a second, up to `burst` at once; None: no limit.
+    `rate` is messages a second, up to `burst` at once; None: no limit. `per_day` is the most in 24 hours,
+    `per_recipient` the most to one recipient in a day of UTC: of messages that cost.
     """
 
     serial: bool = True
@@ -135,6 +136,8 @@ class LaneDefaults:
     spacing_seconds: float = 0.0
     rate: float | None = None
     burst: int = 10
+    per_day: int | None = None
+    per_recipient: int | None = None
 
 
 class Session(Protocol):

@@ -11,6 +11,7 @@ from delivery.models.issue import Issue, IssueItem, SetAside
 from delivery.models.issue_card import IssueCard
 from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.mailbox import MailboxMessage
+from delivery.models.receipt import Receipt
 from delivery.models.remote_post import RemotePost
 from delivery.models.restore import Restore
 from delivery.models.template import LetterTemplate, Theme
@@ -33,6 +34,7 @@ __all__ = [
     "LaneUse",
     "LetterTemplate",
     "MailboxMessage",
+    "Receipt",
     "RemotePost",
     "Restore",
     "ServiceAccount",

@@ -171,9 +171,10 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        if data.get("kind") == "email" and data.get("core"):
+        kind = {one.key: one for one in channels.person_kinds()}.get(data.get("kind", ""))
+        if kind is not None and data.get("core"):
             try:
-                data["core"] = channels.get("email").parse_destination({"email": data["core"]}).core
+                data["core"] = channels.parse_typed(kind, data["core"]).core
             except channels.InvalidDestination as error:
                 self.add_error("core", str(error))
         return data

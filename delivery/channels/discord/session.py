@@ -5,13 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-<<<<<<< HEAD
 import requests
 
-from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
-=======
 from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
->>>>>>> edits
 from delivery.channels.discord.compose import Message
 from delivery.channels.discord.service import (
     NEEDS_THREAD,
