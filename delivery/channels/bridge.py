@@ -13,11 +13,8 @@ from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
 from delivery.models.account import Account
-<<<<<<< HEAD
 from delivery.rules.breakers import Breaker
-=======
 from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
->>>>>>> edits
 
 TEMPLATE = Field(
     "template",

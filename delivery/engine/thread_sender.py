@@ -14,12 +14,9 @@ from delivery.channels.base import (
     Ambiguous,
     BatchSession,
     Channel,
-<<<<<<< HEAD
     CountsRefusals,
-=======
     Deletes,
     Edits,
->>>>>>> edits
     LaneFacts,
     Outcome,
     Permanent,

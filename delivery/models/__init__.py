@@ -1,10 +1,7 @@
 from delivery.models.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
-<<<<<<< HEAD
 from delivery.models.breaker import ServiceBreaker
-=======
 from delivery.models.correction import Correction
->>>>>>> edits
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem, SetAside
