@@ -38,6 +38,12 @@ class ParsedDestination:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
+class Keyed(Protocol):
+    """A channel, or something else that has fields of its own."""
+
+    key: str
+
+
 ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})
 
 
