@@ -1,5 +1,6 @@
 """A bridge is added, looked at, tried, and the test is taken back, against a real instance's double."""
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,17 @@ from tests.delivery.bridges.consenting import stand_in
 from tests.delivery.bridges.making import a_bridge
 from tests.delivery.own_letters import a_read_feed
 from tests.e2e.browser.test_mail_set_up import look
-from tests.factories import NOW
+from tests.factories import (
+    NOW,
+    DestinationFactory,
+    FeedDocumentFactory,
+    FeedFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+)
+from tests.servers.documents import rss
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance
+from tests.servers.picture_host import PictureHost
 from tests.servers.services.discord import APP, Discord
 
 pytestmark = [
@@ -183,6 +193,35 @@ def test_a_channel_of_discord_is_connected_by_an_application_of_ones_own(
         desk.get_by_text("Connected as Bees").first.wait_for()
         look(desk, "bridge-discord-set-up")
         assert APP.client_secret not in desk.content()
+
+
+@pytest.mark.parametrize(
+    "kind", ["bluesky", "discord", "matrix", "slack", "rocketchat", "ntfy", "webhook", "apprise", "telegram"]
+)
+def test_how_its_posts_look_is_shown_for_each_service(desk: Any, site: str, kind: str) -> None:
+    with PictureHost() as pictures:
+        picture = pictures.drawn("/bee.png", size=(640, 360)).url
+        feed = FeedFactory()
+        words = f"<p>Bees dance to say <em>where</em> flowers are.</p><img src='{picture}' alt='A bee'>"
+        posts = [
+            {
+                "guid": f"p{n}",
+                "link": f"https://blog.example/p{n}",
+                "title": f"Bees, part {n}",
+                "content": words,
+            }
+            for n in range(2)
+        ]
+        headers = {"content-type": "application/rss+xml", "url": feed.url}
+        FeedDocumentFactory(feed=feed, body=zlib.compress(rss(posts)), headers=headers)
+        bridge = SubscribableFactory(feeds=[feed], channel=kind, sign_up="closed", name="bees", stopped=True)
+        secrets = {"apprise_url": "ntfys://ntfy.example/bees", "webhook_url": "https://hooks.example/x"}
+        to = DestinationFactory(kind=kind, core="a/b", label="bees", secrets=secrets)
+        SubscriptionFactory(subscribable=bridge, destination=to)
+        desk.goto(f"{site}/admin/bridge/bees/")
+        desk.get_by_text("Bees, part 0").first.wait_for()
+        desk.wait_for_load_state("networkidle")
+        look(desk, f"looks-{kind}")
 
 
 def led_to(route: Any, url: str) -> None:
