@@ -70,7 +70,8 @@ def _read(field: Field, value: str) -> str:
 
 
 class ChannelSpec(Protocol):
-    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
+    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds. `needs_html`:
+    what it sends is the letter, rendered; others take the posts themselves.
 
     `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
     what happens there, to who chooses among the channels.
@@ -80,6 +81,7 @@ class ChannelSpec(Protocol):
     label: str
     sentence: str
     public_sign_up: bool
+    needs_html: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str
