@@ -27,7 +27,7 @@ def applications(oauth: OAuth) -> list[ServiceAccount]:
     return list(ServiceAccount.objects.filter(kind=oauth.key).order_by("pk"))
 
 
-def begin(
+def send_to_service(
     oauth: OAuth, given: Mapping[str, str], *, app: str, return_url: str, state: str, now: datetime
 ) -> tuple[Authorisation, str]:
     """Where the admin says yes, and the name of the application that asks; `app` is the chosen one's, where
@@ -43,7 +43,7 @@ def begin(
     return oauth.begin(given, return_url, state, _values(oauth, app)), app
 
 
-def finish(
+def given_destination(
     kind: ChannelSpec,
     params: Mapping[str, str],
     kept: Mapping[str, str],

@@ -26,7 +26,7 @@ from delivery.channels.http.transport import ApiResponse
 
 T = TypeVar("T")
 AGAIN = "Press Connect once more."
-LONGEST_SECRET, LONGEST_WORDS = 2_000, 300
+LONGEST_SECRET, LONGEST_SAID = 2_000, 300
 # RFC 6749 §5.2, and Slack's words for the same.
 # https://docs.slack.dev/reference/methods/oauth.v2.access
 CODE_IS_OVER = frozenset({"invalid_grant", "invalid_code", "code_already_used", "code_expired"})
@@ -76,6 +76,10 @@ class OAuth(ABC):
     steps: tuple[str, ...] = ()
     # Whether it leads back to https addresses alone.
     needs_https = False
+    # Where a service with one address asks, and gives.
+    authorise_address = ""
+    token_address = ""
+    scope = ""
 
     def place(self, given: Mapping[str, str]) -> str:
         """What people know the service by, such as its host."""
@@ -93,11 +97,12 @@ class OAuth(ABC):
         """Whether the service still knows what was registered there (network)."""
         return True
 
-    @abstractmethod
     def begin(
         self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
     ) -> Authorisation:
         """Where to go (network). `given` are the destination's fields so far. Raises NotConnected."""
+        url = authorise_url(self.authorise_address, app, return_url, scope=self.scope, state=state)
+        return Authorisation(url)
 
     @abstractmethod
     def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
@@ -146,7 +151,7 @@ def code_of_yes(params: Mapping[str, str], service: str) -> str:
         raise NotConnected(f"You said no at {service}, so nothing was connected.")
     if error:
         said = params.get("error_description", "") or error
-        raise NotConnected(f"{service} said: {shortened(one_line(said), LONGEST_WORDS)}")
+        raise NotConnected(f"{service} said: {shortened(one_line(said), LONGEST_SAID)}")
     code = params.get("code", "")
     if not 0 < len(code) <= LONGEST_SECRET:
         raise NotConnected(f"{service} led back without an answer. {AGAIN}")

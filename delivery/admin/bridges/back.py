@@ -13,7 +13,7 @@ from delivery.admin.bridges.add import MAY_ADD, add_bridge_url, add_connected, s
 from delivery.admin.bridges.begun import take_begun
 from delivery.admin.bridges.leave import lead_back, return_url
 from delivery.admin.bridges.set_up import MAY_CHANGE, connected_again
-from delivery.bridges.handshake import finish
+from delivery.bridges.handshake import given_destination
 
 NOT_OURS = (
     "Nothing was connected: that was begun in another browser or more than ten minutes ago, or it was used"
@@ -41,7 +41,7 @@ def _gone_on(request: HttpRequest, begun: dict[str, Any]) -> HttpResponse:
     """Raises what the service, or saving, says against it."""
     kind = channels.get(begun["kind"])
     params = {name: value for name, value in request.GET.items() if isinstance(value, str)}
-    parsed = finish(
+    parsed = given_destination(
         kind, params, begun["kept"], app=begun["app"], return_url=return_url(), typed=begun["typed"]
     )
     if "feeds" not in begun:

@@ -15,7 +15,7 @@ from django.contrib.sessions.backends.base import SessionBase
 
 from common.secrets import decrypt, encrypt
 
-KEY = "bridges_begun"
+IN_SESSION = "bridges_begun"
 # Of windows in which somebody is at it.
 MOST_BEGUN = 4
 LASTS = timedelta(minutes=10)
@@ -28,13 +28,13 @@ def new_token() -> str:
 def keep_begun(session: SessionBase, token: str, values: Mapping[str, Any], *, now: datetime) -> None:
     """Keeps what can be written as JSON."""
     entry = [_digest(token), (now + LASTS).timestamp(), encrypt({"values": json.dumps(values)})]
-    session[KEY] = [*session.get(KEY, []), entry][-MOST_BEGUN:]
+    session[IN_SESSION] = [*session.get(IN_SESSION, []), entry][-MOST_BEGUN:]
 
 
 def look_up_begun(session: SessionBase, token: str, *, now: datetime) -> dict[str, Any] | None:
     """What was kept under that token; None if nothing was, or it is too old."""
     found = None
-    for digest, ends, sealed in session.get(KEY, []):
+    for digest, ends, sealed in session.get(IN_SESSION, []):
         # (All are compared, so that the time tells nothing.)
         if hmac.compare_digest(digest, _digest(token)) and now.timestamp() < ends:
             found = sealed
@@ -47,7 +47,7 @@ def look_up_begun(session: SessionBase, token: str, *, now: datetime) -> dict[st
 def take_begun(session: SessionBase, token: str, *, now: datetime) -> dict[str, Any] | None:
     """The same, and it is gone: saved at once, before anything else is done with it."""
     found = look_up_begun(session, token, now=now)
-    session[KEY] = [entry for entry in session.get(KEY, []) if entry[0] != _digest(token)]
+    session[IN_SESSION] = [entry for entry in session.get(IN_SESSION, []) if entry[0] != _digest(token)]
     session.save()
     return found
 

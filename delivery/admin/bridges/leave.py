@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from delivery.admin.bridges.begun import keep_begun, look_up_begun, new_token
 from delivery.admin.bridges.forms import DestinationForm
-from delivery.bridges.handshake import begin
+from delivery.bridges.handshake import send_to_service
 from delivery.channels.oauth import NotConnected
 
 F = TypeVar("F", bound=DestinationForm)
@@ -42,7 +42,7 @@ def lead_there(
             raise NotConnected(f"{form.kind.label} cannot be asked.")
         _refuse_other_address(request, oauth.service)
         given = form.known_before()
-        authorisation, app = begin(
+        authorisation, app = send_to_service(
             oauth, given, app=form.chosen_app(), return_url=return_url(), state=state, now=now
         )
     except (InvalidDestination, NotConnected) as error:

@@ -6,26 +6,23 @@ from collections.abc import Mapping
 from delivery.channels.http.client import ApiClient
 from delivery.channels.http.transport import ApiResponse
 from delivery.channels.oauth import (
-    Authorisation,
     Grant,
     OAuth,
     a_secret,
     application_fields,
     ask_service,
-    authorise_url,
     token_form,
 )
-
-# https://docs.slack.dev/authentication/installing-with-oauth
-AUTHORISE_ADDRESS = "https://slack.com/oauth/v2/authorize"
-TOKEN_ADDRESS = "https://slack.com/api/oauth.v2.access"  # noqa: S105 - an address
-SCOPE = "incoming-webhook"
 
 
 class SlackConnect(OAuth):
     key = "slack-app"
     label = "Slack app"
     service = "Slack"
+    # https://docs.slack.dev/authentication/installing-with-oauth
+    authorise_address = "https://slack.com/oauth/v2/authorize"
+    token_address = "https://slack.com/api/oauth.v2.access"  # noqa: S105 - an address
+    scope = "incoming-webhook"
     account_fields = application_fields("the app's Basic Information, App Credentials")
     steps = (
         "At api.slack.com/apps: Create New App, From scratch, and choose your workspace.",
@@ -36,19 +33,14 @@ class SlackConnect(OAuth):
     # "Redirect URLs must use HTTPS"
     needs_https = True
 
-    def begin(
-        self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
-    ) -> Authorisation:
-        return Authorisation(authorise_url(AUTHORISE_ADDRESS, app, return_url, scope=SCOPE, state=state))
-
     def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
         """The token that comes along is for nothing that we do, and is not kept."""
 
         def ask(client: ApiClient) -> Grant:
             form = token_form(code, return_url, app)
-            return client.call("POST", TOKEN_ADDRESS, read=_granted, data=form)
+            return client.call("POST", self.token_address, read=_granted, data=form)
 
-        return ask_service(ask, TOKEN_ADDRESS, self.service, hidden=(code, app["client_secret"]))
+        return ask_service(ask, self.token_address, self.service, hidden=(code, app["client_secret"]))
 
 
 def _granted(answer: ApiResponse) -> Grant:

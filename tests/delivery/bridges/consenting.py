@@ -9,7 +9,6 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 import requests
 from bs4 import BeautifulSoup
-from django.http import HttpResponse
 from django.test import Client
 
 from delivery.channels.http.transport import Transport
@@ -57,7 +56,7 @@ class Person:
         back = requests.get(urljoin(address, str(links[word])), timeout=5, allow_redirects=False)
         return back.headers["Location"]
 
-    def comes_back(self, url: str) -> HttpResponse:
+    def comes_back(self, url: str) -> Any:
         parts = urlsplit(url)
         return self.client.get(f"{parts.path}?{parts.query}")
 

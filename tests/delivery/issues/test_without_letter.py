@@ -14,6 +14,7 @@ from delivery.letters.build import issue_letter
 from delivery.models import Issue, LetterTemplate
 from delivery.rendering import engine
 from feeds.models import Item
+from subscriptions.models import Subscribable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect
 from tests.factories import NOW, DestinationFactory, SubscriptionFactory, an_issue
 
@@ -69,9 +70,7 @@ def test_a_newsletter_by_mail_has_its_letter() -> None:
 def test_a_broken_template_of_ones_own_stops_no_bridge() -> None:
     a_bridge_with(1)
     LetterTemplate.objects.create(
-        subscribable=Issue.subscribable.field.related_model.objects.get(),
-        name="issues/post",
-        html="{% nope %}",
+        subscribable=Subscribable.objects.get(), name="issues/post", html="{% nope %}"
     )
     assert complete_due(clock=lambda: MIDNIGHT) == 1
 
