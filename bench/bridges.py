@@ -21,7 +21,7 @@ from common.ports import channels
 from delivery.channels.telegram.channel import TelegramChannel
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
-from delivery.models import Delivery, ServiceAccount
+from delivery.models import Delivery, Issue, ServiceAccount
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry
 from subscriptions.collections.assign import assign_final
@@ -29,7 +29,13 @@ from subscriptions.models import Destination, Subscribable, Subscription
 
 BRIDGES, OF_THE_BOT = 1_000, 200
 MOST_SECONDS, MOST_CPU_MS, MOST_MB = 60.0, 15.0, 250.0
+# What is stored of each one's issue, beside its row.
+MOST_KB = 8.0
 TOKEN = "123456:" + "a" * 35
+PARAGRAPH = (
+    "<p>Bees dance to tell <em>where</em> flowers are, and how far it is to <a href='/far'>them</a>.</p>"
+)
+POST = f"<h2>Bees</h2>{PARAGRAPH * 40}<figure><img src='/bee.jpg' alt='A bee'></figure>"
 
 
 def bridges() -> list[dict[str, object]]:
@@ -46,6 +52,8 @@ def bridges() -> list[dict[str, object]]:
     assert limit is not None
     assert limit.rate is not None
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    texts = Issue.objects.values_list("html", "text", "issue_items__entry")
+    stored = sum(len(f"{html}{text}{entry}".encode()) for html, text, entry in texts) / 1024
     publishing = (assigned[1] + published[1]) / BRIDGES * 1000
     return [
         figure("a post over 1,000 bridges", assigned[0] + published[0] + sent[0], MOST_SECONDS, "s"),
@@ -53,6 +61,7 @@ def bridges() -> list[dict[str, object]]:
         figure("  the processor's time to publish it to each", publishing, MOST_CPU_MS, "ms"),
         figure("  the processor's time to send it to each", sent[1] / BRIDGES * 1000, MOST_CPU_MS, "ms"),
         figure("  of the bot's at most in a second", told["most_in_a_second"], limit.rate + limit.burst, ""),
+        figure("  what is stored of each", stored / BRIDGES, MOST_KB, "KB"),
         figure("  memory of the process", megabytes, MOST_MB, "MB"),
     ]
 
@@ -78,7 +87,9 @@ def fill(url: str) -> None:
     """A feed with bridges, and a post that has settled."""
     now = timezone.now()
     feed = Feed.objects.create(url="https://blog.example/feed", title="Bees", added_at=now)
-    ServiceAccount.objects.create(kind="telegram", name="bot", secrets={"token": TOKEN})
+    account = ServiceAccount(kind="telegram", name="bot")
+    account.secrets = {"token": TOKEN}
+    account.save()
     for number in range(BRIDGES):
         if number < OF_THE_BOT:
             kind, fields = channels.get("telegram"), {"account": "bot", "chat": str(-1_000 - number)}
@@ -94,7 +105,9 @@ def fill(url: str) -> None:
         Subscription.objects.create(
             subscribable=bridge, destination=destination, status="confirmed", added_at=now, confirmed_at=now
         )
-    entry = Entry(guid="1", title="Bees", link="https://blog.example/bees", summary="About bees. " * 20)
+    entry = Entry(
+        guid="1", title="Bees", link="https://blog.example/bees", content=POST, summary="About bees."
+    )
     hour_ago = now - timedelta(hours=1)
     Item.objects.create(
         feed=feed,

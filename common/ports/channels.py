@@ -39,6 +39,12 @@ class ParsedDestination:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
+class Keyed(Protocol):
+    """A channel, or something else that has fields of its own."""
+
+    key: str
+
+
 ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})
 
 
@@ -65,7 +71,8 @@ def _read(field: Field, value: str) -> str:
 
 
 class ChannelSpec(Protocol):
-    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
+    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds. `needs_html`:
+    what it sends is the letter, rendered; others take the posts themselves.
 
     `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
     what happens there, to who chooses among the channels. `is_by_code`: its mails are a few words, and
@@ -77,6 +84,7 @@ class ChannelSpec(Protocol):
     sentence: str
     public_sign_up: bool
     is_by_code: bool
+    needs_html: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str
@@ -98,19 +106,25 @@ class ChannelSpec(Protocol):
         ...
 
 
-@runtime_checkable
-class HasAccounts(ChannelSpec, Protocol):
-    """A ChannelSpec whose destinations share accounts, such as a bot or a sender of text messages.
+class AccountSpec(Protocol):
+    """What is kept of an account at a service, and how the service is asked about it."""
 
-    `account_fields` are what such an account needs; none where each destination has its own.
-    """
-
+    key: str
+    label: str
     account_fields: tuple[Field, ...]
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Whose account it is, as the service says (network); `values` are the account's fields. Raises
         InvalidDestination."""
         ...
+
+
+@runtime_checkable
+class HasAccounts(ChannelSpec, AccountSpec, Protocol):
+    """A ChannelSpec whose destinations share accounts, such as a bot or a sender of text messages.
+
+    `account_fields` are what such an account needs; none where each destination has its own.
+    """
 
 
 _registry: dict[str, ChannelSpec] = {}

@@ -18,6 +18,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
+from delivery.admin.bridges.panels import what_was_posted
 from delivery.admin.edits.panels import draft_posts, words_of_draft
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling
 from delivery.admin.issue_actions import ACTIONS
@@ -76,6 +77,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Posts", draft_posts, order=40, asks=True),
         Panel("Words of your own", words_of_draft, order=42, asks=True),
         Panel("The letter", issue_panels.letter, order=90, is_beside=True),
+        Panel("The post", what_was_posted, order=90, is_beside=True),
     )
     own_actions = ACTIONS
 

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, link_to, listed, paragraph, web_link, when
 from common.text import counted
+from delivery.admin.bridges.panels import is_bridge
 from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
@@ -172,7 +173,9 @@ def posts(issue: Issue) -> SafeString | str:
 
 
 def letter(issue: Issue) -> SafeString | str:
-    """As it went out, or would."""
+    """As it went out, or would; nothing for a bridge, which posts no letter."""
+    if is_bridge(issue.subscribable):
+        return ""
     if issue.pruned_at is not None:
         page = issue_url(issue)
         return listed([TEXT_FORGOTTEN, web_link(page, "See it there")]) if page else TEXT_FORGOTTEN

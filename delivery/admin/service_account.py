@@ -19,6 +19,7 @@ from common.ports.channels import Field, InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from delivery.accounts.services import (
+    account_specs,
     add_service_account,
     alter_service_account,
     destinations_of_account,
@@ -52,7 +53,7 @@ def describe_service_account(account: ServiceAccount) -> SafeString:
 
 def service_of(account: ServiceAccount) -> str:
     """Its service's name for people."""
-    labels = {kind.key: kind.label for kind in kinds_with_accounts()}
+    labels = {kind.key: kind.label for kind in account_specs()}
     return labels.get(account.kind, account.kind)
 
 

@@ -98,15 +98,50 @@ class Ambiguous:
 Outcome = Sent | Temporary | Permanent | Ambiguous
 
 
+class Shape(StrEnum):
+    """What a message is at its service."""
+
+    POST = "post"
+    PUSH = "push"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCard:
+    """What stands in a frame below a post's words. `place` is where it leads to, `picture` an address."""
+
+    title: str = ""
+    text: str = ""
+    place: str = ""
+    picture: str = ""
+    above: str = ""
+    picture_below: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Looks:
     """How a message would stand at its service: the text without markup, and its length by the service's own
-    measure. `limit` 0: it knows none. With a `refusal` there is nothing to post."""
+    measure, in `unit` (none: characters). `limit` 0: it knows none.
+
+    With a `refusal` there is nothing to post. `title` is a push's, `picture` an address, `answers` are the
+    other posts of a thread.
+    """
 
     text: str
     length: int = 0
     limit: int = 0
     refusal: str = ""
+    shape: Shape = Shape.POST
+    title: str = ""
+    card: LinkCard | None = None
+    picture: str = ""
+    answers: tuple[str, ...] = ()
+    unit: str = ""
+
+    @property
+    def measured(self) -> str:
+        """Such as “1,024 of 4,096 bytes”."""
+        return f"{self.length:,} of {self.limit:,} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

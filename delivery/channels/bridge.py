@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened
@@ -15,6 +15,9 @@ from delivery.letter import Letter, Recipient
 from delivery.models.account import Account
 from delivery.rules.breakers import Breaker
 from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
+
+if TYPE_CHECKING:
+    from delivery.channels.oauth import OAuth
 
 TEMPLATE = Field(
     "template",
@@ -81,6 +84,7 @@ class BridgeKind(ABC):
     sentence: str = ""
     public_sign_up = False
     is_by_code = False
+    needs_html = False
     arrangements = ARRANGEMENTS
     destination_fields: tuple[Field, ...]
     # What an account needs that many destinations share, such as a bot; none where each has its own.
@@ -116,6 +120,15 @@ class BridgeKind(ABC):
     @abstractmethod
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """As ChannelSpec has it."""
+
+    @property
+    def connect(self) -> "OAuth | None":
+        """How the service itself gives what a destination needs, where it does."""
+        return None
+
+    def place(self, config: Mapping[str, str]) -> str:
+        """A destination's account or room, as the service knows it; empty where that is not known."""
+        return ""
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Whose account it is, as the service says (network); `values` are the account's fields. Raises

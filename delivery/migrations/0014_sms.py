@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("delivery", "0012_service_accounts"),
+        ("delivery", "0013_corrections_of_sent_posts"),
     ]
 
     operations = [

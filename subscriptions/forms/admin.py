@@ -38,7 +38,7 @@ Arrangement = Subscribable.Arrangement
 LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
-def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
+def name_of(kind: channels.Keyed, field: channels.Field) -> str:
     """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere."""
     return f"{kind.key}_{field.name}"
 
@@ -59,7 +59,7 @@ def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
 
 
 def filled(
-    kind: channels.ChannelSpec, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
+    kind: channels.Keyed, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
 ) -> dict[str, str]:
     """What was typed for one channel, by the channel's own names, without empty ones."""
     values = {field.name: str(data.get(name_of(kind, field)) or "") for field in fields}

@@ -3,20 +3,26 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import button, html_table, link_to, paragraph, web_link, when
 from common.ports import channels
+from common.refused import Refused
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
 from delivery.admin.bridges.set_up import reconnect_url
 from delivery.bridges.connect import connections_of
+from delivery.bridges.messages import looks_of, recipient_at
 from delivery.issues.sent_changes import SentChanges, changes_of
-from delivery.models import Delivery
+from delivery.letters.build import issue_letter
+from delivery.models import Delivery, Issue
+from delivery.rendering.errors import LetterError
 from feeds.models import Feed
 from subscriptions.models import Subscribable, Subscription
 
 POSTS_SHOWN = 10
+AS_OF_NOW = "By the words that the bridge has now: what was posted with others stays as it was."
 ELSEWHERE = "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone."
 
 
@@ -80,6 +86,29 @@ def _standing(subscription: Subscription) -> SafeString:
         to.disabled_reason or "The service refused it.",
         reconnect_url(subscription),
     )
+
+
+def what_was_posted(issue: Issue) -> SafeString | str:
+    """On the page of a bridge's issue: how it stands there. It is composed anew, by what is kept of it."""
+    bridge = issue.subscribable
+    if not is_bridge(bridge):
+        return ""
+    rows = Delivery.objects.filter(issue=issue).select_related("destination", "remote_post").order_by("pk")
+    posted = list(rows[:POSTS_SHOWN])
+    to = posted[0].destination if posted else next((one.destination for one in connections_of(bridge)), None)
+    if to is None:
+        return "It posts nowhere so far."
+    try:
+        looks = looks_of(issue_letter(issue), recipient_at(to), kind=bridge.channel)
+    except (LetterError, Refused) as error:
+        return str(error)
+    context = {"each": looks, "kind": channels.get(bridge.channel)}
+    shown = render_to_string("admin/delivery/bridge_looks.html", context)
+    changes = changes_of(posted)
+    each = ((row.destination.label, _how(row, changes.get(row.pk))) for row in posted)
+    states = format_html_join("", "<p>{}: {}</p>", each)
+    told = paragraph(AS_OF_NOW) if issue.published_at is not None else ""
+    return format_html("{}{}{}", shown, states, told)
 
 
 def _last_posts(bridge: Subscribable) -> SafeString:

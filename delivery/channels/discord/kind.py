@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from common.ports.channels import Field, ParsedDestination
@@ -11,6 +12,9 @@ from delivery.channels.discord.compose import MOST_TAGS, THREAD_NAME_LIMIT
 from delivery.channels.fields import SILENT, secret_word, switch
 from delivery.channels.http.links import postable
 from delivery.channels.wording import checked_template
+
+if TYPE_CHECKING:
+    from delivery.channels.oauth import OAuth
 
 SENDER_LIMIT = 80
 WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
@@ -136,6 +140,15 @@ class DiscordKind(BridgeKind):
         from delivery.channels.discord.check import check_webhook
 
         return check_webhook(destination)
+
+    @property
+    def connect(self) -> "OAuth":
+        from delivery.channels.discord.connect import DiscordConnect
+
+        return DiscordConnect()
+
+    def place(self, config: Mapping[str, str]) -> str:
+        return config.get("channel_id", "")
 
 
 class DiscordBotKind(BridgeKind):

@@ -22,6 +22,7 @@ class EmailKind:
     sentence = "A letter to everybody who has signed up."
     public_sign_up = True
     is_by_code = False
+    needs_html = True
     arrangements = ARRANGEMENTS
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (

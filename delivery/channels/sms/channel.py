@@ -9,6 +9,7 @@ from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
 from delivery.channels.sms.compose import TextMessage, sms_of, to_recipient
 from delivery.channels.sms.session import SmsSession
 from delivery.letter import Letter, Recipient
+from delivery.rules.breakers import Breaker
 
 
 class SmsChannel:
@@ -20,6 +21,7 @@ class SmsChannel:
     # Twilio queues what is more than a number may send; the caps keep a mistake from becoming a bill.
     lane = LaneDefaults(serial=False, concurrency=5, rate=10.0, per_day=1_000, per_recipient=10)
     account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account", "")

@@ -32,6 +32,7 @@ class PigeonKind:
     sentence = "A note on a leg."
     public_sign_up = False
     is_by_code = False
+    needs_html = False
     announcement_hook = ""
     arrangements = frozenset({"each"})
     destination_fields: tuple[Field, ...] = ()
