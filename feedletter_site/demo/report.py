@@ -49,7 +49,7 @@ def story(tally: Tally, rows: Iterable[TableRow], bridged: int, seconds: float) 
     yield f"  {tally.withdrawn} was withdrawn after 20 minutes (“{WITHDRAWN.title}”): nobody got it."
     issues = tally.issues - bridged
     yield f"  {issues} issues went out as {tally.letters} letters, all of them in the mailbox."
-    yield f"  Two bridges made {bridged} posts in the last days, on a Mastodon and a Discord of the demo's own."
+    yield f"  Two bridges made {bridged} posts in the last days, on the demo's own Mastodon and Discord."
     yield ""
     yield from table_lines(rows)
 
@@ -67,7 +67,7 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
 def farewell() -> Iterator[str]:
     """Lines: what goes on while the demo runs."""
     minutes = LIVE_EVERY.total_seconds() / 60
-    yield f"The blog goes on: a new note every {minutes:.0f} minutes, soon in the mailbox and on the timelines."
+    yield f"The blog goes on: a note every {minutes:.0f} minutes, soon in the mailbox and on both timelines."
     yield "Stop the demo with Ctrl-C."
 
 
