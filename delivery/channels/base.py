@@ -27,12 +27,14 @@ class Sent:
     """It arrived. `stored` is the message itself when it was kept here instead of being sent.
 
     `url` is where people see it. `parts` are the service's ids of a thread's other posts, in their order.
+    `remark` says what of it was refused for good, such as the rest of a thread.
     """
 
     remote_id: str = ""
     stored: bytes | None = None
     url: str = ""
     parts: tuple[str, ...] = ()
+    remark: str = ""
 
 
 class Holdup(StrEnum):
