@@ -119,10 +119,10 @@ class SubscribableAdmin(ServiceAdmin):
             for name in SCHEDULING
         }
         periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
-        channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
-        by_mail = dict.fromkeys(
-            ("from_email", "reply_to", "sign_up", "embed_hosts", *COMING_AND_GOING), "channel == 'email'"
-        )
+        of_channel = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
+        by_mail = dict.fromkeys(("from_email", "reply_to"), "channel == 'email'")
+        to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
+        for_people = dict.fromkeys(("sign_up", "embed_hosts", *COMING_AND_GOING), to_people)
         approval = {"approval_minutes": "approval == 'delay'"}
         several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
@@ -131,7 +131,8 @@ class SubscribableAdmin(ServiceAdmin):
             **several,
             "grace_minutes": periods,
             **by_mail,
-            **shown_for("option_fields", channels),
+            **for_people,
+            **shown_for("option_fields", of_channel),
         }
 
     @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)

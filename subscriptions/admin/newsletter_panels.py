@@ -62,8 +62,9 @@ def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeSt
         '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
     )
     ways = []
-    # Bridges have no lists.
-    if channels.get(subscribable.channel).public_sign_up:
+    # Bridges have no lists, and lists have no numbers.
+    kind = channels.get(subscribable.channel)
+    if kind.public_sign_up and not kind.is_by_code:
         ways.append((import_url(subscribable), "Import a list"))
         if links:
             ways.append((export_url(subscribable), "Export it"))

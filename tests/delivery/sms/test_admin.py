@@ -94,3 +94,26 @@ def test_the_caps_are_changed_on_the_lanes_page(admin_client: Client, newsletter
     mail = LaneFactory(kind="email", account="other")
     assert "one recipient in a day" not in shown(admin_client, mail)
     assert Lane.objects.count() == 2
+
+
+def test_one_is_added_in_the_admin_and_its_options_are_checked(admin_client: Client, twilio: Twilio) -> None:
+    an_account()
+    feed = a_read_feed()
+    given = {
+        "name": "bees", "title": "Bees", "feeds": [feed.pk], "channel": "sms", "arrangement": "each",
+        "day_of_month": "1", "time_zone": "Europe/Berlin", "grace_minutes": "60", "visibility": "public",
+        "approval": "none", "post_order": "newest", "welcome": "none", "sign_up": "open", "language": "de",
+        "sms_account": ACCOUNT, "sms_region": "Germany",
+    }  # fmt: skip
+    add = reverse("admin:subscriptions_subscribable_add")
+    refused = admin_client.post(add, given)
+    assert "no country" in refused.content.decode()
+    admin_client.post(add, {**given, "sms_region": "de"})
+    made = Subscribable.objects.get()
+    assert made.options == {"account": ACCOUNT, "region": "DE"}
+    assert made.sign_up == "open"
+    page = shown(admin_client, made)
+    assert "Import a list" not in page
+    site = admin_client.get(reverse("admin:subscriptions_subscribable_change", args=[made.pk]) + "?tab=site")
+    assert f"{SITE}/s/bees/" in site.content.decode()
+    assert 'name="email"' not in site.content.decode()
