@@ -8,7 +8,7 @@ from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
 
-from common.dates import days_words
+from common.formats.dates import days_words
 from common.html.clean import plain
 from common.refused import Refused
 from common.text import one_line, shortened

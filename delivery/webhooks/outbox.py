@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connection
 
-from common.batches import batched
+from common.db.batches import batched
 from common.db.prepared import rows_of
 from common.ports.events import Event, EventKind
 from delivery.links import issue_url

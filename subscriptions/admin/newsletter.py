@@ -21,7 +21,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Column, Panel, Tab, columns_of
 from feeds.models import Feed

@@ -10,7 +10,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.admin.colour_input import ColourInput
 from common.admin.model_admin import ServiceAdmin
 from common.body_limits import MAX_FORM_BYTES, takes_body
-from common.pictures import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import SiteSettings

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from common.picture_codec import clean_picture
-from common.pictures import CleanPicture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import CleanPicture
 from delivery.customisation import facts_of, set_theme, theme_of
 from delivery.letters.mails import newsletter_mail
 from delivery.models import Theme

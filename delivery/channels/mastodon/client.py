@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import requests
 from mastodon import Mastodon
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import Sent
 from delivery.channels.http.client import ApiClient, UnreadableAnswer, a_moment, a_web_url, an_id, host_of
 from delivery.channels.http.links import is_of

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from PIL import Image, ImageCms, ImageOps
 
-from common.pictures import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 
 # Four octets each while it is decoded.
 MOST_PIXELS = 16_000_000
