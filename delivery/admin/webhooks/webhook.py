@@ -24,7 +24,7 @@ from common.clock import utcnow
 from common.ports.events import EventKind
 from common.ports.panels import Action, Panel
 from common.text import counted, shortened
-from delivery.admin.webhook_words import WHAT, explained, outcome, said, webhook_state
+from delivery.admin.webhooks.words import WHAT, explained, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.manage import (
     add_webhook,

@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from common.clock import utcnow
-from delivery.admin.template_panels import page_of
-from delivery.admin.template_versions import compared, versions
-from delivery.admin.template_words import groups
+from delivery.admin.letter_templates.panels import page_of
+from delivery.admin.letter_templates.versions import compared, versions
+from delivery.admin.letter_templates.words import groups
 from delivery.customisation import source_of
 from delivery.letter import Recipient
 from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
