@@ -25,7 +25,7 @@ _LONGEST_BEGINNING = 70
 # After these comes no comma.
 _ENDS = tuple("?!…,;:؟！？。")
 # What a pattern of a theme may hold, in braces.
-PLACES = ("newsletter", "title", "first", "count", "date", "upstream")
+PATTERN_NAMES = ("newsletter", "title", "first", "count", "date", "upstream")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -82,10 +82,10 @@ def marked_as_test(subject: str, language: str) -> str:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises BadPattern unless all that stands in braces is one of PLACES."""
+    """Raises BadPattern unless all that stands in braces is one of PATTERN_NAMES."""
     names = _PLACE.findall(pattern)
-    unknown = [name for name in names if name not in PLACES]
-    there_are = ", ".join(f"{{{name}}}" for name in PLACES)
+    unknown = [name for name in names if name not in PATTERN_NAMES]
+    there_are = ", ".join(f"{{{name}}}" for name in PATTERN_NAMES)
     if unknown:
         raise BadPattern(f"There is no {{{unknown[0]}}}. There are: {there_are}.")
     if re.search(r"[{}]", _PLACE.sub("", pattern)):

@@ -27,7 +27,7 @@ from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import DOWN, UP
 
-GONE = "Not saved: it has gone out, or became a draft, before you changed it."
+OUT_MEANWHILE = "Not saved: it has gone out, or became a draft, before you changed it."
 
 
 def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -151,7 +151,7 @@ def _acted(
 def _gone(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         raise Http404
-    messages.error(request, GONE)
+    messages.error(request, OUT_MEANWHILE)
     return HttpResponseRedirect(list_url(Issue))
 
 

@@ -16,7 +16,7 @@ from delivery.letters.templates import KnownTemplate, known_templates
 from delivery.models import LetterTemplate
 from delivery.rendering.engine import usual_source
 from delivery.rendering.errors import BrokenTemplate
-from delivery.rendering.facts import MOST_SUBJECT, TemplateSource
+from delivery.rendering.facts import LONGEST_TEMPLATE_SUBJECT, TemplateSource
 from delivery.views.preview import frames
 from subscriptions.models import Subscribable
 
@@ -89,7 +89,7 @@ class Desk:
             "source": source,
             "address": self.address,
             "note": self.note,
-            "most_subject": MOST_SUBJECT,
+            "most_subject": LONGEST_TEMPLATE_SUBJECT,
             "shown": shown,
             "frames": frames(shown, self.newsletter),
             "problem": problem,

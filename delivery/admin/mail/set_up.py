@@ -16,7 +16,7 @@ from common.clock import utcnow
 from delivery.accounts.accounts import make_default, newsletters_of, server_of, stop_default, way_in_words
 from delivery.accounts.default_account import default_account, keeps_letters, usual_sender
 from delivery.accounts.providers import PROVIDERS
-from delivery.admin.mail.account import set_up_url
+from delivery.admin.mail.account import mail_set_up_url
 from delivery.channels.email.account_url import parse_email_url
 from delivery.channels.email.esp.services import SERVICES
 from delivery.doctor.checks import is_private
@@ -87,7 +87,7 @@ def _acted(request: HttpRequest) -> HttpResponse:
     if act == "keep":
         stop_default()
         messages.success(request, "No account is the default any more.")
-        return HttpResponseRedirect(set_up_url())
+        return HttpResponseRedirect(mail_set_up_url())
     key = request.POST.get("account", "")
     account = get_object_or_404(Account.objects.mail(), pk=key if key.isdecimal() else None)
     if act == "default":
@@ -96,7 +96,7 @@ def _acted(request: HttpRequest) -> HttpResponse:
         to = request.POST.get("to", "").strip()[:LONGEST_TEST_ADDRESS]
         request.session[TEST_ADDRESS] = to
         report(request, lambda: _tried(request, account, to))
-    return HttpResponseRedirect(set_up_url(account))
+    return HttpResponseRedirect(mail_set_up_url(account))
 
 
 def _made_default(account: Account) -> str:

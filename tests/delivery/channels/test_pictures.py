@@ -172,7 +172,7 @@ def test_a_fetch_inside_a_transaction_is_our_own_mistake(host: PictureHost) -> N
 
 
 def test_a_decoder_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(child, "DECODING_SECONDS", 0.5)
     monkeypatch.setattr(child, "_BOOT", "import time; time.sleep(30)")
     with pytest.raises(BadPicture, match="in a moment"):
         resized(octets_of(drawn(9, 9)), most_side=9, most_bytes=9_000)
