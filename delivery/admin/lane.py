@@ -160,9 +160,6 @@ class LaneAdmin(ServiceAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
     @display(description="waiting", ordering="waiting_count")
     def waiting(self, lane: Any) -> str:
         return f"{lane.waiting_count:,}"

@@ -1,6 +1,6 @@
 """What became of a post, in one sentence: where it went, where it waits, and why it went nowhere."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -58,18 +58,15 @@ def _clauses(places: Sequence[ItemPlace]) -> Iterator[str]:
         # A collection that was sent again is the same newsletter.
         named = dict.fromkeys(place.newsletter for place in places if place.state == state)
         if named:
-            yield clause.format(_names(named))
+            yield clause.format(
+                joined(named) if len(named) <= MOST_TOLD else counted(len(named), "newsletter")
+            )
     for place in places:
         if place.state == WAITS:
             yield f"waits in {place.newsletter} {place.words}".rstrip()
     for place in places:
         if place.state == LEFT_OUT:
             yield f"left out of {place.newsletter}: {place.words.rstrip('.')}"
-
-
-def _names(names: Iterable[str]) -> str:
-    every = list(names)
-    return joined(every) if len(every) <= MOST_TOLD else counted(len(every), "newsletter")
 
 
 def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:

@@ -97,23 +97,24 @@ def last_days(today: date, count: int = DAYS) -> list[date]:
 def _count(kept: Figure | None) -> Figures:
     began, today = time.monotonic(), timezone.localdate()
     usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
-    counts = issue_counts(newest_issues(), {})
+    # What has settled; the letters of others are still on their way.
+    counts = {
+        pk: each
+        for pk, each in issue_counts(newest_issues(), {}).items()
+        if total(each) >= LARGE and not (waiting(each) or each.get("held"))
+    }
     found = Figures(
         today=today,
         subscribers=Subscription.objects.confirmed().count(),
         letters=_letters(today, _days(usable.get("letters", {}))),
         growth=counted_growth(today),
-        issues={pk: each for pk, each in counts.items() if total(each) >= LARGE and not _is_moving(each)},
+        issues=counts,
     )
     if time.monotonic() - began > SLOW_SECONDS:
         Figure.objects.update_or_create(pk=NAME, defaults={"value": _written(found), "counted_at": utcnow()})
     elif kept is not None:
         Figure.objects.filter(pk=NAME).delete()
     return found
-
-
-def _is_moving(counts: Mapping[str, int]) -> bool:
-    return bool(waiting(counts) or counts.get("held"))
 
 
 def _letters(today: date, known: Mapping[date, int]) -> dict[date, int]:

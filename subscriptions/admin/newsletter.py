@@ -271,10 +271,6 @@ class SubscribableAdmin(ServiceAdmin):
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # An action deletes it, which says first what is deleted along with it.
-        return False
-
     @display(description="newsletter", ordering="title")
     def shown_title(self, subscribable: Subscribable) -> str:
         return str(subscribable)

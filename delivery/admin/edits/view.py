@@ -156,13 +156,8 @@ def _gone(request: HttpRequest) -> HttpResponse:
 
 
 def _issue_or_newsletter(row: Assignable) -> str:
-    issue = _issue_of(row)
-    return object_url(issue or row.subscribable)
-
-
-def _issue_of(row: Assignable) -> Issue | None:
-    rows = Issue.objects.filter(subscribable=row.subscribable_id, within_type_id=row.within_type_id)
-    return rows.defer("html", "text", "holes").first()
+    issues = Issue.objects.filter(subscribable=row.subscribable_id, within_type_id=row.within_type_id)
+    return object_url(issues.defer("html", "text", "holes").first() or row.subscribable)
 
 
 def _test(request: HttpRequest, row: Assignable) -> str:

@@ -46,7 +46,9 @@ def describe_account(account: Account) -> SafeString:
     newsletters = newsletters_of(account)
     none = "None yet: choose it in a newsletter's form, under “How it travels”."
     default = format_html(
-        '{} <a class="fl-link" href="{}">Mail set-up</a>', _default_words(account), mail_set_up_url()
+        '{} <a class="fl-link" href="{}">Mail set-up</a>',
+        "Yes." if account.is_default else "No.",
+        mail_set_up_url(),
     )
     rows: list[tuple[str, Any]] = [
         ("Server", server_of(account)),
@@ -61,10 +63,6 @@ def describe_account(account: Account) -> SafeString:
         if lane.last_error:
             rows.append(("What was wrong last", lane.last_error))
     return facts(rows)
-
-
-def _default_words(account: Account) -> str:
-    return "Yes." if account.is_default else "No."
 
 
 def trial_words(account: Account) -> str:
@@ -182,9 +180,6 @@ class AccountAdmin(ServiceAdmin):
             obj.pk = made.pk
             obj.refresh_from_db()
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         messages.success(request, f"{obj} was added. Now try it.")
         return HttpResponseRedirect(mail_set_up_url(obj))
@@ -192,9 +187,6 @@ class AccountAdmin(ServiceAdmin):
     def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
         messages.success(request, f"{obj} was changed. Now try it.")
         return HttpResponseRedirect(mail_set_up_url(obj))
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     @display(description="server")
     def server(self, account: Account) -> str:

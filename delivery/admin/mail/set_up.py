@@ -114,26 +114,22 @@ def _tried(request: HttpRequest, account: Account, to: str) -> str:
 def where_letters_go() -> str:
     """A sentence or two about the default, as it is now."""
     if "EMAIL_URL" in settings.GIVEN:
-        return _by_environment()
+        wins = (
+            "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove"
+            " it there and start Feedletter again."
+        )
+        if settings.EMAIL_URL.startswith("mailbox:"):
+            return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
+        try:
+            return f"Letters go out through {way_in_words(parse_email_url(settings.EMAIL_URL))}. {wins}"
+        except ImproperlyConfigured as error:
+            return f"{error} {wins}"
     account = default_account()
     if account is not None:
         return f"Letters go out through {account} ({server_of(account)})."
     if keeps_letters():
         return "Letters are kept in the mailbox here, and none is sent, until you set up mail."
     return "No letter goes out until you set up mail."
-
-
-def _by_environment() -> str:
-    wins = (
-        "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove it"
-        " there and start Feedletter again."
-    )
-    if settings.EMAIL_URL.startswith("mailbox:"):
-        return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
-    try:
-        return f"Letters go out through {way_in_words(parse_email_url(settings.EMAIL_URL))}. {wins}"
-    except ImproperlyConfigured as error:
-        return f"{error} {wins}"
 
 
 def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:

@@ -198,13 +198,6 @@ class WebhookAdmin(ServiceAdmin):
         obj.refresh_from_db()
         messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Deleted by an action, which says first what goes with it.
-        return False
-
     @display(description="address", ordering="url")
     def shown_url(self, webhook: Webhook) -> str:
         return shortened(webhook.url, 64)
