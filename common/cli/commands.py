@@ -96,13 +96,14 @@ class FeedletterCommand(BaseCommand):
 
     def paint(self) -> Any:
         """Colours for words that need a person; None unless a person watches."""
-        return self._coloured if self.stdout.isatty() else None
 
-    def _coloured(self, column: str, text: str) -> str:
-        word = text.strip()
-        if word in BAD:
-            return str(self.style.ERROR(text))
-        return str(self.style.WARNING(text)) if word in WARNING else text
+        def coloured(column: str, text: str) -> str:
+            word = text.strip()
+            if word in BAD:
+                return str(self.style.ERROR(text))
+            return str(self.style.WARNING(text)) if word in WARNING else text
+
+        return coloured if self.stdout.isatty() else None
 
     def progress(self, label: str, total: int | None = None) -> Progress:
         """A bar on stderr, seen only on a terminal and after two seconds."""

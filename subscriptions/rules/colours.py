@@ -141,7 +141,13 @@ def stylesheet(accent: str, background: str = "") -> str:
     """Style rules that win over the usual colours wherever they stand; "" where nothing was chosen."""
     if not accent and not background:
         return ""
-    day, night = (_root(colours) for colours in page_colours(accent, background))
+    rules = []
+    for colours in page_colours(accent, background):
+        scheme = "dark" if is_dark(colours.ground) else "light"
+        named = ((field.name.replace("_", "-"), getattr(colours, field.name)) for field in fields(colours))
+        values = " ".join(f"--{name}: {value};" for name, value in named)
+        rules.append(f"html:root {{ color-scheme: {scheme}; {values} }}")
+    day, night = rules
     return f"{day}\n@media (prefers-color-scheme: dark) {{ {night} }}\n"
 
 
@@ -251,12 +257,6 @@ def _on(link: str, accent: str) -> str:
     """What is written on a button: white, or what is nearly black."""
     dark = _lean(accent, *_LETTER[1]["paper"])
     return next((each for each in (PAPER, dark) if contrast(each, link) >= CONTRAST), "#000000")
-
-
-def _root(colours: PageColours) -> str:
-    scheme = "dark" if is_dark(colours.ground) else "light"
-    named = {field.name.replace("_", "-"): getattr(colours, field.name) for field in fields(colours)}
-    return f"html:root {{ color-scheme: {scheme}; {' '.join(f'--{k}: {v};' for k, v in named.items())} }}"
 
 
 def _contrast(one: _Rgb, other: _Rgb) -> float:

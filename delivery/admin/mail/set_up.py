@@ -91,24 +91,24 @@ def _acted(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("account", "")
     account = get_object_or_404(Account.objects.mail(), pk=key if key.isdecimal() else None)
     if act == "default":
-        report(request, lambda: _made_default(account))
+
+        def made_default() -> str:
+            make_default(account=account)
+            return f"{account} is the default now: the next letter goes out through it."
+
+        report(request, made_default)
     elif act == "try":
         to = request.POST.get("to", "").strip()[:LONGEST_TEST_ADDRESS]
         request.session[TEST_ADDRESS] = to
-        report(request, lambda: _tried(request, account, to))
+
+        def tried() -> str:
+            if try_account(account=account, to=to, now=utcnow()):
+                messages.error(request, f"{account} does not work yet. What was wrong stands below.")
+                return ""
+            return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
+
+        report(request, tried)
     return HttpResponseRedirect(mail_set_up_url(account))
-
-
-def _made_default(account: Account) -> str:
-    make_default(account=account)
-    return f"{account} is the default now: the next letter goes out through it."
-
-
-def _tried(request: HttpRequest, account: Account, to: str) -> str:
-    if try_account(account=account, to=to, now=utcnow()):
-        messages.error(request, f"{account} does not work yet. What was wrong stands below.")
-        return ""
-    return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
 
 
 def where_letters_go() -> str:
