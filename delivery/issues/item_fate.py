@@ -45,11 +45,7 @@ def fate_of(item: Item, now: datetime) -> str:
     if reaches and item.state == Item.State.EXCLUDED:
         said.append(standing(item, now).replace("Not sent", "Nowhere else"))
     if places and is_through:
-        # What its row says of newsletters that did not take it, without those that the sentence names.
-        rest = item.reason
-        for row in LeftOut.objects.filter(item=item).select_related("subscribable"):
-            rest = rest.replace(left_out_words(row.subscribable, row.reason), "")
-        said.append(" ".join(rest.split()))
+        said.append(_reason_besides(item))
     stuck = Stuck.objects.filter(item=item).first()
     said.append(f"It could not be taken in and is tried again: {stuck.last_error}" if stuck else "")
     return " ".join(filter(None, said))
@@ -65,6 +61,14 @@ def places_of(item: Item, now: datetime) -> list[ItemPlace]:
         if name not in there:
             places.append(ItemPlace(name, LEFT_OUT, BY_EDITOR if row.by_hand else row.reason))
     return places
+
+
+def _reason_besides(item: Item) -> str:
+    """What its row says of newsletters that did not take it, without those that the sentence names."""
+    rest = item.reason
+    for row in LeftOut.objects.filter(item=item).select_related("subscribable"):
+        rest = rest.replace(left_out_words(row.subscribable, row.reason), "")
+    return " ".join(rest.split())
 
 
 def _otherwise(item: Item, now: datetime) -> str:
