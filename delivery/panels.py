@@ -27,9 +27,9 @@ from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
 from delivery.admin.issue_panels import result_words
+from delivery.admin.letter_templates.panels import letters
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
-from delivery.admin.template_panels import letters
 from delivery.admin.written.panels import letters_written
 from delivery.issues import progress
 from delivery.issues.audience import readers_of

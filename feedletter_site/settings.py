@@ -145,7 +145,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "subscriptions.branding.site.for_pages",
             ],
-            "builtins": ["common.dates"],
+            "builtins": ["common.formats.dates"],
         },
     },
 ]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from common.secrets import Sealed, opened
-from delivery.accounts.accounts import EMAIL, url_of
+from delivery.accounts.accounts import url_of
 from delivery.channels.base import LaneFacts
 from delivery.models import Account, Lane
+from delivery.models.account import EMAIL
 
 
 def facts_of(lane: Lane) -> LaneFacts:

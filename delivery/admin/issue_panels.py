@@ -23,7 +23,7 @@ from delivery.models import Correction, Delivery, Issue, WrittenLetter
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
-POSTS_SHOWN = 50
+ISSUE_POSTS_SHOWN = 50
 STATE_WORDS = {
     "draft": "waits for approval",
     "waiting": "waits for its first reader",
@@ -167,7 +167,10 @@ def posts(issue: Issue) -> SafeString | str:
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return html_table(
         ("post", "feed"),
-        ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:POSTS_SHOWN]),
+        (
+            (link_to(row.item), row.item.feed) if row.item else ("deleted", "")
+            for row in rows[:ISSUE_POSTS_SHOWN]
+        ),
         "It has no posts.",
     )
 

@@ -18,7 +18,6 @@ from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
-from delivery.accounts.accounts import EMAIL
 from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
 from delivery.admin.lane_panels import connections, describe_lane, lane_use, of_domains, warm_up
 from delivery.channels import channel
@@ -36,6 +35,7 @@ from delivery.lanes.settings import (
 )
 from delivery.lanes.status import in_words, lane_state
 from delivery.models import Delivery, Lane, LaneDomain
+from delivery.models.account import EMAIL
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
 SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
@@ -161,9 +161,6 @@ class LaneAdmin(ServiceAdmin):
             alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     @display(description="waiting", ordering="waiting_count")

@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
@@ -185,12 +184,6 @@ class ServiceAccountAdmin(ServiceAdmin):
             prefix = "own" if change else data["service"]
             raise forms.ValidationError(at_field(form, prefix, str(error))) from error
         messages.success(request, f"Connected as {obj.label or obj}.")
-
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
     @display(description="service")
     def service(self, account: ServiceAccount) -> str:

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Value
 
 from common.counters import count
-from common.filled_tables import tend
+from common.db.filled_tables import tend
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
 from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of

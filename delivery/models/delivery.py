@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from common.tallies import counted_by
+from common.db.tallies import counted_by
 from delivery.models.issue import Issue
 from delivery.models.lane import Lane
 from subscriptions.models import Destination, Subscription

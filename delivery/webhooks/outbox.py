@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connection
 
-from common.batches import batched
+from common.db.batches import batched
 from common.db.prepared import rows_of
 from common.ports.events import Event, EventKind
 from delivery.links import issue_url
@@ -23,7 +23,7 @@ from delivery.rules.webhooks import GIVE_UP_AFTER
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
 
-BODY_VERSION = 1
+EVENT_VERSION = 1
 # So much is kept of the words of servers.
 MAX_QUOTED = 500
 TOGETHER = 500
@@ -41,7 +41,7 @@ class WebhookBody:
 
 def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
     """The JSON that goes out."""
-    whole = {"type": kind, "timestamp": at.isoformat(), "version": BODY_VERSION, "data": data}
+    whole = {"type": kind, "timestamp": at.isoformat(), "version": EVENT_VERSION, "data": data}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -21,7 +21,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Column, Panel, Tab, columns_of
 from feeds.models import Feed
@@ -271,10 +271,6 @@ class SubscribableAdmin(ServiceAdmin):
         for formset in formsets:
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # An action deletes it, which says first what is deleted along with it.
-        return False
 
     @display(description="newsletter", ordering="title")
     def shown_title(self, subscribable: Subscribable) -> str:

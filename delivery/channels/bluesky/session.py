@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.announcement import PostImage
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.bluesky.client import BlueskyClient

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import requests
 from mastodon import Mastodon
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import Sent
 from delivery.channels.http.client import (
     ApiClient,

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from common.cli.tables import cell
 from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
@@ -14,9 +12,7 @@ MOST_ATTEMPTS = 50
 
 class Command(FeedletterCommand):
     help = "Shows a delivery and the attempts that did not succeed, in the server's words."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_delivery(parser)
+    shared_options = (add_delivery,)
 
     def run(self, **options: Any) -> Result:
         delivery = find_delivery(options["id"])

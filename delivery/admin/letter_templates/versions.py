@@ -10,7 +10,7 @@ MOST_LINES_COMPARED = 3_000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparedLine:
     """A line of a comparison; `kind` is new, old, place or empty."""
 
     kind: str
@@ -23,7 +23,7 @@ def versions(subscribable_id: int, name: str) -> list[LetterTemplate]:
     return list(rows.defer("html", "text")[:100])
 
 
-def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[Line]]]:
+def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[ComparedLine]]]:
     """What differs, by part; a part without a difference is left out."""
     kinds = {"+": "new", "-": "old", "@": "place"}
     found = []
@@ -33,9 +33,9 @@ def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, l
         old, new = getattr(before, part).splitlines(), getattr(after, part).splitlines()
         if max(len(old), len(new)) > MOST_LINES_COMPARED:
             said = f"It is too long to compare line by line: {len(old):,} and {len(new):,} lines."
-            lines = [Line("place", said)]
+            lines = [ComparedLine("place", said)]
         else:
             differing = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
-            lines = [Line(kinds.get(line[:1], ""), line) for line in differing]
+            lines = [ComparedLine(kinds.get(line[:1], ""), line) for line in differing]
         found.append((part, lines))
     return found

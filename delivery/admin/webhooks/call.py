@@ -18,7 +18,7 @@ from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
-from delivery.admin.webhook_words import WHAT, next_step, outcome, said
+from delivery.admin.webhooks.words import WHAT, next_step, outcome, said
 from delivery.models import WebhookCall
 from delivery.webhooks.manage import retry_calls
 

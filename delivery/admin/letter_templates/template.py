@@ -17,9 +17,9 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
+from delivery.admin.letter_templates.desk import Desk
+from delivery.admin.letter_templates.panels import page_of
 from delivery.admin.look import look_view
-from delivery.admin.template_desk import Desk
-from delivery.admin.template_panels import page_of
 from delivery.customisation import current
 from delivery.letters.preview import Preview
 from delivery.letters.send_test import send_test_letter

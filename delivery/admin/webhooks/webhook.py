@@ -24,7 +24,7 @@ from common.clock import utcnow
 from common.ports.events import EventKind
 from common.ports.panels import Action, Panel
 from common.text import counted, shortened
-from delivery.admin.webhook_words import WHAT, explained, outcome, said, webhook_state
+from delivery.admin.webhooks.words import WHAT, explained, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.manage import (
     add_webhook,
@@ -197,13 +197,6 @@ class WebhookAdmin(ServiceAdmin):
         obj.pk = made.pk
         obj.refresh_from_db()
         messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
-
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Deleted by an action, which says first what goes with it.
-        return False
 
     @display(description="address", ordering="url")
     def shown_url(self, webhook: Webhook) -> str:

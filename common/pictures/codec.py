@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from PIL import Image, ImageCms, ImageOps
 
-from common.pictures import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 
 # Four octets each while it is decoded.
 MOST_PIXELS = 16_000_000
@@ -90,19 +90,19 @@ def _plain(opened: Image.Image, most_side: int) -> Image.Image:
 
 
 def _encoded(image: Image.Image) -> tuple[bytes, str]:
-    png = written(image, "PNG", optimize=True)
+    png = as_file(image, "PNG", optimize=True)
     if image.mode == "RGB" and len(png) > PHOTOGRAPH:
-        jpeg = written(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
+        jpeg = as_file(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
         if len(jpeg) < len(png) / 2:
             return jpeg, "jpg"
     if len(png) > LARGE_PICTURE:
         fewer = image.quantize(256, method=Image.Quantize.FASTOCTREE)
         fewer.info = {}
-        png = written(fewer, "PNG", optimize=True)
+        png = as_file(fewer, "PNG", optimize=True)
     return png, "png"
 
 
-def written(image: Image.Image, kind: str, **options: object) -> bytes:
+def as_file(image: Image.Image, kind: str, **options: object) -> bytes:
     """The picture as a file of that kind, with Pillow's options for it."""
     room = io.BytesIO()
     image.save(room, kind, **options)

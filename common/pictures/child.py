@@ -14,22 +14,22 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from common.pictures import BadPicture, CleanPicture
+from common.pictures.picture import BadPicture, CleanPicture
 
-MOST_PIXELS = 40_000_000
+MOST_FETCHED_PIXELS = 40_000_000
 # Forty million pixels of four octets, upright, and once more without a palette.
 MEMORY = 768 * 1024 * 1024
 CPU_SECONDS = 10
 # On the clock: machines may be busy.
-PATIENCE_SECONDS = 20.0
+DECODING_SECONDS = 20.0
 # Each has much memory for a moment.
 AT_ONCE = 2
 QUALITIES = (88, 75)
 SMALLER = (1.0, 0.7, 0.5, 0.25)
 _JOB, _ANSWER = struct.Struct(">II"), struct.Struct(">4sII")
 _KINDS = {b"JPEG": ("jpg", "image/jpeg"), b"PNG ": ("png", "image/png")}
-_ROOT = str(Path(__file__).resolve().parents[1])
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from common.picture_child import serve; serve()"
+_ROOT = str(Path(__file__).resolve().parents[2])
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from common.pictures.child import serve; serve()"
 # What an interpreter may need to start.
 _KEPT = ("PATH", "LD_LIBRARY_PATH")
 _turns = threading.BoundedSemaphore(AT_ONCE)
@@ -48,7 +48,7 @@ def resized(octets: bytes, *, most_side: int, most_bytes: int) -> CleanPicture:
                 stdout=answer,
                 stderr=subprocess.DEVNULL,
                 env={name: os.environ[name] for name in _KEPT if name in os.environ},
-                timeout=PATIENCE_SECONDS,
+                timeout=DECODING_SECONDS,
                 check=True,
                 start_new_session=True,
             )
@@ -71,7 +71,7 @@ def serve() -> None:
     # Loaded before the limits are set.
     from PIL import Image
 
-    from common import picture_codec
+    from common.pictures import codec
 
     Image.init()
     for limit, value in (
@@ -83,7 +83,7 @@ def serve() -> None:
         _, most = resource.getrlimit(limit)
         value = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(limit, (value, value))
-    image = picture_codec.decoded(job[_JOB.size :], most_pixels=MOST_PIXELS, most_side=most_side)
+    image = codec.decoded(job[_JOB.size :], most_pixels=MOST_FETCHED_PIXELS, most_side=most_side)
     image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
     # What was sharp lines stays so, if it is small; photographs are JPEG or WebP already.
     is_photo = job[_JOB.size :][:1] in (b"\xff", b"R")
@@ -92,11 +92,11 @@ def serve() -> None:
         room = (max(image.width * scale, 1), max(image.height * scale, 1))
         smaller.thumbnail(room, Image.Resampling.LANCZOS)
         if not (is_photo and smaller.mode == "RGB"):
-            _answer(b"PNG ", smaller, picture_codec.written(smaller, "PNG"), most_bytes)
+            _answer(b"PNG ", smaller, codec.as_file(smaller, "PNG"), most_bytes)
         on_white = Image.new("RGB", smaller.size, "white")
         on_white.paste(smaller, mask=smaller.getchannel("A") if smaller.mode == "RGBA" else None)
         for quality in QUALITIES:
-            octets = picture_codec.written(on_white, "JPEG", quality=quality, optimize=True)
+            octets = codec.as_file(on_white, "JPEG", quality=quality, optimize=True)
             _answer(b"JPEG", on_white, octets, most_bytes)
     sys.exit(1)
 

@@ -4,7 +4,7 @@ import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
 
-from common.dates import day_words, days_words
+from common.formats.dates import day_words, days_words
 
 DAY = date(2026, 3, 5)
 

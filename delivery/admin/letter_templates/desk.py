@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from common.clock import utcnow
-from delivery.admin.template_panels import page_of
-from delivery.admin.template_versions import compared, versions
-from delivery.admin.template_words import groups
+from delivery.admin.letter_templates.panels import page_of
+from delivery.admin.letter_templates.versions import compared, versions
+from delivery.admin.letter_templates.words import groups
 from delivery.customisation import source_of
 from delivery.letter import Recipient
 from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
@@ -16,7 +16,7 @@ from delivery.letters.templates import KnownTemplate, known_templates
 from delivery.models import LetterTemplate
 from delivery.rendering.engine import usual_source
 from delivery.rendering.errors import BrokenTemplate
-from delivery.rendering.facts import MOST_SUBJECT, TemplateSource
+from delivery.rendering.facts import LONGEST_TEMPLATE_SUBJECT, TemplateSource
 from delivery.views.preview import frames
 from subscriptions.models import Subscribable
 
@@ -89,7 +89,7 @@ class Desk:
             "source": source,
             "address": self.address,
             "note": self.note,
-            "most_subject": MOST_SUBJECT,
+            "most_subject": LONGEST_TEMPLATE_SUBJECT,
             "shown": shown,
             "frames": frames(shown, self.newsletter),
             "problem": problem,

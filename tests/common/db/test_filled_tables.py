@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection, transaction
 
-from common import filled_tables
-from common.filled_tables import tend
+from common.db import filled_tables
+from common.db.filled_tables import tend
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
 from subscriptions.lists.uploads import begin_import

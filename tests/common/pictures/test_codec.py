@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 from PIL import Image, PngImagePlugin
 
-from common import pictures
-from common.picture_codec import clean_picture
-from common.pictures import BadPicture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 from tests.pictures import drawn, octets_of
 
 
-def cleaned(octets: bytes, **options: Any) -> pictures.CleanPicture:
+def cleaned(octets: bytes, **options: Any) -> CleanPicture:
     return clean_picture(io.BytesIO(octets), **options)
 
 
-def opened(picture: pictures.CleanPicture) -> Image.Image:
+def opened(picture: CleanPicture) -> Image.Image:
     image = Image.open(io.BytesIO(picture.data))
     image.load()
     return image
@@ -99,7 +98,7 @@ REFUSED = {
         png_that_says(5_000, 5_000),
         "25 million pixels",
     ),
-    "a large file": (b"\xff" * (pictures.MOST_BYTES + 1), "more than 8 MB"),
+    "a large file": (b"\xff" * (MOST_BYTES + 1), "more than 8 MB"),
 }
 
 
