@@ -147,7 +147,7 @@ class SafeClient:
         timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
-        """The answer to a request of this method, with a form (UTF-8, urlencoded) or JSON, whatever its status.
+        """The answer to any method, with a form (UTF-8, urlencoded) or JSON, whatever its status.
 
         Followed are 307 and 308, which ask for the same request elsewhere (RFC 9110, 15.4.8 and 15.4.9),
         but not from https to http: a body may hold secrets. Another host gets the body, and of the headers

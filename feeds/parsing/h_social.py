@@ -29,8 +29,8 @@ _DEGREES = re.compile(r"\s*-?\d{1,3}(\.\d{1,15})?\s*")
 def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: tuple[Person, ...]) -> Social:
     """What an h-entry of a page at `url` says to those who read it here.
 
-    `cards` are the page's h-cards by address, `owners` the authors of its h-feed. Under "social" stands what the
-    second look saw of the entry.
+    `cards` are the page's h-cards by address, `owners` the authors of its h-feed. What the second look saw
+    stands under "social".
     """
     seen = post.get("social") or {}
     cited = [
