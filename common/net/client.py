@@ -43,7 +43,7 @@ SAME_REQUEST = (307, 308)
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
 
 # The fields of a form, in their order; a name may come several times.
-Form = Mapping[str, str] | Sequence[tuple[str, str]]
+Form = Mapping[str, str] | list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
