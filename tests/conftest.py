@@ -29,7 +29,7 @@ from tests.servers.dns_server import DnsServer
 # pages, commands and mail servers lead to is asked of PostgreSQL by test_admin_pages, test_large_tables, the
 # APIs' tests and those of all rooms beneath.
 ONE_DATABASE_SERVES = re.compile(
-    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|subscriptions/rules|delivery/(dkim|rendering|rules)"
+    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|(reader|subscriptions)/rules|delivery/(dkim|rendering|rules)"
     r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|answers|identity|moves|strangers)\.py"
     r"|delivery/servers/test_server_(answers|breaks|login|table)\.py|delivery/doctor/test_check\.py"
     r"|delivery/bounces/test_(holdups|record)\.py|delivery/test_template_admin\.py"
@@ -39,7 +39,7 @@ ONE_DATABASE_SERVES = re.compile(
 # `make test` asks PostgreSQL where locks, plain SQL and races are; with the slow tests all the others, too.
 POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
+    r"|reader/(channels|entries|microsub|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 MAX_VALUES = 1_000
 MAX_BODY = 1_000_000
 JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
 _INDEXED = re.compile(r"(.+?)\[(\d{0,4})\]")
 
 
@@ -40,6 +41,8 @@ def read_parameters(*, query: str, body: bytes, content_type: str) -> Parameters
     given = _grouped(_pairs(query))
     kind = content_type.partition(";")[0].strip().lower()
     if body.strip():
+        if kind.startswith("multipart/"):
+            raise BadParameters(f"Send a form as {FORM_TYPE}, or JSON.")
         try:
             text = body.decode()
         except UnicodeDecodeError as error:
