@@ -46,6 +46,11 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "liv
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also the tests that are marked slow")
+    parser.addoption(
+        "--followed",
+        choices=("read", "raising"),
+        help="every feed is followed by somebody who reads here; or by one who raises each time",
+    )
     parser.addoption("--database-only", action="store_true", help="only tests of DATABASE_URL's database")
 
 
@@ -268,6 +273,27 @@ def name_server() -> Iterator[DnsServer]:
 @pytest.fixture(scope="session", autouse=True)
 def no_names_but_ours(name_server: DnsServer) -> None:
     django_settings.DNS_SERVERS = [name_server.address]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_feed_followed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With --followed: letters must not notice. (Only what drops feeds does, for they stay then.)"""
+    how = request.config.getoption("--followed")
+    if not how:
+        yield
+        return
+    from feeds.models import Feed
+    from feeds.polling import audience
+
+    class Raising:
+        def take(self, feed: Any, told: Any) -> None:
+            raise RuntimeError("an audience that raises each time")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Feed._meta.get_field("read_by"), "_get_default", lambda: 1)
+        if how == "raising":
+            patch.setattr(audience, "_audiences", [Raising()])
+        yield
 
 
 @pytest.fixture
