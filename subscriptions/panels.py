@@ -92,6 +92,8 @@ def what_dropping_feeds_does(keys: list[int]) -> list[str]:
         on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
         readers = counted(feed.subscribables.count(), "newsletter")
         words = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
+        if feed.read_by:
+            words = f"“{feed}” is no longer sent. People read it here, so it stays, and is read on."
         if on_the_way:
             words += f" {counted(on_the_way, 'post')} being collected will go out first."
         said.append(f"{words} {readers} will get nothing new from it.")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from common.admin.html import object_url
-from delivery.bridges.connect import connect_bridge
+from delivery.bridges.connect import connect_bridge, typed_destination
 from delivery.models import Delivery
 from feedletter_site.demo.discord import DISCORD, WEBHOOK_URL
 from feedletter_site.demo.mastodon import ACCOUNT, MASTODON, TOKEN
@@ -62,7 +62,7 @@ def connect_all(feed: Feed, *, now: datetime) -> None:
             name=bridge.name,
             channel=bridge.service,
             feeds=[feed],
-            data=bridge.data,
+            parsed=typed_destination(bridge.service, bridge.data),
             now=now,
             title=bridge.title,
             arrangement="each",

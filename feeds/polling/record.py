@@ -19,6 +19,7 @@ from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
 from feeds.models import Feed, Item, Poll
+from feeds.polling.audience import tell_audience
 from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
@@ -135,6 +136,8 @@ def record(one: Answered) -> PollResult:
             if locked is None:
                 return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
             counts = store(locked, reading, moment, rows)
+            if locked.read_by:
+                tell_audience(locked, reading, moment)
             waits = _waits(locked, moment)
             live = bool(live_among(feed_ids=[feed.pk], now=moment))
             poll = _read(locked, reading, counts, settling=waits, hub_is_live=live, moment=moment)
@@ -273,6 +276,8 @@ def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
         if locked is None:
             return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
         counts = store(locked, reading, moment, rows)
+        if locked.read_by:
+            tell_audience(locked, reading, moment)
         soon = Next(moment if counts.deferred else moment + locked.pacing.floor, "push")
         if soon.at < locked.next_poll_at and not locked.failures:
             locked.next_poll_at, locked.next_poll_why = soon.at, soon.why

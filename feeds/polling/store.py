@@ -18,6 +18,7 @@ from feeds.polling.namesakes import leave_before, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.facts import Adding, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
+from feeds.rules.only_read import only_read
 from feeds.rules.pace import behind
 from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
@@ -63,7 +64,9 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
         with expense.allowance():
             rows = look_up(feed, reading)
             plan = plan_of(feed, reading, rows, moment, lock=False)
-            written = [insert.id for insert in plan.insert if not insert.excluded]
+            # Those who read the feed here have the excluded ones, too.
+            new = (insert for insert in plan.insert if feed.read_by or not insert.excluded)
+            written = [insert.id for insert in new if insert.id in reading.entries]
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
                 reading.cleaned(id_)
                 expense.check_allowance()
@@ -124,7 +127,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
     # After a change of address the feed was read before: what has come since then is new.
     seen_through = feed.fetched_through if adding else None
     ids = {former.id for former in rows.formers}.union(reading.document.order, (item.id for item in items))
-    return plan_document(
+    plan = plan_document(
         reading.document,
         items,
         done=rows.done,
@@ -139,10 +142,11 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         read_at=feed.fetched_through,
         behind=behind(reading.fetched.headers, moment) if reading.fetched else timedelta(0),
         join=feed.join_reposts,
-        hold_floods=feed.hold_floods,
-        hold_new=feed.hold_next,
+        hold_floods=feed.hold_floods and feed.for_letters,
+        hold_new=feed.hold_next and feed.for_letters,
         partial=reading.partial,
     )
+    return plan if feed.for_letters else only_read(plan)
 
 
 def settle_last(feed: Feed, moment: datetime) -> int:

@@ -125,6 +125,8 @@ def _set_feeds(subscribable: Subscribable, feeds: Sequence[Feed]) -> None:
     if gone := [str(feed) for feed in feeds if feed.pk not in there]:
         raise ValidationError({"feeds": f"No longer there: {', '.join(gone)}. Choose another feed."})
     subscribable.feeds.set(pks)
+    # So far only people who read here had them. What they publish from now on is sent.
+    Feed.objects.filter(pk__in=pks, for_letters=False).update(for_letters=True)
 
 
 def set_extra_params(

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from common import patterns
 from common.html.balance import MAX_HTML
 from common.html.clean import clean
+from common.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 from common.refused import Refused
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
-from subscriptions.rules import patterns
-from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
 ANY, TITLE, AUTHOR, CATEGORY, CONTENT, LINK = "any", "title", "author", "category", "content", "link"

@@ -45,6 +45,8 @@ PUBLIC = {
     "delivery:feed": "past issues as RSS",
     "delivery:sms_inbound": "its authority is Twilio's signature",
     "delivery:sms_status": "its authority is Twilio's signature",
+    "reader:microsub": "its authority is a token, and browsers ask first what they may",
+    "reader:microsub_slash": "its authority is a token, and browsers ask first what they may",
     "admin_password_reset": "where an admin asks for a new password",
     "admin_password_reset_done": "says that a mail comes, if there is such an admin",
     "admin_password_reset_complete": "says that the new password is good",

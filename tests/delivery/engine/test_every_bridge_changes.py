@@ -15,7 +15,7 @@ from delivery.channels.pictures import forget_pictures
 from subscriptions.models import Destination
 from tests.contracts.bridge import PATIENT, BridgeContract
 from tests.delivery.corrected import BOTH, BridgedBlog, changes, dated
-from tests.delivery.engine.test_every_bridge import contracts
+from tests.delivery.engine.bridge_contracts import contracts
 from tests.factories import DestinationFactory, SubscriptionFactory
 from tests.feeds.watched import at
 from tests.servers.api_server import Reply

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.patterns import (
+from common.patterns import (
     CONTAINS,
     EQUALS,
     MATCHES,
