@@ -138,7 +138,7 @@ def changed_later(issue: Issue) -> SafeString | str:
     corrections = list(Correction.objects.filter(issue=issue).defer("entry").order_by("number"))
     if not corrections:
         return ""
-    deliveries = list(issue.deliveries.select_related("destination").order_by("pk")[:POSTS_SHOWN])
+    deliveries = list(issue.deliveries.select_related("destination").order_by("pk")[:ISSUE_POSTS_SHOWN])
     changes, zone = changes_of(deliveries), issue.subscribable.zone
     said = (
         (
