@@ -42,7 +42,7 @@ class StateFilter(SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, issue_panels.STATE_WORDS[state]) for state in STATES]
+        return [(state, issue_panels.ISSUE_STATE_WORDS[state]) for state in STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Issue]") -> "QuerySet[Issue]":
         wanted = self.value()

@@ -24,7 +24,7 @@ from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
 ISSUE_POSTS_SHOWN = 50
-STATE_WORDS = {
+ISSUE_STATE_WORDS = {
     "draft": "waits for approval",
     "waiting": "waits for its first reader",
     "sending": "being sent",
@@ -45,7 +45,7 @@ def state_words(issue: Issue, state: str) -> str:
         return "discarded" if issue.published_at is None else "cancelled"
     if state == "sent" and issue.awaits_reader:
         return "in the archive"
-    return STATE_WORDS[state]
+    return ISSUE_STATE_WORDS[state]
 
 
 def result_words(issue: Issue, counts: Counter[str]) -> str:

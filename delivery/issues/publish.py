@@ -24,7 +24,7 @@ from subscriptions.models import Destination, Subscription
 
 log = logging.getLogger(__name__)
 # The key of late subscribers' deliveries: on the issue's page they are counted by themselves.
-LATE = "late"
+LATE_KEY = "late"
 # A confirmation that was not committed yet when the issue was published is late, too.
 COMMITTED_WITHIN = timedelta(minutes=1)
 
@@ -132,4 +132,4 @@ def send_late(*, issue_id: int, now: datetime) -> int:
         raise CannotAct(f"“{issue}” was cancelled: it goes to nobody any more.")
     if issue.pruned_at is not None:
         raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent again.")
-    return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE)
+    return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE_KEY)

@@ -160,7 +160,7 @@ _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingP
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WebhookWish:
     """A webhook that wants an event. If `newsletters` is empty, it wants that of all newsletters."""
 
     webhook_id: int
@@ -194,13 +194,13 @@ def is_anybody_listening(kind: str) -> bool:
     return bool(_wishes(kind))
 
 
-def _wishes(kind: str) -> list[Wish]:
+def _wishes(kind: str) -> list[WebhookWish]:
     chosen: dict[int, set[int]] = defaultdict(set)
     rows = Webhook.objects.filter(active=True).order_by("pk")
     for pk, events, newsletter in rows.values_list("pk", "events", "newsletters"):
         if kind in events:
             chosen[pk] |= {newsletter} - {None}
-    return [Wish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
+    return [WebhookWish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
 
 
 def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:
