@@ -41,6 +41,7 @@ def test_its_owner_is_shown_what_is_held(held: Destination) -> None:
     said = json.dumps({one.key: list(one.query(held)) for one in holdings()}, default=str, ensure_ascii=False)
     assert NUMBER in said
     assert "Answered STOP." in said
+    assert '"undelivered"' in said
     assert {one.key for one in holdings() if one.count(held)} >= {"address_record", "subscriptions", "mails"}
 
 
