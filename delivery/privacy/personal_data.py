@@ -103,7 +103,7 @@ def mail_rows(destination: Destination) -> Query:
     return (
         Delivery.objects.filter(destination=destination)
         .order_by("-pk")
-        .values(*own, title=title, newsletter=newsletter)
+        .values(*own, title=title, newsletter=newsletter, told_later=F("receipt__status"))
     )
 
 
