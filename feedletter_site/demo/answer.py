@@ -23,5 +23,4 @@ class ApiAnswer:
     status: int = 200
 
 
-def not_found() -> ApiAnswer:
-    return ApiAnswer({"error": "Record not found", "message": "404: Not Found", "code": 0}, 404)
+NOT_FOUND = ApiAnswer({"error": "Record not found", "message": "404: Not Found", "code": 0}, 404)

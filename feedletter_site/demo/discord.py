@@ -2,7 +2,7 @@
 
 import json
 
-from feedletter_site.demo.answer import ApiAnswer, ApiRequest, not_found
+from feedletter_site.demo.answer import NOT_FOUND, ApiAnswer, ApiRequest
 from feedletter_site.demo.timeline import Timeline, TimelinePost
 
 DISCORD = "discord"
@@ -15,7 +15,7 @@ UNKNOWN_WEBHOOK = ApiAnswer({"message": "Unknown Webhook", "code": 10015}, 404)
 UNKNOWN_MESSAGE = ApiAnswer({"message": "Unknown Message", "code": 10008}, 404)
 
 
-def answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
+def discord_answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
     """What stands at a path below /api/v10."""
     where = f"{API}/webhooks/{WEBHOOK}"
     if not request.path.startswith(where):
@@ -37,7 +37,7 @@ def answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
             if method == "PATCH":
                 found = timeline.change(found, {**(found.body or {}), **json.loads(request.body)})
             return ApiAnswer(_message(found))
-    return not_found()
+    return NOT_FOUND
 
 
 def _message(post: TimelinePost) -> dict[str, object]:

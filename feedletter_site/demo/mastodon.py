@@ -7,7 +7,7 @@ from email.parser import BytesParser
 from typing import Any
 from urllib.parse import parse_qs
 
-from feedletter_site.demo.answer import ApiAnswer, ApiRequest, not_found
+from feedletter_site.demo.answer import NOT_FOUND, ApiAnswer, ApiRequest
 from feedletter_site.demo.timeline import Timeline, TimelinePost
 
 MASTODON = "mastodon"
@@ -32,7 +32,7 @@ ABOUT: Mapping[str, Any] = {
 ACCOUNT_FACTS = {"id": "1", "username": ACCOUNT, "acct": ACCOUNT}
 
 
-def answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
+def mastodon_answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
     """What stands at a path below /api/v1 and /api/v2."""
     if request.path.endswith("/instance"):
         return ApiAnswer(ABOUT)
@@ -56,7 +56,7 @@ def answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
             elif method == "DELETE":
                 timeline.change(found, None)
             return ApiAnswer(_status(found, request))
-    return not_found()
+    return NOT_FOUND
 
 
 def _posted(timeline: Timeline, request: ApiRequest) -> ApiAnswer:

@@ -33,13 +33,13 @@ class ServicesServer(ThreadingHTTPServer):
 
     def api_answer(self, request: ApiRequest) -> ApiAnswer:
         if request.path.startswith(discord.API):
-            return discord.answer(self.timeline, request)
-        return mastodon.answer(self.timeline, request)
+            return discord.discord_answer(self.timeline, request)
+        return mastodon.mastodon_answer(self.timeline, request)
 
     def page(self, path: str) -> tuple[int, str, bytes]:
         """Status, type and body of what people look at."""
         service = path.strip("/")
-        if service in timeline_pages.NAMES:
+        if service in timeline_pages.SERVICE_NAMES:
             shown = timeline_pages.page(service, self.timeline, self.bridges.get(service, ""))
             return 200, HTML, shown.encode()
         folder, _, name = service.partition("/")
@@ -47,7 +47,7 @@ class ServicesServer(ThreadingHTTPServer):
             return 200, "image/png" if data.startswith(b"\x89PNG") else "image/jpeg", data
         if not service:
             return 200, HTML, timeline_pages.contents().encode()
-        return 404, HTML, timeline_pages.not_found().encode()
+        return 404, HTML, timeline_pages.missing_page().encode()
 
     @contextmanager
     def in_thread(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ class ServicesHandler(BaseHTTPRequestHandler):
 
 
 def main(port: str, folder: str, *bridges: str) -> None:
-    pages = dict(zip(timeline_pages.NAMES, bridges, strict=True))
+    pages = dict(zip(timeline_pages.SERVICE_NAMES, bridges, strict=True))
     with ServicesServer(Timeline(Path(folder), utcnow), port=int(port), bridges=pages) as server:
         server.serve_forever()
 

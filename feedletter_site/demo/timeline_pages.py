@@ -12,7 +12,7 @@ from feedletter_site.demo.discord import DISCORD
 from feedletter_site.demo.mastodon import ACCOUNT, MASTODON
 from feedletter_site.demo.timeline import PICTURES, Timeline, TimelinePost
 
-NAMES = {MASTODON: "Mastodon", DISCORD: "Discord"}
+SERVICE_NAMES = {MASTODON: "Mastodon", DISCORD: "Discord"}
 PLACES = {MASTODON: f"@{ACCOUNT}", DISCORD: "#harbour-notes"}
 POLICY = (
     "default-src 'none'; img-src 'self' http://127.0.0.1:*; style-src 'unsafe-inline'; "
@@ -20,7 +20,7 @@ POLICY = (
 )
 LINKS = re.compile(r"https?://[^\s<>]+|#\w+")
 LONGEST_LINK = 40
-STYLE = """
+TIMELINE_STYLE = """
 :root { color-scheme: light dark; --ink: #22282c; --soft: #5f6a73; --paper: #f4f3ef; --card: #fff;
   --line: #e2ded4; --link: #1f5f78; --face: #1f5f78; --bar: #5865f2 }
 @media (prefers-color-scheme: dark) {
@@ -67,7 +67,7 @@ setInterval(async () => {
   } catch {}
 }, 3000)
 """
-FRAME = """<!doctype html>
+TIMELINE_FRAME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><link rel="icon" href="data:,"><style>{style}</style></head>
@@ -81,12 +81,12 @@ def page(service: str, timeline: Timeline, bridge_url: str) -> str:
     drawn = _status if service == MASTODON else _message
     posts = "\n".join(drawn(post, timeline) for post in timeline.posts(service))
     other = DISCORD if service == MASTODON else MASTODON
-    links = [(f"/{other}/", f"The demo's {NAMES[other]}")]
+    links = [(f"/{other}/", f"The demo's {SERVICE_NAMES[other]}")]
     if bridge_url:
         links.insert(0, (bridge_url, "The bridge in the admin"))
     return _frame(
-        f"{PLACES[service]} on {NAMES[service]}",
-        f"Not {NAMES[service]} itself: the demo serves this page, and its bridge posts here by the same API.",
+        f"{PLACES[service]} on {SERVICE_NAMES[service]}",
+        f"Not {SERVICE_NAMES[service]} itself: the demo serves this page, and a bridge posts here by its API.",
         posts or '<p class="nothing">Nothing was posted so far.</p>',
         links=links,
         service=service,
@@ -99,24 +99,24 @@ def contents() -> str:
         "Where the demo's bridges post",
         "Two services that the demo serves itself.",
         "",
-        links=[(f"/{service}/", name) for service, name in NAMES.items()],
+        links=[(f"/{service}/", name) for service, name in SERVICE_NAMES.items()],
     )
 
 
-def not_found() -> str:
-    links = [(f"/{service}/", name) for service, name in NAMES.items()]
+def missing_page() -> str:
+    links = [(f"/{service}/", name) for service, name in SERVICE_NAMES.items()]
     return _frame("There is no such page", "It may have been taken back.", "", links=links)
 
 
 def _frame(title: str, words: str, main: str, *, links: list[tuple[str, str]], service: str = "") -> str:
     written = "".join(f'<a href="{escape(url)}">{escape(name)}</a>' for url, name in links)
-    return FRAME.format(
+    return TIMELINE_FRAME.format(
         title=escape(title),
         words=escape(words),
         links=written,
         main=main,
         service=service,
-        style=STYLE,
+        style=TIMELINE_STYLE,
         script=f"<script>{FRESH}</script>" if service else "",
     )
 
