@@ -67,13 +67,16 @@ class ChannelSpec(Protocol):
     """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
 
     `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
-    what happens there, to who chooses among the channels.
+    what happens there, to who chooses among the channels. One that `is_companion` carries the issues of
+    newsletters that travel by another channel, to those of their readers who asked for it: nothing is defined
+    with it.
     """
 
     key: str
     label: str
     sentence: str
     public_sign_up: bool
+    is_companion: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str
@@ -112,6 +115,16 @@ def get(key: str) -> ChannelSpec:
 def all_kinds() -> list[ChannelSpec]:
     """Those that people sign up for first: a form that offers them begins with the usual one."""
     return sorted(_registry.values(), key=lambda kind: (not kind.public_sign_up, kind.key))
+
+
+def newsletter_kinds() -> list[ChannelSpec]:
+    """Those that a newsletter or a bridge is defined with."""
+    return [kind for kind in all_kinds() if not kind.is_companion]
+
+
+def companion_kinds() -> list[ChannelSpec]:
+    """Those that carry newsletters besides the channel they are defined with."""
+    return [kind for kind in all_kinds() if kind.is_companion]
 
 
 def bridge_kinds() -> list[ChannelSpec]:

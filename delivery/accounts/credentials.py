@@ -13,8 +13,9 @@ def facts_of(lane: Lane) -> LaneFacts:
     credentials: Mapping[str, str] = {}
     if lane.kind == EMAIL:
         credentials = {"url": url_of(lane)}
-    elif lane.parent is not None:
-        account = Account.objects.filter(kind=lane.kind, name=lane.parent.account).first()
+    else:
+        holder = lane.parent or lane
+        account = Account.objects.filter(kind=lane.kind, name=holder.account).first()
         credentials = _read(account.secrets) if account else {}
     return LaneFacts(
         lane.kind, lane.account, credentials, lane.messages_per_connection, state=_read(lane.state)

@@ -64,6 +64,7 @@ class BridgeKind(ABC):
     # What happens there, for who chooses among the services.
     sentence: str = ""
     public_sign_up = False
+    is_companion = False
     arrangements = ARRANGEMENTS
     destination_fields: tuple[Field, ...]
     # What an account needs that many destinations share, such as a bot; none where each has its own.

@@ -46,6 +46,7 @@ CLOSED = (
     " Change that below if it is not meant so."
 )
 APPROVAL = ("approval", "approval_minutes")
+SIGN_UP = ("sign_up", "embed_hosts", "offers_devices")
 COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
 SCHEDULE = ("weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
@@ -120,9 +121,7 @@ class SubscribableAdmin(ServiceAdmin):
         }
         periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
         channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
-        by_mail = dict.fromkeys(
-            ("from_email", "reply_to", "sign_up", "embed_hosts", *COMING_AND_GOING), "channel == 'email'"
-        )
+        by_mail = dict.fromkeys(("from_email", "reply_to", *SIGN_UP, *COMING_AND_GOING), "channel == 'email'")
         approval = {"approval_minutes": "approval == 'delay'"}
         several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
@@ -160,7 +159,7 @@ class SubscribableAdmin(ServiceAdmin):
         look = ("template", "language", "params")
         options = tuple(shown_for("option_fields", {}))
         # A new one has nothing that could be stopped.
-        access = ("visibility", "sign_up", "embed_hosts", *(("stopped",) if obj is not None else ()))
+        access = ("visibility", *SIGN_UP, *(("stopped",) if obj is not None else ()))
         sets: list[Any] = [
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),

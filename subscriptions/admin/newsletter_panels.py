@@ -23,7 +23,7 @@ NEXT_TIMES = 5
 
 
 def channel_labels() -> list[tuple[str, str]]:
-    return [(kind.key, kind.label) for kind in channels.all_kinds()]
+    return [(kind.key, kind.label) for kind in channels.newsletter_kinds()]
 
 
 def how_it_goes(subscribable: Subscribable) -> SafeString:
