@@ -22,6 +22,7 @@ from common.ports.panels import (
     add_tab_form,
 )
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
+from delivery.admin.devices import notification_of
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
@@ -53,6 +54,7 @@ def install() -> None:
     template_sources.append(letter_templates)
     add_panel("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add_panel("subscriptions.Subscribable", Panel("What it posts", what_it_posts, order=7))
+    add_panel("subscriptions.Subscribable", Panel("A notification on devices", notification_of, order=25))
     add_panel("subscriptions.Subscribable", Panel("Bridges", bridges_beside, order=30))
     add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))

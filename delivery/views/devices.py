@@ -60,7 +60,7 @@ def device(request: HttpRequest, name: str) -> HttpResponse:
     act, ip = request.POST.get("act"), request.META.get("REMOTE_ADDR", "")
     try:
         if act == "tell":
-            origin = Origin(How.PAGE, ip, gettext("Tell me on this device"))
+            origin = Origin(How.PAGE, ip, _consent())
             tell_device(newsletter=newsletter, data=data, origin=origin, now=now, language=asked_for(request))
         elif act == "stop":
             stop_telling(newsletter=newsletter, data=data, now=now)
@@ -111,6 +111,13 @@ def manifest(request: HttpRequest, name: str) -> HttpResponse:
         "icons": [icon],
     }
     return JsonResponse(said, content_type="application/manifest+json")
+
+
+def _consent() -> str:
+    """What the reader agrees to, word for word as the page has it (templates/pages/_device.html)."""
+    button = gettext("Tell me on this device")
+    note = gettext("A notification for each new issue, without an address. Your browser asks you first.")
+    return f"{button}. {note}"
 
 
 def _fields(request: HttpRequest, prefix: str = "") -> dict[str, str]:

@@ -32,6 +32,11 @@ def takes_devices(newsletter: Subscribable) -> bool:
     return newsletter.offers_devices and is_open(newsletter)
 
 
+def count_devices(newsletter: Subscribable) -> int:
+    """How many are told of its issues now."""
+    return Subscription.objects.reachable().filter(subscribable=newsletter, destination__kind=WEBPUSH).count()
+
+
 def tell_device(
     *, newsletter: Subscribable, data: Mapping[str, str], origin: Origin, now: datetime, language: str = ""
 ) -> Subscription:

@@ -1,0 +1,170 @@
+"""A reader asks for notifications in a real browser, is told of an issue by its real worker, and leaves.
+
+Chromium's own push goes to Google, which no test may call. So the page's `subscribe` hands out an endpoint
+of the test's push service, with keys of which that holds the private half; what it has verified and decrypted
+is delivered to the real service worker over the browser's own protocol (CDP).
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from common.clock import utcnow
+from delivery.engine.send_pass import send_due
+from delivery.issues.complete import complete_due
+from delivery.models import Delivery
+from subscriptions.collections.assign import assign_final
+from subscriptions.models import Subscribable, Subscription
+from tests.e2e.browser.screens import look_at
+from tests.factories import FeedFactory, FinalItemFactory, SubscribableFactory, an_entry
+from tests.servers.services.push_service import PushService
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback_allowed"),
+]
+
+# Stands for the browser's way to its push service; everything else is its own.
+SUBSCRIBE = """
+(keys => {
+  const made = () => ({ endpoint: keys.endpoint, toJSON: () => ({ endpoint: keys.endpoint,
+    keys: { p256dh: keys.p256dh, auth: keys.auth } }) });
+  PushManager.prototype.getSubscription = async () => localStorage.getItem("pushes") ? made() : null;
+  PushManager.prototype.subscribe = async (options) => {
+    if (!options.userVisibleOnly) throw new Error("userVisibleOnly");
+    localStorage.setItem("pushes", options.applicationServerKey);
+    return made();
+  };
+})(%s)
+"""
+SHOWN = """async () => (await (await navigator.serviceWorker.getRegistration("/")).getNotifications())
+  .map(one => ({ title: one.title, body: one.body, tag: one.tag, data: one.data,
+                 actions: one.actions.map(action => action.title) }))"""
+
+
+@pytest.fixture
+def service() -> Iterator[PushService]:
+    with PushService() as running:
+        yield running
+
+
+@pytest.fixture
+def reader(page: Any, site: str, service: PushService) -> Any:
+    """A page of a reader who says yes when the browser asks."""
+    if page.is_plain:
+        pytest.skip("Notifications need scripts.")
+    page.context.grant_permissions(["notifications"], origin=site)
+    page.add_init_script(SUBSCRIBE % json.dumps(service.subscribe()))
+    return page
+
+
+def a_newsletter() -> Subscribable:
+    """Of each post of a feed that was just read; it goes to devices."""
+    feed = FeedFactory(fetched_through=utcnow())
+    made: Subscribable = SubscribableFactory(
+        name="harbour", title="Harbour News", feeds=[feed], offers_devices=True
+    )
+    return made
+
+
+def post_arrives(newsletter: Subscribable) -> None:
+    """A post has settled in its feed, and is collected."""
+    post = an_entry(title="Ice on the ropes", summary="The harbour in winter.", guid="1")
+    FinalItemFactory(feed=newsletter.feeds.get(), entry=post.to_json(), title=post.title)
+    assign_final()
+
+
+def deliver(page: Any, site: str, message: dict[str, Any]) -> None:
+    """Has the browser wake its worker with a push."""
+    cdp = page.context.new_cdp_session(page)
+    found: list[str] = []
+    cdp.on(
+        "ServiceWorker.workerRegistrationUpdated",
+        lambda said: found.extend(one["registrationId"] for one in said["registrations"]),
+    )
+    cdp.send("ServiceWorker.enable")
+    for _ in range(100):
+        if found:
+            break
+        page.wait_for_timeout(50)
+    cdp.send(
+        "ServiceWorker.deliverPushMessage",
+        {"origin": site, "registrationId": found[0], "data": json.dumps(message)},
+    )
+
+
+def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
+    reader: Any, site: str, service: PushService
+) -> None:
+    newsletter = a_newsletter()
+    reader.goto(f"{site}/s/harbour/")
+    reader.get_by_role("button", name="Tell me on this device").wait_for()
+    look_at(reader, "device-offered")
+    reader.get_by_role("button", name="Tell me on this device").click()
+    reader.get_by_text("This device is told of each new issue").wait_for()
+    look_at(reader, "device-told")
+    assert Subscription.objects.get().status == "confirmed"
+    # The key that the page gave is the one that signs.
+    service.public_key = reader.evaluate("localStorage.getItem('pushes')")
+
+    post_arrives(newsletter)
+    complete_due()
+    send_due()
+    assert Delivery.objects.get().state == "sent", Delivery.objects.get().last_error
+    [message] = service.taken
+    deliver(reader, site, message)
+    for _ in range(100):
+        if shown := reader.evaluate(SHOWN):
+            break
+        reader.wait_for_timeout(50)
+    [notification] = shown
+    assert notification["title"] == "Ice on the ropes"
+    assert notification["body"].startswith("Harbour News")
+    assert notification["actions"] == ["Stop telling me on this device"]
+    assert notification["data"] == {"url": message["url"], "leave": message["leave"]}
+    # A repeated push takes the place of the first.
+    deliver(reader, site, message)
+    reader.wait_for_timeout(300)
+    assert len(reader.evaluate(SHOWN)) == 1
+
+    # Where a touch leads, the issue stands, and the device can be told no more.
+    reader.goto(message["url"])
+    reader.get_by_role("heading", name="Ice on the ropes").wait_for()
+    reader.get_by_role("button", name="Stop telling me on this device").wait_for()
+    look_at(reader, "device-issue")
+    reader.get_by_role("button", name="Stop telling me on this device").click()
+    reader.get_by_text("This device is told of it no more").wait_for()
+    assert Subscription.objects.get().status == "unsubscribed"
+    # And once more, by the notification's own button.
+    reader.get_by_role("button", name="Tell me on this device").click()
+    reader.get_by_text("This device is told of each new issue").wait_for()
+    reader.goto(message["leave"])
+    look_at(reader, "device-leave")
+    reader.get_by_role("button", name="Leave Harbour News").click()
+    reader.get_by_role("heading", name="You have left").wait_for()
+    assert Subscription.objects.get().status == "unsubscribed"
+
+
+def test_a_browser_that_said_no_says_what_to_do(page: Any, site: str) -> None:
+    if page.is_plain:
+        pytest.skip("Notifications need scripts.")
+    page.add_init_script("Object.defineProperty(Notification, 'permission', { value: 'denied' })")
+    a_newsletter()
+    page.goto(f"{site}/s/harbour/")
+    page.get_by_text("Your browser blocks notifications").wait_for()
+    assert not page.get_by_role("button", name="Tell me on this device").is_visible()
+    look_at(page, "device-denied")
+
+
+def test_a_browser_without_push_and_one_without_scripts_show_nothing_of_it(page: Any, site: str) -> None:
+    if not page.is_plain:
+        page.add_init_script("delete window.PushManager")
+    a_newsletter()
+    page.goto(f"{site}/s/harbour/")
+    page.get_by_role("button", name="Subscribe to Harbour News").wait_for()
+    assert page.locator(".device").count() == 1
+    assert not page.locator(".device").is_visible()
