@@ -21,8 +21,8 @@ from common.ports.panels import (
     add_panel,
     add_tab_form,
 )
+from delivery.admin.bridges.notification import notification_of
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
-from delivery.admin.devices import notification_of
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter

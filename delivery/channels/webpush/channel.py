@@ -7,7 +7,7 @@ from django.conf import settings
 
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.webpush.compose import Notification, notifier
-from delivery.channels.webpush.encryption import MOST_OCTETS
+from delivery.channels.webpush.encryption import LONGEST_PUSH
 from delivery.channels.webpush.keys import private_key_of
 from delivery.channels.webpush.session import WebPushSession, topic_of
 from delivery.letter import Letter, Recipient
@@ -47,7 +47,7 @@ class WebPushChannel:
         return Looks(
             text=f"{message.title}\n{message.text}",
             length=len(payload),
-            limit=MOST_OCTETS,
+            limit=LONGEST_PUSH,
             refusal=message.refusal,
         )
 

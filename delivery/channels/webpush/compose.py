@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from common.truncation import cut_at_word
 from delivery.channels.announcement import NO_ARCHIVE, Announcement, announcement_of
-from delivery.channels.webpush.encryption import MOST_OCTETS
+from delivery.channels.webpush.encryption import LONGEST_PUSH
 from delivery.letter import Letter, Recipient
 from delivery.rendering.languages import spoken
 
@@ -36,7 +36,7 @@ class Notification:
     language: str = ""
     refusal: str = ""
 
-    def payload(self, tag: str, *, most: int = MOST_OCTETS) -> bytes:
+    def payload(self, tag: str, *, most: int = LONGEST_PUSH) -> bytes:
         """The JSON, of at most so many octets: first the text is cut, at a word, then the title."""
         title = cut_at_word(self.title, lambda part: len(part.encode("utf-8", "replace")) <= LONGEST_TITLE)
         text = cut_at_word(self.text, lambda part: len(self._written(title, part, tag)) <= most)
@@ -72,7 +72,7 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
             p256dh=secrets.get("p256dh", ""),
             auth=secrets.get("auth", ""),
             title=said.title or said.newsletter_title,
-            text=text_of(said),
+            text=notification_text(said),
             url=url or said.link,
             leave=recipient.unsubscribe_url,
             leave_label=label,
@@ -83,7 +83,7 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
     return notification
 
 
-def text_of(said: Announcement) -> str:
+def notification_text(said: Announcement) -> str:
     """Beneath the title: whose it is, and what is in it."""
     if said.own_words:
         return said.own_words

@@ -19,7 +19,7 @@ from delivery.channels.webpush.keys import AUTH_OCTETS, POINT_OCTETS, from_base6
 # delimiter 1.
 RECORD_OCTETS = 4_096
 SALT_OCTETS = 16
-MOST_OCTETS = RECORD_OCTETS - (SALT_OCTETS + 4 + 1 + POINT_OCTETS) - 16 - 1
+LONGEST_PUSH = RECORD_OCTETS - (SALT_OCTETS + 4 + 1 + POINT_OCTETS) - 16 - 1
 
 
 def encrypted(
@@ -30,12 +30,12 @@ def encrypted(
     private: EllipticCurvePrivateKey | None = None,
     salt: bytes | None = None,
 ) -> bytes:
-    """The body of a push, at most MOST_OCTETS of it. Raises ValueError for keys that are none.
+    """The body of a push, at most LONGEST_PUSH of it. Raises ValueError for keys that are none.
 
     `private` and `salt` are new for every message; tests give those of the RFC's example.
     """
-    if len(plain) > MOST_OCTETS:
-        raise ValueError(f"A push holds {MOST_OCTETS} octets at most.")
+    if len(plain) > LONGEST_PUSH:
+        raise ValueError(f"A push holds {LONGEST_PUSH} octets at most.")
     ours, theirs = private or generate_private_key(SECP256R1()), public_key_of(p256dh)
     salt = os.urandom(SALT_OCTETS) if salt is None else salt
     secret = content_secret(ours, theirs, sender=ours.public_key(), receiver=theirs, auth=auth)

@@ -16,13 +16,13 @@ from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import ApiResponse
 from delivery.channels.webpush.compose import Notification
-from delivery.channels.webpush.encryption import MOST_OCTETS, encrypted
+from delivery.channels.webpush.encryption import LONGEST_PUSH, encrypted
 from delivery.channels.webpush.vapid import GOOD_FOR, authorization, origin_of
 
 # For so long a device may be off, and is told all the same.
 TIME_TO_LIVE = timedelta(days=7)
 # A push service that takes less than the RFC wants may take this.
-PLAINER_OCTETS = MOST_OCTETS // 2
+SHORTER_PUSH = LONGEST_PUSH // 2
 # Anyone may name a push service that is slow, and others wait behind it.
 PUSH_SECONDS = 10.0
 NO_KEY = (
@@ -106,7 +106,7 @@ class WebPushSession(ApiSession):
         secrets = (message.auth, message.p256dh, message.leave, *secrets_in(message.endpoint))
         client = self.client(message.endpoint, PUSH_SERVICE, now, secrets=secrets)
         outcome: Outcome = Sent(topic)
-        for most in (MOST_OCTETS, PLAINER_OCTETS):
+        for most in (LONGEST_PUSH, SHORTER_PUSH):
             try:
                 body = encrypted(message.payload(topic, most=most), p256dh=message.p256dh, auth=message.auth)
             except ValueError as error:

@@ -134,9 +134,9 @@ class TestKey:
     ) -> None:
         SubscribableFactory(name="weekly", offers_devices=True)
         push_public_key()
-        kept = Account.objects.get().secrets.token  # type: ignore[attr-defined]
+        kept = Account.objects.get().secrets.token
         settings.SECRET_KEY = "another one altogether"
         page = client.get("/s/weekly/")
         assert page.status_code == 200
         assert b"data-device" not in page.content
-        assert Account.objects.get().secrets.token == kept  # type: ignore[attr-defined]
+        assert Account.objects.get().secrets.token == kept

@@ -15,7 +15,7 @@ from common.ports.channels import InvalidDestination
 from delivery.channels.base import Channel, LaneFacts, Permanent, Sent, Session, Temporary
 from delivery.channels.webpush.channel import WebPushChannel
 from delivery.channels.webpush.compose import Notification
-from delivery.channels.webpush.encryption import MOST_OCTETS, encrypted
+from delivery.channels.webpush.encryption import LONGEST_PUSH, encrypted
 from delivery.channels.webpush.keys import (
     base64url,
     from_base64url,
@@ -206,7 +206,7 @@ class TestPushing:
     def test_a_preview_says_how_long_it_is(self) -> None:
         looks = CHANNEL.preview(composed({}, letter("Swarms")))
         assert looks.text.startswith("Swarms\n")
-        assert 0 < looks.length <= looks.limit == MOST_OCTETS
+        assert 0 < looks.length <= looks.limit == LONGEST_PUSH
 
 
 class TestTheServiceOfTheTests:
@@ -321,7 +321,7 @@ def test_any_notification_fits(title: str, summary: str, newsletter: str) -> Non
     made = composed(
         {}, letter(entries=(post,), newsletter_title=newsletter, web_url="https://e.example/" + "7" * 500)
     )
-    for most in (MOST_OCTETS, 2_000):
+    for most in (LONGEST_PUSH, 2_000):
         written = made.payload(topic_of("k"), most=most)
         assert len(written) <= most
         said = json.loads(written)

@@ -32,9 +32,7 @@ def notification_of(subscribable: Subscribable) -> SafeString | str:
         return format_html('{}<p class="fl-alert">{}</p>', who, looks.refusal)
     title, *lines = looks.text.split("\n")
     body = format_html_join("", "<br>{}", ((line,) for line in lines if line))
-    said = (
-        f"{looks.length:,} of {looks.limit:,} octets that {channels.get(WebPushKind.key).label.lower()} take"
-    )
+    said = f"{looks.length:,} of the {looks.limit:,} octets that a push has room for"
     return format_html(
         '{}<div class="fl-look"><p><strong>{}</strong>{}</p></div><p class="fl-quiet fl-measure">{}</p>',
         who,
