@@ -7,6 +7,7 @@ is delivered to the real service worker over the browser's own protocol (CDP).
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from delivery.issues.complete import complete_due
 from delivery.models import Delivery
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Subscribable, Subscription
-from tests.e2e.browser.screens import look_at
+from tests import services
+from tests.e2e.browser.screens import Screen, Seen, look_at
+from tests.e2e.conftest import ARGUMENTS
 from tests.factories import FeedFactory, FinalItemFactory, SubscribableFactory, an_entry
 from tests.servers.services.push_service import PushService
 
@@ -53,13 +56,24 @@ def service() -> Iterator[PushService]:
 
 
 @pytest.fixture
-def reader(page: Any, site: str, service: PushService) -> Any:
-    """A page of a reader who says yes when the browser asks."""
-    if page.is_plain:
-        pytest.skip("Notifications need scripts.")
-    page.context.grant_permissions(["notifications"], origin=site)
-    page.add_init_script(SUBSCRIBE % json.dumps(service.subscribe()))
-    return page
+def reader(browser: Any, screen: Screen, site: str, service: PushService, tmp_path: Path) -> Iterator[Any]:
+    """A page of a reader who says yes when the browser asks.
+
+    In the whole Chromium: the headless shell, which other tests take, shows no notifications.
+    """
+    path = services.program("chromium")
+    if not screen.scripts or path is None:
+        pytest.skip("Notifications need scripts, and Chromium.")
+    context = browser.browser_type.launch_persistent_context(
+        tmp_path, executable_path=path, args=ARGUMENTS, **screen.options
+    )
+    context.set_default_timeout(10_000)
+    context.grant_permissions(["notifications"], origin=site)
+    context.add_init_script(SUBSCRIBE % json.dumps(service.subscribe()))
+    seen = Seen()
+    yield seen.watched(context.pages[0])
+    context.close()
+    assert not seen.complaints, seen.complaints
 
 
 def a_newsletter() -> Subscribable:
