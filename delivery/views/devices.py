@@ -22,6 +22,7 @@ from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import rate_limits
 from subscriptions.subscribers.devices import (
+    is_gone,
     is_told,
     renew_device,
     stop_telling,
@@ -54,7 +55,7 @@ def device_key(newsletter: Subscribable) -> str:
 def device(request: HttpRequest, name: str) -> HttpResponse:
     """`act`: “tell” has the device told of the newsletter's issues, “stop” ends that, “ask” changes nothing.
 
-    Answers whether it is told, or why not in a sentence.
+    Answers whether it is told, and whether its push service has given it up; or why not in a sentence.
     """
     newsletter, data, now = newsletter_or_404(name), _fields(request), utcnow()
     act, ip = request.POST.get("act"), request.META.get("REMOTE_ADDR", "")
@@ -64,7 +65,7 @@ def device(request: HttpRequest, name: str) -> HttpResponse:
             tell_device(newsletter=newsletter, data=data, origin=origin, now=now, language=asked_for(request))
         elif act == "stop":
             stop_telling(newsletter=newsletter, data=data, now=now)
-        return JsonResponse({"told": is_told(newsletter=newsletter, data=data)})
+        return JsonResponse({"told": is_told(newsletter=newsletter, data=data), "gone": is_gone(data)})
     except rate_limits.OverLimit as over:
         rate_limits.note_refusal(over, subscribables=[newsletter], ip=ip, now=now)
         return _refused(gettext("Too many have asked just now. Please try again later."), 429)

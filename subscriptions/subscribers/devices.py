@@ -72,6 +72,12 @@ def is_told(*, newsletter: Subscribable, data: Mapping[str, str]) -> bool:
     return found is not None and found.disabled_at is None and bool(_received(found, newsletter))
 
 
+def is_gone(data: Mapping[str, str]) -> bool:
+    """Whether its push service told us that it has given the device up. Raises InvalidDestination."""
+    found = _known(data)
+    return found is not None and found.disabled_at is not None
+
+
 @transaction.atomic
 def renew_device(*, old: Mapping[str, str], data: Mapping[str, str], now: datetime) -> bool:
     """A browser has another endpoint from now on: what came to the old one comes to the new one.

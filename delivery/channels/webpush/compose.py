@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.utils import translation
 from django.utils.translation import gettext
 
-from common.truncation import cut_at_word
+from common.truncation import DoesNotFit, cut_at_word
 from delivery.channels.announcement import NO_ARCHIVE, Announcement, announcement_of
 from delivery.channels.webpush.encryption import LONGEST_PUSH
 from delivery.letter import Letter, Recipient
@@ -37,12 +37,17 @@ class Notification:
     refusal: str = ""
 
     def payload(self, tag: str, *, most: int = LONGEST_PUSH) -> bytes:
-        """The JSON, of at most so many octets: first the text is cut, at a word, then the title."""
+        """The JSON, of at most so many octets: the text is cut, at a word, then the title; the picture goes
+        where it leaves no room for words. Raises DoesNotFit."""
+        if self.icon and len(self._written(self.title, "", tag)) > most // 2:
+            return replace(self, icon="").payload(tag, most=most)
         title = cut_at_word(self.title, lambda part: len(part.encode("utf-8", "replace")) <= LONGEST_TITLE)
         text = cut_at_word(self.text, lambda part: len(self._written(title, part, tag)) <= most)
-        if len(self._written(title, text, tag)) > most:
-            title = cut_at_word(title, lambda part: len(self._written(part, "", tag)) <= most)
-        return self._written(title, text, tag)
+        title = cut_at_word(title, lambda part: len(self._written(part, text, tag)) <= most)
+        written = self._written(title, text, tag)
+        if len(written) > most:
+            raise DoesNotFit("Its link is longer than a push may be.")
+        return written
 
     def _written(self, title: str, text: str, tag: str) -> bytes:
         said = {
@@ -62,6 +67,8 @@ class Notification:
 def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
     """What makes a notification of the letter for each recipient."""
     said, url = announcement_of(letter), letter.web_url or letter.page_url
+    # Over http a browser would show none.
+    icon = next((image.url for image in said.images if image.url.startswith("https:")), "")
     with translation.override(spoken(letter.language)):
         label = gettext("Stop telling me on this device")
 
@@ -71,11 +78,12 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
             endpoint=secrets.get("endpoint", ""),
             p256dh=secrets.get("p256dh", ""),
             auth=secrets.get("auth", ""),
-            title=said.title or said.newsletter_title,
+            title=said.title or said.newsletter_title or said.newsletter,
             text=notification_text(said),
             url=url or said.link,
             leave=recipient.unsubscribe_url,
             leave_label=label,
+            icon=icon,
             language=said.language,
             refusal="" if url or said.link else said.refusal or NO_ARCHIVE,
         )

@@ -10,6 +10,7 @@ from typing import Any
 import requests
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+from common.truncation import DoesNotFit
 from delivery.channels.base import NOTHING, Outcome, Permanent, Sent, Temporary
 from delivery.channels.http.client import Failed, secrets_in
 from delivery.channels.http.outcomes import ApiService, Verdict
@@ -109,6 +110,8 @@ class WebPushSession(ApiSession):
         for most in (LONGEST_PUSH, SHORTER_PUSH):
             try:
                 body = encrypted(message.payload(topic, most=most), p256dh=message.p256dh, auth=message.auth)
+            except DoesNotFit as error:
+                return Permanent(str(error))
             except ValueError as error:
                 return Permanent(f"The device cannot be told: {error}", disables=True)
             headers = {

@@ -23,16 +23,28 @@
       const answer = await fetch(device, { method: "POST", body, credentials: "omit", cache: "no-store" });
       const said = await answer.json();
       if (!answer.ok) throw new Error(said.error || "");
-      return said.told;
+      return said;
+    };
+
+    // A subscription that is bound to another key, or that its push service has given up, is of no use.
+    const isUsable = async (subscription) => {
+      const bound = subscription.options?.applicationServerKey;
+      const octets = bound && String.fromCharCode(...new Uint8Array(bound));
+      const used = octets && btoa(octets).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+      return (!used || used === key) && !(await ask("ask", subscription)).gone;
     };
 
     const begin = async () => {
       if (await Notification.requestPermission() !== "granted") return show(false, denied);
       await navigator.serviceWorker.register(worker, { scope: "/" });
       const { pushManager } = await navigator.serviceWorker.ready;
-      const subscription = await pushManager.getSubscription() ||
-        await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
-      const told = await ask("tell", subscription);
+      let subscription = await pushManager.getSubscription();
+      if (subscription && !await isUsable(subscription)) {
+        await subscription.unsubscribe();
+        subscription = null;
+      }
+      subscription ||= await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+      const { told } = await ask("tell", subscription);
       // For the worker: not every browser tells it what the old address was, when that changes.
       const cache = await caches.open(KEPT);
       await cache.put(PLACE, new Response(JSON.stringify(subscription), { headers: { "X-Key": key } }));
@@ -42,7 +54,8 @@
     const end = async () => {
       const registration = await navigator.serviceWorker.getRegistration("/");
       const subscription = await registration?.pushManager.getSubscription();
-      show(subscription ? await ask("stop", subscription) : false, part.dataset.stopped);
+      if (subscription) await ask("stop", subscription);
+      show(false, part.dataset.stopped);
     };
 
     const guarded = (act) => async () => {
@@ -57,7 +70,7 @@
       if (Notification.permission === "denied") { show(false, denied); tell.hidden = true; return; }
       const registration = await navigator.serviceWorker.getRegistration("/");
       const subscription = await registration?.pushManager.getSubscription();
-      show(subscription ? await ask("ask", subscription) : false);
+      show(Boolean(subscription) && (await ask("ask", subscription)).told);
     };
 
     if (window.isSecureContext && "serviceWorker" in navigator && "PushManager" in window && "Notification" in window)

@@ -17,7 +17,7 @@ from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery
 from subscriptions.collections.assign import assign_final
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import Destination, Subscribable, Subscription
 from tests import services
 from tests.e2e.browser.screens import Screen, Seen, look_at
 from tests.e2e.conftest import ARGUMENTS
@@ -33,14 +33,16 @@ pytestmark = [
 
 # Stands for the browser's way to its push service; everything else is its own.
 SUBSCRIBE = """
-(keys => {
-  const made = () => ({ endpoint: keys.endpoint, toJSON: () => ({ endpoint: keys.endpoint,
-    keys: { p256dh: keys.p256dh, auth: keys.auth } }) });
-  PushManager.prototype.getSubscription = async () => localStorage.getItem("pushes") ? made() : null;
+(all => {
+  const kept = { get: () => Number(localStorage.getItem("pushes") || 0), set: (n) => localStorage.setItem("pushes", n) };
+  const made = ({ endpoint, ...keys }) => ({ endpoint, toJSON: () => ({ endpoint, keys }),
+    unsubscribe: async () => { kept.set(-kept.get()); return true; } });
+  PushManager.prototype.getSubscription = async () => kept.get() > 0 ? made(all[kept.get() - 1]) : null;
   PushManager.prototype.subscribe = async (options) => {
     if (!options.userVisibleOnly) throw new Error("userVisibleOnly");
-    localStorage.setItem("pushes", options.applicationServerKey);
-    return made();
+    localStorage.setItem("key", options.applicationServerKey);
+    kept.set(1 - kept.get());
+    return made(all[kept.get() - 1]);
   };
 })(%s)
 """
@@ -70,7 +72,9 @@ def reader(browser: Any, screen: Screen, site: str, service: PushService, tmp_pa
     )
     context.set_default_timeout(10_000)
     context.grant_permissions(["notifications"], origin=site)
-    context.add_init_script(SUBSCRIBE % json.dumps(service.subscribe()))
+    context.add_init_script(
+        SUBSCRIBE % json.dumps([service.subscribe("/push/1"), service.subscribe("/push/2")])
+    )
     seen = Seen()
     yield seen.watched(context.pages[0])
     context.close()
@@ -135,7 +139,7 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     look_at(reader, "device-told")
     assert Subscription.objects.get().status == "confirmed"
     # The key that the page gave is the one that signs.
-    service.public_key = reader.evaluate("localStorage.getItem('pushes')")
+    service.public_key = reader.evaluate("localStorage.getItem('key')")
 
     post_arrives(newsletter)
     complete_due()
@@ -168,6 +172,19 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_role("button", name="Leave Harbour News").click()
     reader.get_by_role("heading", name="You have left").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
+
+
+def test_a_device_that_was_given_up_gets_a_new_address(reader: Any, site: str) -> None:
+    a_newsletter()
+    reader.goto(f"{site}/s/harbour/")
+    reader.get_by_role("button", name="Tell me on this device").click()
+    reader.get_by_text("This device is told of each new issue").wait_for()
+    Destination.objects.update(disabled_at=utcnow(), disabled_reason="410")
+    reader.reload()
+    reader.get_by_role("button", name="Tell me on this device").click()
+    reader.get_by_text("This device is told of each new issue").wait_for()
+    assert Destination.objects.filter(disabled_at=None).count() == 1
+    assert Destination.objects.count() == 2
 
 
 def test_a_browser_that_said_no_says_what_to_do(page: Any, site: str) -> None:

@@ -189,6 +189,25 @@ class TestPushing:
         assert "SECRET_KEY" in outcome.text
         assert service.requests == []
 
+    def test_a_link_beyond_measure_fails_this_message_and_not_the_device(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        of = letter(entries=(entry(link="https://e.example/" + "x" * 5_000),))
+        outcome = send(session, composed(service.subscribe(), of))
+        assert isinstance(outcome, Permanent)
+        assert not outcome.disables
+        assert service.requests == []
+
+    @pytest.mark.parametrize(("length", "has_icon"), [(20, True), (3_000, False)])
+    def test_the_posts_picture_is_its_icon_where_that_leaves_room_for_words(
+        self, service: PushService, session: WebPushSession, length: int, has_icon: bool
+    ) -> None:
+        picture = "https://e.example/" + "p" * length
+        of = letter(entries=(entry("Swarms", image=picture, summary="On swarms."),))
+        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
+        assert service.taken[0].get("icon") == (picture if has_icon else None)
+        assert service.taken[0]["body"].endswith("On swarms.")
+
     def test_a_device_whose_key_was_damaged_is_disabled(
         self, service: PushService, session: WebPushSession
     ) -> None:
