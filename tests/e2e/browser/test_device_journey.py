@@ -34,7 +34,8 @@ pytestmark = [
 # Stands for the browser's way to its push service; everything else is its own.
 SUBSCRIBE = """
 (all => {
-  const kept = { get: () => Number(localStorage.getItem("pushes") || 0), set: (n) => localStorage.setItem("pushes", n) };
+  const kept = { get: () => Number(localStorage.getItem("pushes") || 0),
+                 set: (number) => localStorage.setItem("pushes", number) };
   const made = ({ endpoint, ...keys }) => ({ endpoint, toJSON: () => ({ endpoint, keys }),
     unsubscribe: async () => { kept.set(-kept.get()); return true; } });
   PushManager.prototype.getSubscription = async () => kept.get() > 0 ? made(all[kept.get() - 1]) : null;
