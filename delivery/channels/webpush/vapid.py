@@ -15,9 +15,10 @@ GOOD_FOR = timedelta(hours=12)
 
 
 def origin_of(endpoint: str) -> str:
-    """The origin of a push service (RFC 6454 §6.2), which a token is made out to."""
+    """The origin of a push service (RFC 6454 §6.2), which a token is made out to: without the usual port."""
     parts = urlsplit(endpoint)
-    return f"{parts.scheme}://{parts.netloc}"
+    host = parts.netloc.lower()
+    return f"{parts.scheme}://{host.removesuffix(':443') if parts.scheme == 'https' else host}"
 
 
 def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: str, now: datetime) -> str:

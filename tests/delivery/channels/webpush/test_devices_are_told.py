@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from common.clock import utcnow
 from delivery.accounts.push_key import push_public_key
@@ -12,9 +13,11 @@ from delivery.channels.webpush.session import topic_of
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import late_subscribers, publish
 from delivery.models import Account, Delivery, Lane
+from subscriptions.models import Destination
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.devices import stop_telling, tell_device
 from tests.factories import IssueFactory, IssueItemFactory, SubscribableFactory, SubscriptionFactory
+from tests.races import beside
 from tests.servers.api_server import Reply
 from tests.servers.services.push_service import GONE, PushService
 
@@ -117,3 +120,18 @@ def test_a_key_that_cannot_be_read_rests_the_lane_and_fails_nobody(
     assert row.state in ("queued", "deferred")
     assert "SECRET_KEY" in Lane.objects.get(kind="webpush").last_error
     assert service.requests == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_two_who_make_the_key_at_once_have_one() -> None:
+    first, second = beside(push_public_key, push_public_key)
+    assert first == second
+    assert Account.objects.count() == 1
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_a_device_that_asks_twice_at_once_is_told_once(newsletter: Any, service: PushService) -> None:
+    device = service.subscribe()
+    first, second = beside(lambda: told(newsletter, device), lambda: told(newsletter, device))
+    assert first == second
+    assert Destination.objects.count() == 1

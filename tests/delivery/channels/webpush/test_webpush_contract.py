@@ -25,7 +25,7 @@ from delivery.channels.webpush.keys import (
 )
 from delivery.channels.webpush.kind import WebPushKind
 from delivery.channels.webpush.session import WebPushSession, topic_of
-from delivery.channels.webpush.vapid import authorization
+from delivery.channels.webpush.vapid import authorization, origin_of
 from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Entry
 from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract, closed_port, entry, letter
@@ -276,6 +276,18 @@ def test_the_example_of_rfc_8291_comes_out_to_the_octet() -> None:
         "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6Tlz"
         "AC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
     )
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "origin"),
+    [
+        ("https://Push.example/a/b?c", "https://push.example"),
+        ("https://push.example:443/a", "https://push.example"),
+        ("https://push.example:8443/a", "https://push.example:8443"),
+    ],
+)
+def test_a_token_is_made_out_to_the_origin(endpoint: str, origin: str) -> None:
+    assert origin_of(endpoint) == origin
 
 
 class TestDestination:
