@@ -21,6 +21,7 @@ from common.ports.panels import (
     add_panel,
     add_tab_form,
 )
+from delivery.admin.bridges.notification import notification_of
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
 from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
 from delivery.admin.doctor import offer as offer_mail_check
@@ -57,6 +58,7 @@ def install() -> None:
     add_panel("subscriptions.Subscribable", Panel("What it posts", what_it_posts, order=7))
     add_panel("subscriptions.Subscribable", Panel("How it looks on a phone", how_it_texts, order=8))
     add_panel("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
+    add_panel("subscriptions.Subscribable", Panel("A notification on devices", notification_of, order=25))
     add_panel("subscriptions.Subscribable", Panel("Bridges", bridges_beside, order=30))
     add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))

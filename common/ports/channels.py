@@ -76,7 +76,9 @@ class ChannelSpec(Protocol):
 
     `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
     what happens there, to who chooses among the channels. `is_by_code`: its mails are a few words, and
-    whoever signs up types a code that was sent there.
+    whoever signs up types a code that was sent there. One that `is_companion` carries the issues of
+    newsletters that travel by another channel, to those of their readers who asked for it: nothing is defined
+    with it.
     """
 
     key: str
@@ -85,6 +87,7 @@ class ChannelSpec(Protocol):
     public_sign_up: bool
     is_by_code: bool
     needs_html: bool
+    is_companion: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str
@@ -164,6 +167,16 @@ def parse_person(typed: str) -> tuple[str, ParsedDestination]:
         with suppress(InvalidDestination):
             return kind.key, parse_typed(kind, typed)
     return usual.key, parse_typed(usual, typed)
+
+
+def newsletter_kinds() -> list[ChannelSpec]:
+    """Those that a newsletter or a bridge is defined with."""
+    return [kind for kind in all_kinds() if not kind.is_companion]
+
+
+def companion_kinds() -> list[ChannelSpec]:
+    """Those that carry newsletters besides the channel they are defined with."""
+    return [kind for kind in all_kinds() if kind.is_companion]
 
 
 def bridge_kinds() -> list[ChannelSpec]:

@@ -85,6 +85,7 @@ class BridgeKind(ABC):
     public_sign_up = False
     is_by_code = False
     needs_html = False
+    is_companion = False
     arrangements = ARRANGEMENTS
     destination_fields: tuple[Field, ...]
     # What an account needs that many destinations share, such as a bot; none where each has its own.

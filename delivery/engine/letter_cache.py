@@ -24,7 +24,8 @@ class LetterCache:
 
     def __init__(self) -> None:
         # One that cannot be made is not tried for every recipient anew.
-        self._issues: dict[int, PreparedLetter | Exception] = {}
+        # By issue and channel: a newsletter may go to devices, too.
+        self._issues: dict[tuple[int, str], PreparedLetter | Exception] = {}
         self._keys = SigningKeys()
 
     def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
@@ -37,14 +38,14 @@ class LetterCache:
             ask = recipient_params(newsletter) if newsletter else None
             made = PreparedLetter(mail_letter(mail, now=now), ask)
         else:
-            made = self._issue(row.issue_id)
+            made = self._issue(row.issue_id, row.lane.kind)
         # With the keys that are active now.
         keys = self._keys.of(made.letter.from_email) if row.destination.kind == "email" else ()
         if made.compose is None or made.letter.signing_keys != keys:
             letter = replace(made.letter, signing_keys=keys, has_own_code=made.ask is not None)
             made = PreparedLetter(letter, made.ask, channel(row.lane.kind).composer(letter))
             if row.issue_id is not None:
-                self._issues[row.issue_id] = made
+                self._issues[row.issue_id, row.lane.kind] = made
         recipient = recipient_of(row)
         if made.ask is not None:
             reader = HookRecipient(
@@ -64,9 +65,9 @@ class LetterCache:
         composer = channel(row.lane.kind).composer(change.letter)
         return PreparedLetter(change.letter, None, composer), recipient, change.sent
 
-    def _issue(self, issue_id: int) -> PreparedLetter:
+    def _issue(self, issue_id: int, kind: str) -> PreparedLetter:
         """As it was made, or nothing but the letter as yet. Raises what making it raised."""
-        known = self._issues.get(issue_id)
+        known = self._issues.get((issue_id, kind))
         if known is None:
             if len(self._issues) >= self.LIMIT:
                 self._issues.clear()
@@ -77,7 +78,7 @@ class LetterCache:
                 raise
             except Exception as error:  # noqa: BLE001 - raised for each of its recipients
                 known = error
-            self._issues[issue_id] = known
+            self._issues[issue_id, kind] = known
         if isinstance(known, Exception):
             raise known
         return known

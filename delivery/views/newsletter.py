@@ -10,6 +10,7 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from delivery.views.devices import device_key
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
@@ -60,6 +61,7 @@ def _page(
         "brand": brand,
         "rhythm": rhythm(subscribable),
         "form": form,
+        "device_key": device_key(subscribable),
         "is_open": is_open(subscribable),
         "latest": latest,
         "earlier": issues[1:],
@@ -71,5 +73,10 @@ def _page(
 
 def sign_up_form(newsletter: Subscribable) -> str:
     """The html of its form. It may be kept for as long as a page may."""
-    context = {"newsletter": newsletter, "form": form_of(newsletter), "is_below": True}
+    context = {
+        "newsletter": newsletter,
+        "form": form_of(newsletter),
+        "device_key": device_key(newsletter),
+        "is_below": True,
+    }
     return render_to_string("pages/_form.html", context)

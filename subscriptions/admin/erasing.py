@@ -40,7 +40,7 @@ def erase_people(request: HttpRequest, keys: list[int]) -> str:
 
 
 def _people(keys: list[int]) -> "QuerySet[Destination]":
-    """Addresses of people. The accounts that bridges post to belong to nobody."""
+    """Addresses, numbers and devices of people. The accounts that bridges post to belong to nobody."""
     kinds = [kind.key for kind in channels.person_kinds()]
     return Destination.objects.filter(pk__in=keys, kind__in=kinds, erased_at=None).order_by("pk")
 

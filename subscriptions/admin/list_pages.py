@@ -43,7 +43,7 @@ STATUS_CHOICES = (
 
 def with_lists() -> "QuerySet[Subscribable]":
     """All newsletters by e-mail: bridges and phone numbers have no list."""
-    channels = [kind.key for kind in kinds.person_kinds() if not kind.is_by_code]
+    channels = [kind.key for kind in kinds.person_kinds() if not (kind.is_by_code or kind.is_companion)]
     return Subscribable.objects.filter(channel__in=channels).order_by("name")
 
 

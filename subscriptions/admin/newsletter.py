@@ -46,6 +46,7 @@ CLOSED = (
     " Change that below if it is not meant so."
 )
 APPROVAL = ("approval", "approval_minutes")
+SIGN_UP = ("sign_up", "embed_hosts", "offers_devices")
 COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
 SCHEDULE = ("weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
@@ -161,7 +162,7 @@ class SubscribableAdmin(ServiceAdmin):
         look = ("template", "language", "params")
         options = tuple(shown_for("option_fields", {}))
         # A new one has nothing that could be stopped.
-        access = ("visibility", "sign_up", "embed_hosts", *(("stopped",) if obj is not None else ()))
+        access = ("visibility", *SIGN_UP, *(("stopped",) if obj is not None else ()))
         sets: list[Any] = [
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),

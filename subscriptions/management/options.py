@@ -158,7 +158,7 @@ def weekday(text: str) -> int:
 def fields_of_all_channels() -> Iterator[channels.Field]:
     """The fields of all channels, each name once."""
     seen: set[str] = set()
-    for kind in channels.all_kinds():
+    for kind in channels.newsletter_kinds():
         for field in kind.destination_fields:
             if field.name not in seen:
                 seen.add(field.name)

@@ -23,6 +23,7 @@ class EmailKind:
     public_sign_up = True
     is_by_code = False
     needs_html = True
+    is_companion = False
     arrangements = ARRANGEMENTS
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (

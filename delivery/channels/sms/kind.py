@@ -64,6 +64,7 @@ class SmsKind:
     sentence = "A text message to everybody who has signed up with a phone number, by Twilio."
     public_sign_up = True
     is_by_code = True
+    is_companion = False
     needs_html = False
     arrangements = ARRANGEMENTS
     announcement_hook = ""

@@ -33,6 +33,7 @@ class PigeonKind:
     public_sign_up = False
     is_by_code = False
     needs_html = False
+    is_companion = False
     announcement_hook = ""
     arrangements = frozenset({"each"})
     destination_fields: tuple[Field, ...] = ()
