@@ -86,7 +86,7 @@ def page(service: str, timeline: Timeline, bridge_url: str) -> str:
         links.insert(0, (bridge_url, "The bridge in the admin"))
     return _frame(
         f"{PLACES[service]} on {SERVICE_NAMES[service]}",
-        f"Not {SERVICE_NAMES[service]} itself: the demo serves this page, and a bridge posts here.",
+        f"Not {SERVICE_NAMES[service]} itself: the demo serves this page, where a bridge posts by its API.",
         posts or '<p class="nothing">Nothing was posted so far.</p>',
         links=links,
         service=service,
