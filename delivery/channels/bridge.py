@@ -75,6 +75,8 @@ class BridgeKind(ABC):
     # Those of its own; all bridges have some more.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
+    # Whether a core is made of a name that the admin chose, which may come to stand for another account.
+    core_is_chosen = False
     announcement_hook = ""
 
     @property

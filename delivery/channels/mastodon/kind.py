@@ -31,6 +31,7 @@ class MastodonKind(BridgeKind):
     key = "mastodon"
     label = "Mastodon"
     sentence = "A post of an account of yours, on any instance."
+    core_is_chosen = True
     announcement_hook = "mastodon_announcement"
     destination_fields = (
         fields.ACCOUNT,
