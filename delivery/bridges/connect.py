@@ -53,12 +53,12 @@ def connect_bridge(
 
 def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
     """Whether the one is another account or room than the other, as far as the service told."""
-    kind = channels.get(destination.kind)
-    if isinstance(kind, BridgeKind):
+    kind, is_same_core = channels.get(destination.kind), parsed.core == destination.core
+    if isinstance(kind, BridgeKind) and (kind.core_is_chosen or not is_same_core):
         known, new = kind.place(destination.config), kind.place(parsed.config)
         if known and new:
             return known != new
-    return parsed.core != destination.core
+    return not is_same_core
 
 
 def connections_of(bridge: Subscribable) -> list[Subscription]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 
@@ -13,7 +14,7 @@ from common.secrets import opened
 from common.transactions import forbid_open_transaction
 from delivery.bridges.connect import typed_destination
 from delivery.channels.bridge import BridgeKind
-from delivery.channels.oauth import AppUnknown, Authorisation, NotConnected, OAuth, code_of_yes
+from delivery.channels.oauth import AGAIN, AppUnknown, Authorisation, NotConnected, OAuth, code_of_yes
 from delivery.models import ServiceAccount
 
 
@@ -58,21 +59,22 @@ def given_destination(
     oauth = oauth_of(kind)
     if oauth is None:
         raise NotConnected(f"{kind.label} is connected by what its form asks for.")
-    code = code_of_yes(params, oauth.place(kept))
+    code = code_of_yes(params, oauth.known_as(kept))
     try:
         grant = oauth.finish(code, return_url, kept, _values(oauth, app))
-    except AppUnknown:
-        if not oauth.account_fields:
-            # The next one registers anew.
-            ServiceAccount.objects.filter(kind=oauth.key, name=app).delete()
-        raise
+    except AppUnknown as error:
+        if oauth.account_fields:
+            raise NotConnected(f"{error} Give “{app}” a new secret under Accounts of services.") from error
+        # The next one registers anew.
+        ServiceAccount.objects.filter(kind=oauth.key, name=app).delete()
+        raise NotConnected(f"{error} {AGAIN}") from error
     checked = typed_destination(kind.key, {**grant.fields, **typed})
     return replace(checked, label=grant.label or checked.label, config={**checked.config, **grant.config})
 
 
 def _registered(oauth: OAuth, given: Mapping[str, str], return_url: str, now: datetime) -> str:
     """The name of our application at that place, which is registered once: the one there, or a new one."""
-    place = oauth.place(given)
+    place = oauth.known_as(given)
     # (A name of an account has few letters, and an application leads back to one address.)
     name = f"{oauth.key}-{hashlib.sha256(f'{place} {return_url}'.encode()).hexdigest()[:24]}"
     known = ServiceAccount.objects.filter(kind=oauth.key, name=name).first()
@@ -80,9 +82,9 @@ def _registered(oauth: OAuth, given: Mapping[str, str], return_url: str, now: da
     with suppress(NotConnected):
         if known is not None and oauth.is_known(_values(oauth, name), given):
             return name
-    account = known or ServiceAccount(kind=oauth.key, name=name, label=place[:320])
-    account.secrets, account.tried_at = dict(oauth.register(given, return_url)), now
-    account.save()
+    made: dict[str, Any] = {"secrets": dict(oauth.register(given, return_url))}
+    facts = {**made, "label": place[:320], "tried_at": now}
+    ServiceAccount.objects.update_or_create(kind=oauth.key, name=name, defaults=facts)
     return name
 
 

@@ -110,11 +110,11 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkCard:
-    """What stands in a frame below a post's words. `place` is where it leads to, `picture` an address."""
+    """What stands in a frame below a post's words. `source` is where it leads to, `picture` an address."""
 
     title: str = ""
     text: str = ""
-    place: str = ""
+    source: str = ""
     picture: str = ""
     above: str = ""
     picture_below: bool = False

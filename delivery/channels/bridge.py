@@ -96,6 +96,8 @@ class BridgeKind(ABC):
     # Whether its sessions can change what they posted, and take it back (Edits, Deletes).
     edits = False
     deletes = False
+    # Whether a core is made of a name that the admin chose, which may come to stand for another account.
+    core_is_chosen = False
     announcement_hook = ""
 
     @property

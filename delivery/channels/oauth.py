@@ -81,7 +81,7 @@ class OAuth(ABC):
     token_address = ""
     scope = ""
 
-    def place(self, given: Mapping[str, str]) -> str:
+    def known_as(self, given: Mapping[str, str]) -> str:
         """What people know the service by, such as its host."""
         return self.service
 

@@ -86,7 +86,7 @@ def test_bluesky_has_a_card_and_the_limit_that_is_nearer() -> None:
     shown = letter(entries=(entry("Bees", summary="They dance.", media=(PICTURE,)),))
     found = looks("bluesky", shown)
     assert found.card is not None
-    assert (found.card.title, found.card.text, found.card.place) == ("Bees", "They dance.", "blog.example")
+    assert (found.card.title, found.card.text, found.card.source) == ("Bees", "They dance.", "blog.example")
     assert found.card.picture == PICTURE.url
     assert (found.limit, found.unit) == (300, "")
     # A family of four is one letter of 25 octets.

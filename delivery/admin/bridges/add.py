@@ -64,7 +64,7 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
         context["services"] = [(each, add_bridge_url(kind=each.key, **given)) for each in kinds.values()]
         return TemplateResponse(request, "admin/delivery/bridge_services.html", context)
     form = form_again(request, partial(ConnectForm, kind, asks_service=True))
-    if request.method == "POST" or form is None:
+    if form is None:
         asks_service = request.POST.get("act") == ASK
         form = ConnectForm(
             kind, request.POST or None, initial=_initial(kind, feeds), asks_service=asks_service

@@ -58,7 +58,7 @@ def lead_there(
         **then,
     }
     keep_begun(request.session, state, begun, now=now)
-    place = oauth.place(given)
+    place = oauth.known_as(given)
     context = {
         **admin.site.each_context(request),
         "title": f"Say yes at {place}",
@@ -88,9 +88,9 @@ def lead_back(request: HttpRequest, begun: Mapping[str, Any], error: Exception) 
 
 
 def form_again(request: HttpRequest, make: Callable[[QueryDict], F]) -> F | None:
-    """The form as it was before the service said no; None where nothing of the sort is remembered."""
+    """The form as it was before the service said no; None where there is nothing of the sort to show."""
     kept = look_up_begun(request.session, request.GET.get(TYPED, ""), now=utcnow())
-    if kept is None or "error" not in kept:
+    if request.method == "POST" or kept is None or "error" not in kept:
         return None
     words = QueryDict(mutable=True)
     for name, values in kept["words"].items():

@@ -182,7 +182,7 @@ def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
     if request.method == "POST" and request.POST.get("act") == OTHER:
         return _moved(request, subscription, other)
     form = form_again(request, partial(DestinationForm, kind, known=to.config, asks_service=True))
-    if request.method == "POST" or form is None:
+    if form is None:
         asks_service = request.POST.get("act") == ASK
         form = DestinationForm(kind, request.POST or None, known=to.config, asks_service=asks_service)
     if request.method == "POST" and form.is_valid() and (answer := _answer(request, form, subscription)):

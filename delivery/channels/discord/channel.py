@@ -36,7 +36,7 @@ def _card(embed: Mapping[str, Any]) -> LinkCard:
     return LinkCard(
         title=shown(embed.get("title", "")),
         text=shown(embed.get("description", "")),
-        place=embed.get("footer", {}).get("text", ""),
+        source=embed.get("footer", {}).get("text", ""),
         picture=embed.get("image", {}).get("url", ""),
         picture_below=True,
         above=embed.get("author", {}).get("name", ""),

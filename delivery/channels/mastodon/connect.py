@@ -37,11 +37,11 @@ PKCE = "S256"
 
 class MastodonConnect(OAuth):
     key = "mastodon-app"
-    label = "Mastodon, as it was registered at an instance"
+    label = "Mastodon instance"
     service = "Mastodon"
     asks = ("instance_url",)
 
-    def place(self, given: Mapping[str, str]) -> str:
+    def known_as(self, given: Mapping[str, str]) -> str:
         return host_of(given["instance_url"])
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ class IncomingWebhookKind(BridgeKind):
     """Posts to the room that an incoming webhook was made for. `path` is what its address has in it."""
 
     asks_when_unsure = True
+    core_is_chosen = True
     path: str
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:

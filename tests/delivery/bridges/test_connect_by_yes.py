@@ -103,6 +103,23 @@ class TestMastodon:
         assert len(instance.asked("/api/v1/apps")) == 2
         assert ServiceAccount.objects.count() == 1
 
+    def test_what_was_registered_is_listed_asks_nothing_and_can_be_forgotten(
+        self, person: Person, instance: MastodonInstance, feed: Feed
+    ) -> None:
+        person.presses(add_url("mastodon", feed), at(instance, feed))
+        [row] = ServiceAccount.objects.all()
+        listed = "/admin/delivery/serviceaccount/"
+        page = person.client.get(listed).content.decode()
+        assert row.label in page
+        assert "Mastodon instance" in page
+        act = {"_selected_action": row.pk, "index": 0, "action": "ask"}
+        said = person.client.post(listed, act, follow=True).content.decode()
+        assert "Feedletter registered it by itself." in said
+        assert person.client.get(f"{listed}{row.pk}/change/").status_code == 200
+        person.client.post(listed, {**act, "action": "delete", "confirmed": "yes"})
+        assert not ServiceAccount.objects.exists()
+        assert person.presses(add_url("mastodon", feed), at(instance, feed))
+
     def test_another_address_of_ours_is_another_application(
         self, person: Person, instance: MastodonInstance, feed: Feed, settings: Any
     ) -> None:
@@ -379,10 +396,22 @@ class TestDiscord:
         discord.chosen_channel = "1200000000000000099"
         assert "That is another one" in person.connects(url, {})
 
+    def test_a_webhook_that_was_moved_to_another_channel_is_the_same_one(
+        self, person: Person, discord: Discord, feed: Feed
+    ) -> None:
+        person.connects(add_url("discord", feed), typed(feed))
+        row = Destination.objects.get()
+        discord.made[row.core] = "1200000000000000099"
+        url = f"{PAGE}connect/"
+        given = {"discord_webhook_url": row.secrets.open()["webhook_url"], "act": "paste"}
+        assert "again." in person.client.post(url, given, follow=True).content.decode()
+        row.refresh_from_db()
+        assert row.config["channel_id"] == "1200000000000000099"
+
     def test_a_wrong_secret_is_told(self, person: Person, discord: Discord, feed: Feed) -> None:
         discord.consent.apps[fake_discord.APP.client_id].client_secret = "another"
         page = person.connects(add_url("discord", feed), typed(feed))
-        assert "does not know our application under this id and secret" in page
+        assert "does not know our application under this id and secret. Give “discord-app” a new" in page
 
     def test_of_two_applications_one_is_chosen(self, person: Person, discord: Discord, feed: Feed) -> None:
         values = {"client_id": "5", "client_secret": "x"}

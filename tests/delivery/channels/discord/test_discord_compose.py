@@ -191,7 +191,7 @@ def test_a_plain_message_leaves_room() -> None:
     assert made.plain["embeds"] == []
 
 
-CARD = LinkCard(title="B_es", text="They do.", place="Bees", above="Ada", picture_below=True)
+CARD = LinkCard(title="B_es", text="They do.", source="Bees", above="Ada", picture_below=True)
 
 
 @pytest.mark.parametrize(
