@@ -63,6 +63,7 @@ urlpatterns = [
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
+    path("", include("reader.urls")),
 ]
 if settings.ANYMAIL_WEBHOOK_SECRET:
     urlpatterns.append(path("anymail/<slug:esp>/tracking/", esp_tracking, name="esp_tracking"))

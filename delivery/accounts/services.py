@@ -6,38 +6,29 @@ Applications by which bridges are connected are such accounts, too.
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import chain, count
-from typing import Protocol
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from common.ports import channels
-from common.ports.channels import ChannelSpec, Field, InvalidDestination, read_fields
+from common.ports.channels import AccountSpec, ChannelSpec, HasAccounts, InvalidDestination, read_fields
 from common.secrets import opened
 from common.text import counted
 from delivery.channels.bridge import BridgeKind
 from delivery.models import Account, Lane, ServiceAccount
-from subscriptions.models import Destination
-
-
-class AccountSpec(Protocol):
-    """What is kept of an account, and asked of its service: of a BridgeKind, or of its OAuth."""
-
-    key: str
-    label: str
-    account_fields: tuple[Field, ...]
-
-    def check_account(self, values: Mapping[str, str]) -> str:
-        """How the service calls it (network). Raises InvalidDestination."""
-        ...
+from subscriptions.models import Destination, Subscribable
 
 
 def account_specs() -> list[AccountSpec]:
-    """Those of all services, and of what registers itself there."""
-    kinds = [kind for kind in channels.all_kinds() if isinstance(kind, BridgeKind)]
-    found: list[AccountSpec] = [kind for kind in kinds if kind.account_fields]
-    return [*found, *(kind.connect for kind in kinds if kind.connect is not None)]
+    """What is kept of accounts, and asked of their services: those that destinations share, and those by
+    which bridges are connected."""
+    kinds = channels.all_kinds()
+    shared: list[AccountSpec] = [
+        kind for kind in kinds if isinstance(kind, HasAccounts) and kind.account_fields
+    ]
+    ways = (kind.connect for kind in kinds if isinstance(kind, BridgeKind))
+    return [*shared, *(way for way in ways if way is not None)]
 
 
 def kinds_with_accounts() -> list[AccountSpec]:
@@ -47,10 +38,8 @@ def kinds_with_accounts() -> list[AccountSpec]:
 
 def lacks_account(kind: ChannelSpec) -> bool:
     """Whether nothing can be connected there before an account is added."""
-    return (
-        bool(getattr(kind, "account_fields", ()))
-        and not ServiceAccount.objects.filter(kind=kind.key).exists()
-    )
+    needs_one = isinstance(kind, HasAccounts) and bool(kind.account_fields)
+    return needs_one and not ServiceAccount.objects.filter(kind=kind.key).exists()
 
 
 def kind_of_account(key: str) -> AccountSpec:
@@ -113,16 +102,23 @@ def drop_service_account(*, account: ServiceAccount) -> None:
 
 def why_account_needed(account: ServiceAccount) -> str:
     """What posts with the account, and what to do; empty if it can go."""
-    users = destinations_of_account(account).count()
-    if not users:
-        return ""
-    return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+    if users := destinations_of_account(account).count():
+        return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+    if newsletters := newsletters_of_account(account).count():
+        count = counted(newsletters, "newsletter is", "newsletters are")
+        return f"{count} sent with {account}: give them another account first."
+    return ""
 
 
 def destinations_of_account(account: ServiceAccount) -> "QuerySet[Destination]":
     """Those that are posted to with it: their cores begin with its name (see BridgeChannel)."""
     rows = Destination.objects.filter(kind=account.kind, core__startswith=f"{account.name}/")
     return rows.filter(subscriptions__ended_at=None, subscriptions__isnull=False).distinct()
+
+
+def newsletters_of_account(account: ServiceAccount) -> "QuerySet[Subscribable]":
+    """Those whose messages it sends itself: they name it in their options."""
+    return Subscribable.objects.filter(channel=account.kind, options__account=account.name)
 
 
 def stored_values(account: ServiceAccount) -> dict[str, str]:

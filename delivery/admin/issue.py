@@ -42,7 +42,7 @@ class StateFilter(SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, issue_panels.STATE_WORDS[state]) for state in STATES]
+        return [(state, issue_panels.ISSUE_STATE_WORDS[state]) for state in STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Issue]") -> "QuerySet[Issue]":
         wanted = self.value()
@@ -69,6 +69,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Not sent so far", issue_panels.draft, order=5),
         Panel("How far it is", issue_figures.how_far, order=10),
         Panel("About it", issue_panels.describe_issue, order=15),
+        Panel("After it was posted", issue_panels.changed_later, order=17),
         Panel("Letters that arrived", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Recipients with trouble", issue_figures.trouble, order=30),

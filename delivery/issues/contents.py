@@ -159,7 +159,8 @@ def _post(row: Assignment) -> Post:
     """Raises ValueError for an item that was cleared."""
     if row.item.entry is None:
         raise ValueError(f"Item {row.item_id} has no content any more.")
-    return Post(row.item_id, row.pk, Entry.from_json(row.item.entry), row.item.feed.url)
+    entry = Entry.from_json(row.item.entry)
+    return Post(row.item_id, row.pk, entry, row.item.feed.url, row.item.content_hash)
 
 
 def note_html(markdown: str) -> str:

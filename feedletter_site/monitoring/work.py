@@ -11,6 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from delivery.work import to_call, to_complete, to_send
 from feeds.work import to_poll, to_read
+from reader.work import to_place
 from subscriptions.work import to_assign, to_take_over
 
 # A stage without a question here ticks all the time: it belongs here whatever its pass begins with.
@@ -22,6 +23,7 @@ QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "delivery.complete": to_complete,
     "delivery.send": to_send,
     "delivery.webhooks": to_call,
+    "reader.place": to_place,
 }
 
 

@@ -109,6 +109,7 @@ class DiscordKind(BridgeKind):
     key = "discord"
     label = "Discord"
     sentence = "A message in a channel of your server, by a webhook."
+    edits = deletes = True
     asks_when_unsure = True
     destination_fields = (
         Field(
@@ -156,6 +157,7 @@ class DiscordBotKind(BridgeKind):
     key = "discord_bot"
     label = "Discord bot"
     sentence = "A message in a channel of any server that your bot is in."
+    edits = deletes = True
     account_fields = (
         Field(
             "token",

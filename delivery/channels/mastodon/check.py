@@ -21,8 +21,9 @@ def check_token(destination: ParsedDestination, session: ApiSession | None = Non
     url, token = destination.config["instance_url"], destination.secrets["access_token"]
     with closing(session or ApiSession()) as opened:
         client = Client(opened, url, token, utcnow())
-        fields = {"secret": "access_token", "address": "instance_url"}
-        with told_at_fields(client.host, **fields, how=HOW, service=MASTODON.name):
+        refused = f"{client.host} does not accept it. {HOW}"
+        elsewhere = f"{client.host} does not look like {MASTODON.name}."
+        with told_at_fields("instance_url", credentials="access_token", refused=refused, elsewhere=elsewhere):
             (number, _), scopes = client.account(), client.scopes()
     for some, what in NEEDED:
         if scopes and not scopes & some:

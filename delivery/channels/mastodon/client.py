@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import requests
 from mastodon import Mastodon
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import Sent
 from delivery.channels.http.client import (
     ApiClient,
@@ -32,21 +32,16 @@ STATUSES_LOOKED_AT = 40
 CLOCKS_DIFFER = timedelta(minutes=10)
 
 
-def _words(answer: ApiResponse) -> str:
-    said = answer.at("error")
-    return said if isinstance(said, str) else ""
-
-
 def _code(answer: ApiResponse) -> str:
     """A 403 is about the token's scopes, or about the account, which may come back."""
-    if answer.status == 403 and (words := _words(answer)):
+    if answer.status == 403 and (words := answer.text_at("error")):
         return "scope" if "scope" in words.lower() else "account"
     return ""
 
 
 MASTODON = ApiService(
     name="a Mastodon instance",
-    words=_words,
+    words=lambda answer: answer.text_at("error"),
     code=_code,
     verdicts={"account": Verdict.STOPS},
     advice=f"Save a new access token: the old one is no longer good, or lacks the scopes {SCOPES}.",

@@ -32,6 +32,7 @@ class MastodonKind(BridgeKind):
     label = "Mastodon"
     sentence = "A post of an account of yours, on any instance."
     core_is_chosen = True
+    edits = deletes = True
     announcement_hook = "mastodon_announcement"
     destination_fields = (
         fields.ACCOUNT,
