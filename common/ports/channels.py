@@ -174,11 +174,6 @@ def newsletter_kinds() -> list[ChannelSpec]:
     return [kind for kind in all_kinds() if not kind.is_companion]
 
 
-def companion_kinds() -> list[ChannelSpec]:
-    """Those that carry newsletters besides the channel they are defined with."""
-    return [kind for kind in all_kinds() if kind.is_companion]
-
-
 def bridge_kinds() -> list[ChannelSpec]:
     """Those for which nobody signs up: an admin sets up an account of theirs."""
     return [kind for kind in all_kinds() if not kind.public_sign_up]
