@@ -44,7 +44,7 @@ class SentChanges:
         done = sum(edit.state == State.SENT for edit in self.edits)
         said = [f"edited {TIMES.get(done) or counted(done, 'time')}"] if done else []
         if self.edits and self.edits[-1].state != State.SENT:
-            said.append(_not_done(self.edits[-1], "edit"))
+            said.append(_not_done(self.edits[-1], "latest edit" if len(self.edits) > 1 else "edit"))
         return ", ".join(said)
 
 
