@@ -63,7 +63,7 @@ def describe_delivery(delivery: Delivery) -> SafeString:
     return facts([*rows, ("Sent through", link_to(delivery.lane))])
 
 
-def changed_later(delivery: Delivery) -> SafeString | str:
+def later_changes(delivery: Delivery) -> SafeString | str:
     """The edits of a post, and its deletion; nothing where there were none."""
     changes = changes_of([delivery]).get(delivery.pk)
     if changes is None:
@@ -158,7 +158,7 @@ class DeliveryAdmin(LargeList):
     )
     own_panels = (
         Panel("How it stands", describe_delivery, order=10),
-        Panel("After it was posted", changed_later, order=15),
+        Panel("After it was posted", later_changes, order=15),
         Panel("What did not work", failed_attempts, order=20),
     )
     own_actions = (

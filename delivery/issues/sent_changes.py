@@ -9,7 +9,7 @@ from delivery.models import Correction, Delivery
 from delivery.rules.corrections import change_key, changed_post
 
 State = Delivery.State
-STATE_WORDS = {
+NOT_DONE_WORDS = {
     State.QUEUED: "waits",
     State.SENDING: "is under way",
     State.DEFERRED: "is tried again",
@@ -79,5 +79,5 @@ def _sorted(changes: Iterable[Delivery]) -> SentChanges:
 
 
 def _not_done(change: Delivery, noun: str) -> str:
-    said = f"its {noun} {STATE_WORDS[State(change.state)]}"
+    said = f"its {noun} {NOT_DONE_WORDS[State(change.state)]}"
     return f"{said}: {change.last_error}" if change.last_error else said
