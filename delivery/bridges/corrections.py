@@ -5,6 +5,9 @@ it, in the lane that it went out by. One that is still on its way goes out as it
 service may know it by its words already, and is changed after that.
 """
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,12 +15,15 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
+from common.db.outage import DB_ERRORS
 from delivery.models import Correction, Delivery, IssueItem
 from delivery.models.delivery import NOT_FINISHED, WAITING
 from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, wishes
 from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
 from feeds.models import TrackedItem
 from subscriptions.models import Subscribable
+
+log = logging.getLogger(__name__)
 
 # News taken in one pass; the next one is near.
 MOST_NEWS = 200
@@ -41,13 +47,26 @@ def take_corrections(*, now: datetime) -> int:
     if unnoted.exists():
         note_tracked()
     for item_id in list(news.values_list("pk", flat=True)[:MOST_NEWS]):
-        _take(item_id, now)
+        with _alone(item_id):
+            _take(item_id, now)
     queued = 0
     for pk in list(due.order_by("look_at", "pk").values_list("pk", flat=True)):
-        queued += _queue(pk, now)
+        with _alone(pk):
+            queued += _queue(pk, now)
     if over.exists():
         forget_tracked(now)
     return queued
+
+
+@contextmanager
+def _alone(pk: int) -> Iterator[None]:
+    """One that fails stops no other, nor what is sent besides; it is tried again at the next pass."""
+    try:
+        yield
+    except DB_ERRORS:
+        raise
+    except Exception:
+        log.exception("a correction cannot be passed on", extra={"about": pk})
 
 
 def refuse_changed_digests(bridge: Subscribable) -> None:

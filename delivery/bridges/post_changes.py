@@ -16,7 +16,7 @@ from delivery.rules.corrections import EDIT_CORRECTED, change_key, changed_post,
 from delivery.rules.posts import Post
 from feeds.parsing.entry import Entry
 
-NEVER_SENT = "There is no post to change: it was not sent, or its service told no name for it."
+NO_SENT_POST = "There is no post to change: it was not sent, or its service told no name for it."
 SUPERSEDED = "A newer correction, or the post's deletion, came before it."
 SWITCHED_OFF = "The bridge does not edit what it posted any more."
 LEFT_OUT = "The bridge leaves the corrected post out, so what stands there stays."
@@ -58,7 +58,7 @@ def change_of(delivery_id: int) -> PostChange:
     related = Delivery.objects.select_related("issue__subscribable")
     post = related.filter(pk=post_id, state=Delivery.State.SENT).exclude(remote_id="").first()
     if post is None or post.issue is None:
-        raise NotNeeded(NEVER_SENT)
+        raise NotNeeded(NO_SENT_POST)
     remote = RemotePost.objects.filter(delivery=post).first()
     sent = SentPost(post.remote_id, tuple(remote.parts) if remote else ())
     bridge = post.issue.subscribable

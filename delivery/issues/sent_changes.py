@@ -9,7 +9,7 @@ from delivery.models import Correction, Delivery
 from delivery.rules.corrections import change_key, changed_post
 
 State = Delivery.State
-STATE_WORDS = {
+NOT_DONE_WORDS = {
     State.QUEUED: "waits",
     State.SENDING: "is under way",
     State.DEFERRED: "is tried again",
@@ -44,7 +44,7 @@ class SentChanges:
         done = sum(edit.state == State.SENT for edit in self.edits)
         said = [f"edited {TIMES.get(done) or counted(done, 'time')}"] if done else []
         if self.edits and self.edits[-1].state != State.SENT:
-            said.append(_not_done(self.edits[-1], "edit"))
+            said.append(_not_done(self.edits[-1], "latest edit" if len(self.edits) > 1 else "edit"))
         return ", ".join(said)
 
 
@@ -79,5 +79,5 @@ def _sorted(changes: Iterable[Delivery]) -> SentChanges:
 
 
 def _not_done(change: Delivery, noun: str) -> str:
-    said = f"its {noun} {STATE_WORDS[State(change.state)]}"
+    said = f"its {noun} {NOT_DONE_WORDS[State(change.state)]}"
     return f"{said}: {change.last_error}" if change.last_error else said

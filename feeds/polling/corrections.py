@@ -10,7 +10,7 @@ from feeds.polling.read import Reading
 from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import PollPlan
 
-COLUMNS = (
+TRACKED_COLUMNS = (
     "until",
     "content_hash",
     "item__link_hash",
@@ -67,4 +67,4 @@ def _tracked(feed: Feed, *, lock: bool) -> list[TrackedPost]:
     rows = TrackedItem.objects.filter(item__feed=feed).order_by("pk")
     if lock:
         rows = rows.select_for_update(of=("self",))
-    return [TrackedPost(*values) for values in rows.values_list("pk", "item__guid_hash", *COLUMNS)]
+    return [TrackedPost(*values) for values in rows.values_list("pk", "item__guid_hash", *TRACKED_COLUMNS)]

@@ -297,6 +297,20 @@ class TestWhatGivesWay:
         assert [state for _, state, _ in changes()] == ["failed"]
 
 
+def test_news_that_cannot_be_passed_on_hold_nothing_else_up(
+    blog: BridgedBlog, instance: MastodonInstance, caplog: pytest.LogCaptureFixture
+) -> None:
+    posted(blog, instance)
+    blog.new(dated("b", 62), A)
+    for minute in (70, 90, 110):
+        blog.read(minute)
+    half = {"seen_hash": "2", "seen_since": at(65), "entry": {"title": "half"}}
+    TrackedItem.objects.update(news="corrected", **half)
+    blog.work(111)
+    assert len(instance.statuses) == 2
+    assert "a correction cannot be passed on" in caplog.text
+
+
 class TestTwice:
     def test_the_same_news_make_one_edit_whoever_takes_them(
         self, blog: BridgedBlog, instance: MastodonInstance

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news, track
+from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
+from feeds.items.tracked import track as track_in_transaction
 from feeds.models import Feed, Item, TrackedItem
 from feeds.models.tracked_item import LINGERS
 from tests.factories import NOW, FinalItemFactory, an_entry
@@ -14,6 +15,9 @@ from tests.races import beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+track = transaction.atomic(track_in_transaction)
 
 
 def a_tracked(**facts: Any) -> TrackedItem:
