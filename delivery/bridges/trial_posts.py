@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 TRIAL_SECONDS = 20.0
 # A worker takes the post over if this process dies while it posts.
 LEASE = timedelta(minutes=5)
-LONGEST_WORDS = 1000
+LONGEST_TRIAL_ANSWER = 1000
 MOST_TESTS = 20
 NOTHING_POSTED = "Nothing was posted: "
 
@@ -137,7 +137,7 @@ def _record(row: Delivery, outcome: Outcome, now: datetime, state: Any) -> None:
             RemotePost.objects.create(delivery=row, url=outcome.url, parts=list(outcome.parts))
     elif isinstance(outcome, Ambiguous):
         # It may stand there: what is known of it stays.
-        words = shortened(one_line(outcome.text), LONGEST_WORDS)
+        words = shortened(one_line(outcome.text), LONGEST_TRIAL_ANSWER)
         ours.update(state=Delivery.State.HELD, begun_at=now, attempts=1, last_error=words, **RELEASED)
     else:
         # What was not posted is no post, and nobody waits for it.
@@ -224,7 +224,7 @@ def may_delete(subscription: Subscription) -> bool:
 
 def _words(outcome: Outcome) -> str:
     text = "" if isinstance(outcome, Sent) else outcome.text
-    said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_WORDS)
+    said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_TRIAL_ANSWER)
     said = f"{said[:1].upper()}{said[1:]}"
     return f"{said} Look there whether it stands." if isinstance(outcome, Ambiguous) else said
 

@@ -36,7 +36,7 @@ from feeds.parsing.fields import (
     listed,
 )
 from feeds.parsing.format import PAGE_NOT_FEED
-from feeds.parsing.h_social import RELATIONS, people_of, photo_of, social_of
+from feeds.parsing.h_social import REFERRING, cards_of, photo_of, social_of
 from feeds.parsing.h_values import (
     MAX_NESTING,
     Microformat,
@@ -67,7 +67,7 @@ PROPERTIES = words(
 # would change what mf2py implies of an entry's name and address, and so which post it is.
 SOCIAL_ROOTS = ROOTS | words("h-adr h-geo")
 SOCIAL_PROPERTIES = PROPERTIES | words(
-    " ".join(f"{kind}-{relation}" for relation in RELATIONS for kind in "up")
+    " ".join(f"{kind}-{relation}" for relation in REFERRING for kind in "up")
     + " p-rsvp u-checkin p-checkin u-syndication dt-start dt-end p-location u-location p-latitude p-longitude"
     " p-geo"
 )
@@ -148,7 +148,7 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
         raise ParseError(PAGE_NOT_FEED)
     cards = dict(_cards(page["items"], url))
     names = {address: card.name for address, card in cards.items()}
-    owners = Social(people=people_of(feed, url, cards) if feed else ())
+    owners = Social(people=cards_of(feed, url, cards) if feed else ())
     authors = _authors(feed, url, names) if feed else ()
     shared = Entry("", authors=authors, language=tongue, social=owners)
     reader = PageReader(url, shared, names, cards)

@@ -18,7 +18,7 @@ from feeds.parsing.h_values import (
 )
 from feeds.parsing.media import absolute
 
-RELATIONS = ("in-reply-to", "like-of", "repost-of", "bookmark-of", "quotation-of")
+REFERRING = ("in-reply-to", "like-of", "repost-of", "bookmark-of", "quotation-of")
 MAX_RELATIONS = 20
 MAX_SAID = 200
 MAX_QUOTED = 2_000
@@ -35,7 +35,7 @@ def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: 
     seen = post.get("social") or {}
     cited = [
         (kind, value)
-        for kind in RELATIONS
+        for kind in REFERRING
         for value in values_of(seen, kind)
         if absolute(address_of(value), url)
     ][:MAX_RELATIONS]
@@ -44,7 +44,7 @@ def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: 
     syndication = (absolute(address_of(value), url) for value in values_of(seen, "syndication"))
     start = _iso(text_of(seen, "start"))
     return Social(
-        people=people_of(post, url, cards) or owners,
+        people=cards_of(post, url, cards) or owners,
         kind="event" if start else "",
         relations=tuple((kind, absolute(address_of(value), url)) for kind, value in cited),
         refs=tuple(_citation(value, url) for _, value in cited if isinstance(value, dict)),
@@ -57,7 +57,7 @@ def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: 
     )
 
 
-def people_of(item: Microformat, url: str, cards: Mapping[str, Person]) -> tuple[Person, ...]:
+def cards_of(item: Microformat, url: str, cards: Mapping[str, Person]) -> tuple[Person, ...]:
     """The authors with addresses and photos. One may be an address only: the rest is on its h-card."""
     return tuple(
         filter(None, (_person(value, url, cards) for value in values_of(item, "author")[:MAX_LISTED]))

@@ -44,7 +44,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class BridgeConnection:
     """A destination as the page shows it, with the test posts that stand there."""
 
     subscription: Subscription
@@ -89,7 +89,7 @@ def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
         "kind": kind,
         "form": form,
         "connections": [
-            Connection(each, standing_tests(each), may_delete(each), reconnect_url(each))
+            BridgeConnection(each, standing_tests(each), may_delete(each), reconnect_url(each))
             for each in connections
         ],
         "looks": looks,

@@ -24,7 +24,7 @@ from subscriptions.models import Subscribable
 
 SMS = "sms"
 # Ofcom's number for stories: nobody's.
-NOBODY = Recipient(delivery_id=0, core="+447700900123", label="+44 7700 900123")
+SAMPLE_PHONE = Recipient(delivery_id=0, core="+447700900123", label="+44 7700 900123")
 TEXTS_SHOWN = 2
 NOWHERE = (
     "Twilio cannot reach this site at {}. Set SITE_URL, and it will tell what arrived, and who answers STOP."
@@ -40,7 +40,7 @@ def how_it_texts(subscribable: Subscribable) -> SafeString | str:
     except (NothingToShow, LetterError) as error:
         shown = paragraph(str(error))
     else:
-        texts = [channel(SMS).compose(letter, NOBODY) for letter in letters]
+        texts = [channel(SMS).compose(letter, SAMPLE_PHONE) for letter in letters]
         shown = format_html_join("", "{}", ((_bubble(text.body, text.refusal),) for text in texts))
     account = str(subscribable.options.get("account", ""))
     lane = lane_for(kind=SMS, core="", options=subscribable.options)

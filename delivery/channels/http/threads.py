@@ -8,14 +8,14 @@ from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporar
 from delivery.channels.http.client import Failed
 
 # Of a text, its key and the id of the post before it, "" for the first. Raises Failed.
-Post = Callable[[str, str, str], Sent]
+PostReply = Callable[[str, str, str], Sent]
 # Of a text and the id of the post before it: such a post, if an earlier attempt made it. Raises Failed.
 LookUp = Callable[[str, str], Sent | None]
 
 
 def post_thread(
     texts: Sequence[str],
-    post: Post,
+    post: PostReply,
     *,
     key: str,
     progress: Mapping[str, Any],

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha1
 from urllib.parse import urlsplit, urlunsplit
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
+from delivery.channels.http.links import DEFAULT_PORTS
 
 
 def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.channels.telegram.compose import Message
-from delivery.channels.telegram.service import GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
+from delivery.channels.telegram.service import MESSAGE_GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
 
 T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
@@ -102,7 +102,7 @@ class TelegramSession(ApiSession):
             said = said_by(_answer(client))
             if NOT_MODIFIED in said:
                 return Sent(remote_id=remote_id)
-            return NO_POST if any(words in said for words in GONE) else failed.outcome
+            return NO_POST if any(words in said for words in MESSAGE_GONE) else failed.outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes it; Sent too if it is gone already."""
@@ -110,7 +110,7 @@ class TelegramSession(ApiSession):
         try:
             self.call(client, "deleteMessage", _of(remote_id), _done)
         except Failed as failed:
-            if not any(words in said_by(_answer(client)) for words in GONE):
+            if not any(words in said_by(_answer(client)) for words in MESSAGE_GONE):
                 return failed.outcome
         return Sent(remote_id=remote_id)
 
