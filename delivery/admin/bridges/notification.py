@@ -15,14 +15,14 @@ from subscriptions.subscribers.devices import count_devices
 
 # Nobody's: only its looks are wanted.
 SAMPLE = Recipient(0, "", "")
-NO_DEVICE = "No device is told of it so far. Its page offers that to readers."
+NOBODY_TOLD = "No device is told of it so far. Its page offers that to readers."
 
 
 def notification_of(subscribable: Subscribable) -> SafeString | str:
     """How its newest post would be told; nothing where devices are told nothing."""
     if not subscribable.offers_devices:
         return ""
-    who = "" if count_devices(subscribable) else paragraph(NO_DEVICE)
+    who = "" if count_devices(subscribable) else paragraph(NOBODY_TOLD)
     try:
         [letter] = newest_letters(subscribable, now=utcnow())
     except (Refused, LetterError) as error:

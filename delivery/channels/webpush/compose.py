@@ -14,7 +14,7 @@ from delivery.letter import Letter, Recipient
 from delivery.rendering.languages import spoken
 
 # Octets: screens show less of a title than that, and the text has room beside it.
-LONGEST_PUSH_TITLE = 300
+TITLE_OCTETS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,7 @@ class Notification:
         where it leaves no room for words. Raises DoesNotFit."""
         if self.icon and len(self._written(self.title, "", tag)) > most // 2:
             return replace(self, icon="").payload(tag, most=most)
-        title = cut_at_word(
-            self.title, lambda part: len(part.encode("utf-8", "replace")) <= LONGEST_PUSH_TITLE
-        )
+        title = cut_at_word(self.title, lambda part: len(part.encode("utf-8", "replace")) <= TITLE_OCTETS)
         text = cut_at_word(self.text, lambda part: len(self._written(title, part, tag)) <= most)
         title = cut_at_word(title, lambda part: len(self._written(part, text, tag)) <= most)
         written = self._written(title, text, tag)
