@@ -37,6 +37,8 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     """A list is called as its rows are, in its heading, its title and its count; a form as its row is."""
 
     empty: ClassVar[EmptyList] = EmptyList("Nothing here so far", "")
+    # One and many of its rows, where the list's own name is no word for them.
+    rows: ClassVar[tuple[str, str] | None] = None
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         found = super().get_changelist_instance(request)
@@ -48,14 +50,17 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     def counted(self, found: Any) -> str:
         """ "1 post", "12,000 posts"; of more than are counted "more than 10,000 posts"."""
         more = "more than " if getattr(found.paginator, "has_more", False) else ""
-        singular, plural = str(self.opts.verbose_name), str(self.opts.verbose_name_plural)
-        return more + counted(found.result_count, singular, plural)
+        return more + counted(found.result_count, *self.row_words)
+
+    @property
+    def row_words(self) -> tuple[str, str]:
+        return self.rows or (str(self.opts.verbose_name), str(self.opts.verbose_name_plural))
 
     def shown_empty(self, request: HttpRequest, *, is_narrowed: bool) -> ShownEmpty:
         """Nothing was found, or there is nothing yet."""
         if is_narrowed:
             words = "Nothing here fits what you search or filter for."
-            return ShownEmpty("None like that", words, f"Show all {self.opts.verbose_name_plural}", "?")
+            return ShownEmpty("None like that", words, f"Show all {self.row_words[1]}", "?")
         empty = self.empty
         if empty.to and (not empty.permission or request.user.has_perm(empty.permission)):
             return ShownEmpty(empty.title, empty.words, empty.button, reverse(empty.to))

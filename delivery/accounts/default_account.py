@@ -53,5 +53,10 @@ def usual_sender(account: str = "") -> str:
 
 
 def sender_of(subscribable: Subscribable) -> str:
-    """Who its letters come from: what it says, or the usual sender of its mail account."""
+    """Who its letters come from: what it says, or the usual sender of its mail account.
+
+    Nobody where its channel is not e-mail: a post is signed by the account that it is made with.
+    """
+    if subscribable.channel != "email":
+        return ""
     return subscribable.from_email or usual_sender(subscribable.options.get("account", ""))

@@ -14,12 +14,14 @@ from queue import Empty
 
 from common.db.outage import DB_ERRORS
 from common.shutdown import stopping
+from delivery.bridges.post_changes import NotNeeded
 from delivery.channels.base import Permanent, Temporary
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import claim_due, has_urgent, with_due
 from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_task import Done, SendTask
+from delivery.lanes.breakers import in_turn
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow
@@ -62,7 +64,7 @@ class Claimer:
             if mine and time.monotonic() - asked_at >= RENEW_SHARE:
                 self._ask_for_share(lane_id, now)
         waits = []
-        for lane in with_due(now).order_by("pk"):
+        for lane in in_turn(with_due(now).order_by("pk"), now):
             try:
                 if again_at := self._top_up(lane, now):
                     waits.append(again_at)
@@ -166,9 +168,15 @@ class Claimer:
         """Makes the letter; else sets what becomes of the task."""
         now = self._clock()
         try:
-            task.prepared, task.recipient = self._letters.prepare(task.delivery, now=now)
+            if task.delivery.kind in Delivery.CHANGES:
+                change = self._letters.prepare_change(task.delivery)
+                task.prepared, task.recipient, task.changes = change
+            else:
+                task.prepared, task.recipient = self._letters.prepare(task.delivery, now=now)
         except DB_ERRORS:
             raise
+        except NotNeeded as error:
+            task.outcome, task.at = Permanent(str(error), needless=True), now
         except NothingToShow as error:
             task.outcome, task.at = Permanent(str(error)), now
         except Exception as error:  # a poisoned letter or recipient stops nobody else

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from common.text import counted
+from delivery.lanes.breakers import why_resting
 from delivery.lanes.limits import WHOLE_LANE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import DAY, Used, daily_limit, ramp
@@ -30,6 +31,12 @@ def lane_status(lane: Lane, now: datetime) -> LaneStatus:
     today = daily_limit(limits.per_day, limits.warm_up, now)
     used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
     return LaneStatus(used, limits.per_hour, today, warms_up=bool(coming_days(lane, now, days=1)))
+
+
+def day_is_full(lane: Lane, now: datetime) -> bool:
+    """Whether it has sent as many as it may within 24 hours: what is due waits."""
+    status = lane_status(lane, now)
+    return status.today is not None and status.used.day >= status.today
 
 
 def coming_days(row: Lane | LaneDomain, now: datetime, *, days: int) -> list[tuple[date, int]]:
@@ -83,7 +90,8 @@ def lane_state(row: Lane | LaneDomain, now: datetime) -> str:
     """open, resting or paused."""
     if row.paused:
         return "paused"
-    return "resting" if row.free_at is not None and row.free_at > now else "open"
+    is_services = isinstance(row, Lane) and bool(why_resting(row.kind, now))
+    return "resting" if is_services or (row.free_at is not None and row.free_at > now) else "open"
 
 
 def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
@@ -97,6 +105,8 @@ def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
         said.append(f"{row.per_hour:,} an hour")
     if row.per_day is not None:
         said.append(f"{row.per_day:,} in 24 hours")
+    if isinstance(row, Lane) and row.per_recipient is not None:
+        said.append(f"{row.per_recipient:,} to one recipient in a day")
     if days := coming_days(row, now, days=1):
         said.append(f"warming up, {days[0][1]:,} in 24 hours now")
     if isinstance(row, LaneDomain) and row.concurrency is not None:

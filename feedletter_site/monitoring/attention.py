@@ -14,9 +14,14 @@ from common.clock import utcnow
 from common.text import counted, shortened
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
+from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall, WrittenLetter
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
+from feedletter_site.demo.bridges import timeline_urls
+from feedletter_site.demo.discord import DISCORD
+from feedletter_site.demo.environment import is_demo
+from feedletter_site.demo.mastodon import MASTODON
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscribable
 
@@ -53,10 +58,10 @@ def may_see(user: Any, model: type[Model]) -> bool:
 
 def alerts(user: Any) -> list[Alert]:
     """What needs a person, the most pressing first."""
-    domains = paused_domains() if may_see(user, Lane) else []
+    stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
-    return [*stalled(), *paused, *held, *objects_in_trouble(user), *domains, *mail()]
+    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *demo()]
 
 
 def paused_newsletters() -> list[Alert]:
@@ -175,6 +180,15 @@ def objects_in_trouble(user: Any) -> list[Alert]:
     return seen
 
 
+def troubled_services() -> list[Alert]:
+    """Services that nothing is sent to for a while, since they refuse too much."""
+    now = utcnow()
+    return [
+        Alert(trouble_in_words(breaker, row, now), "See its lanes", list_url(Lane))
+        for breaker, row in troubles(now)
+    ]
+
+
 def paused_domains() -> list[Alert]:
     """The domains to which nothing goes, for now or until somebody says so, each with the reason."""
     rests = Q(refused_since__isnull=False, free_at__gt=utcnow())
@@ -202,3 +216,12 @@ def mail() -> list[Alert]:
     if sends_nothing():
         return [Alert("No letter can go out.", "Set up mail", where)]
     return []
+
+
+def demo() -> list[Alert]:
+    """Where the demo's bridges post."""
+    if not is_demo():
+        return []
+    urls = timeline_urls()
+    words = "This is the demo: its bridges post to a Mastodon and a Discord of its own."
+    return [Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD]))]

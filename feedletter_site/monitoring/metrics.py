@@ -22,7 +22,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from common.clock import behind, utcnow
-from common.tallies import EXACT
+from common.db.tallies import EXACT
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted

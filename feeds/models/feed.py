@@ -141,6 +141,8 @@ class Feed(models.Model):
     restless_polls = models.PositiveIntegerField(default=0, editable=False)
     # A flood waits for an admin's word since then.
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # Until then it has posts whose corrections and withdrawals somebody wants to know of (TrackedItem).
+    tracked_until = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     # How many readings in a row, and since when, its server has answered that it is gone for good (410).
@@ -196,6 +198,10 @@ class Feed(models.Model):
         if self.failures:
             return "failing"
         return "held" if self.held_since else self.status
+
+    def is_tracked(self, moment: datetime) -> bool:
+        """Whether a reading then has to look at posts that went out."""
+        return self.tracked_until is not None and moment <= self.tracked_until
 
     @property
     def timing(self) -> Timing:

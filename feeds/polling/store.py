@@ -7,10 +7,11 @@ from typing import Any
 
 from django.db.models import F
 
-from common.batches import batched
+from common.db.batches import batched
 from feeds.models import Feed, Item
 from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
+from feeds.polling.corrections import keep_news, news_of
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
 from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts
 from feeds.polling.namesakes import leave_before, tell_apart
@@ -69,6 +70,11 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
                 reading.cleaned(id_)
                 expense.check_allowance()
+            if feed.is_tracked(moment):
+                for post in news_of(feed, reading, plan, rows.order, moment, lock=False):
+                    if post.seen_since == moment:
+                        reading.cleaned(post.id)
+                        expense.check_allowance()
     except ParseError as error:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:
@@ -85,12 +91,18 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
         keep_answer(feed, reading, moment)
-        return apply(feed, plan, reading, moment)
+        counts = apply(feed, plan, reading, moment)
+        if feed.is_tracked(moment):
+            keep_news(news_of(feed, reading, plan, (), moment, lock=True), reading, moment)
+        return counts
     if reading.partial and feed.first_polled_at is None:
         return PollCounts()
     rows = rows or look_up(feed, reading)
     plan = plan_of(feed, reading, rows, moment, lock=True)
     counts = apply(feed, plan, reading, moment)
+    if feed.is_tracked(moment):
+        # Before the document's order takes the place of the last one's.
+        keep_news(news_of(feed, reading, plan, shorts(feed), moment, lock=True), reading, moment)
     leave_before(feed, reading, moment)
     feed.held_since = (feed.held_since or moment) if plan.holds else None
     if reading.partial:

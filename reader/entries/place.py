@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
-from common.batches import batched
 from common.clock import utcnow
+from common.db.batches import batched
 from common.passes import TimeBudget
 from reader.entries.visibility import hide, show
 from reader.models import Entry, Follow, Mute, Place, Unread

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('feeds', '0008_read_by_people'),
+        ('feeds', '0009_read_by_people'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,5 +1,6 @@
 """Signs in to an account before it is saved, and finds who it is and where its posts are kept."""
 
+from contextlib import closing
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -7,9 +8,9 @@ import requests
 
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.channels.base import Permanent, Sent
 from delivery.channels.bluesky.client import BLUESKY, BlueskyClient, pds_of
 from delivery.channels.bluesky.compose import BlueskyAccount
+from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.client import ApiClient, Failed, host_of
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
 
@@ -28,17 +29,10 @@ def check_account(
     config, service = destination.config, destination.config["service_url"]
     account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
     client = BlueskyClient(transport, account, utcnow(), timeout=timeout)
-    try:
+    elsewhere = f"{host_of(service)} does not look like {BLUESKY.name}."
+    with closing(transport), told_at_fields("service_url", credentials="app_password", elsewhere=elsewhere):
         signed_in = client.sign_in()
         pds = signed_in.pds or _pds(transport, signed_in.did, plc, timeout) or service
-    except Failed as failed:
-        outcome = failed.outcome
-        why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
-        is_theirs = isinstance(outcome, Permanent) and outcome.disables
-        place = "app_password" if is_theirs else "service_url"
-        raise InvalidDestination(f"{place}: the account could not be checked. {why}") from failed
-    finally:
-        transport.close()
     if not signed_in.is_active:
         raise InvalidDestination(f"handle: {host_of(service)} says that this account is not active.")
     handle = signed_in.handle

@@ -22,20 +22,14 @@ STALE = frozenset({"ExpiredToken", "InvalidToken"})
 
 
 def _words(answer: ApiResponse) -> str:
-    said = (answer.at("error"), answer.at("message"))
-    words = ": ".join(text for text in said if isinstance(text, str) and text)
+    words = ": ".join(text for text in (answer.text_at("error"), answer.text_at("message")) if text)
     return words and words.rstrip(".") + "."
-
-
-def _code(answer: ApiResponse) -> str:
-    code = answer.at("error")
-    return code if isinstance(code, str) else ""
 
 
 BLUESKY = ApiService(
     name="a Bluesky server",
     words=_words,
-    code=_code,
+    code=lambda answer: answer.text_at("error"),
     verdicts={
         **dict.fromkeys(STALE, Verdict.TRY_AGAIN),
         # The account's own password was given, and it wants a second factor.
@@ -81,7 +75,7 @@ class BlueskyClient:
     def code(self) -> str:
         """The service's own, of the last answer."""
         answer = self._transport.answer
-        return _code(answer) if answer else ""
+        return answer.text_at("error") if answer else ""
 
     def sign_in(self) -> SignedIn:
         """With the password. So may be done 30 times in five minutes, and 300 times a day."""

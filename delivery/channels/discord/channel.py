@@ -1,19 +1,26 @@
 """The channels of Discord: by a webhook, and by a bot."""
 
 from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
 
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
 from delivery.channels.bridge import BridgeChannel
 from delivery.channels.discord.bot_session import BotSession
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message, message_of
 from delivery.channels.discord.markup import shown
+from delivery.channels.discord.service import BREAKER
 from delivery.channels.discord.session import WebhookSession
 from delivery.letter import Recipient
+from delivery.rules.breakers import Breaker
 
 
 class _Discord(BridgeChannel):
     """What both ways to post have in common."""
+
+    breaker: Breaker | None = BREAKER
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
@@ -21,11 +28,19 @@ class _Discord(BridgeChannel):
     def preview(self, message: Message) -> Looks:
         """As Previews has it. A card has no length that people need to mind."""
         words = message.full.get("content", "")
-        cards = [
-            card.get(name, "") for card in message.full.get("embeds", ()) for name in ("title", "description")
-        ]
-        text = "\n".join(filter(None, map(shown, (words, *cards))))
-        return Looks(text, len(words), CONTENT_LIMIT if words else 0, message.refusal)
+        card = next((_card(embed) for embed in message.full.get("embeds", ())), None)
+        return Looks(shown(words), len(words), CONTENT_LIMIT if words else 0, message.refusal, card=card)
+
+
+def _card(embed: Mapping[str, Any]) -> LinkCard:
+    return LinkCard(
+        title=shown(embed.get("title", "")),
+        text=shown(embed.get("description", "")),
+        source=embed.get("footer", {}).get("text", ""),
+        picture=embed.get("image", {}).get("url", ""),
+        picture_below=True,
+        above=embed.get("author", {}).get("name", ""),
+    )
 
 
 class DiscordChannel(_Discord):
@@ -37,7 +52,7 @@ class DiscordChannel(_Discord):
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
         """The webhook comes with each message."""
-        return WebhookSession()
+        return WebhookSession(base=settings.DISCORD_API_URL)
 
 
 class DiscordBotChannel(_Discord):
@@ -48,4 +63,4 @@ class DiscordBotChannel(_Discord):
     account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
 
     def connect(self, lane: LaneFacts) -> BotSession:
-        return BotSession(lane.credentials.get("token", ""))
+        return BotSession(lane.credentials.get("token", ""), base=settings.DISCORD_API_URL)

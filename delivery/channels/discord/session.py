@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
+import requests
+
+from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
 from delivery.channels.discord.compose import Message
 from delivery.channels.discord.service import (
     NEEDS_THREAD,
@@ -18,7 +20,7 @@ from delivery.channels.discord.service import (
 )
 from delivery.channels.http.client import ApiClient, Failed
 from delivery.channels.http.session import ApiSession
-from delivery.channels.http.transport import ApiResponse
+from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 
 class DiscordSession(ApiSession, ABC):
@@ -76,6 +78,8 @@ class DiscordSession(ApiSession, ABC):
                 client.call("PATCH", url, params=query, json=new, headers=self.headers(), read=_any)
                 return sent(message.config.get("guild_id", ""), *remote_id.split("/"))
             except Failed as failed:
+                if _is_gone(client):
+                    return NO_POST
                 if not bodies or not failed.is_about_message:
                     return failed.outcome
 
@@ -85,14 +89,20 @@ class DiscordSession(ApiSession, ABC):
         try:
             client.call("DELETE", url, params=query, headers=self.headers(), read=_any)
         except Failed as failed:
-            answer = client.transport.answer
-            if not (answer and answer.status == 404 and code_of(answer) == UNKNOWN_MESSAGE):
+            if not _is_gone(client):
                 return failed.outcome
         return Sent(remote_id=remote_id)
 
 
 class WebhookSession(DiscordSession):
-    """Posts to whatever webhook a message names. Used by one thread at a time."""
+    """Posts to whatever webhook a message names; `base` is the API's address. Used by one thread at a
+    time."""
+
+    def __init__(
+        self, *, base: str, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
+        super().__init__(session=session, timeout=timeout)
+        self._base = base
 
     def send(
         self,
@@ -109,12 +119,13 @@ class WebhookSession(DiscordSession):
         return self.post(self.api(message, now), message, key)
 
     def api(self, message: Message, now: datetime) -> ApiClient:
-        return self.client(message.webhook_url, WEBHOOK, now, secrets=webhook_secrets(message.webhook_url))
+        return self.client(self._base, WEBHOOK, now, secrets=webhook_secrets(message.webhook_url))
 
     def place(self, message: Message, remote_id: str) -> tuple[str, dict[str, str]]:
         channel, _, number = remote_id.partition("/")
         elsewhere = channel != message.config.get("channel_id")
-        return f"{message.webhook_url}/messages/{number}", {"thread_id": channel} if elsewhere else {}
+        url = webhook_at(self._base, message.webhook_url)
+        return f"{url}/messages/{number}", {"thread_id": channel} if elsewhere else {}
 
     def posted(
         self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
@@ -135,7 +146,7 @@ class WebhookSession(DiscordSession):
 
         return client.call(
             "POST",
-            message.webhook_url,
+            webhook_at(self._base, message.webhook_url),
             params=query,
             json=new,
             headers=self.headers(),
@@ -144,9 +155,19 @@ class WebhookSession(DiscordSession):
         )
 
 
+def webhook_at(base: str, url: str) -> str:
+    """A webhook's address at the API. As it is kept, its last two parts are its id and its token."""
+    return f"{base}/webhooks/{'/'.join(url.split('/')[-2:])}"
+
+
 def webhook_secrets(url: str) -> tuple[str, ...]:
     """What no text may show of a webhook's address."""
     return (url, url.rpartition("/")[2])
+
+
+def _is_gone(client: ApiClient) -> bool:
+    answer = client.transport.answer
+    return answer is not None and answer.status == 404 and code_of(answer) == UNKNOWN_MESSAGE
 
 
 def _any(answer: ApiResponse) -> None:

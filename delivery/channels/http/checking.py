@@ -4,23 +4,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from common.ports.channels import InvalidDestination
-from delivery.channels.base import Permanent, Sent
+from delivery.channels.base import Permanent, Sent, Temporary
 from delivery.channels.http.client import Failed
 
 
 @contextmanager
-def told_at_fields(host: str, *, secret: str, address: str, how: str, service: str) -> Iterator[None]:
-    """Turns Failed into InvalidDestination. `secret` and `address` are fields' names, `how` says how to get a
-    good secret, `service` completes “does not look like ...”."""
+def told_at_fields(
+    address: str, *, credentials: str = "", account: str = "", refused: str = "", elsewhere: str = ""
+) -> Iterator[None]:
+    """Turns Failed into InvalidDestination, at one of the fields named.
+
+    `address` says where; `credentials` has the destination's own, and `account` those that it shares, where
+    other fields have them. Two sentences may say it better than the service's own words: `refused` when
+    the credentials are not good, `elsewhere` when what answers is not the service.
+    """
     try:
         yield
     except Failed as failed:
         outcome = failed.outcome
-        if isinstance(outcome, Permanent) and outcome.disables:
-            sentence = f"{secret}: {host} does not accept it. {how}"
+        text = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
+        if isinstance(outcome, Temporary) and outcome.stops_account:
+            field = account or address
+        elif isinstance(outcome, Permanent) and outcome.disables:
+            field, text = credentials or address, refused or text
         elif isinstance(outcome, Permanent):
-            sentence = f"{address}: {host} does not look like {service}."
+            field, text = address, elsewhere or text
         else:
-            why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
-            sentence = f"{address}: the {secret.replace('_', ' ')} could not be checked. {why}"
-        raise InvalidDestination(sentence) from failed
+            field, text = address, f"it could not be checked. {text}"
+        raise InvalidDestination(f"{field}: {text}") from None

@@ -6,9 +6,8 @@ from functools import cached_property
 
 import requests
 
-from common.ports.channels import InvalidDestination
 from common.truncation import DoesNotFit
-from delivery.channels.base import Outcome, Permanent, Sent
+from delivery.channels.base import Outcome, Permanent
 from delivery.channels.http.client import ApiClient, Failed, host_of
 from delivery.channels.http.outcomes import ApiService
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
@@ -31,6 +30,13 @@ class ApiSession:
         """What asks the service at `url` for one message."""
         return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
 
+    def new_refusals(self) -> int:
+        """As CountsRefusals has it."""
+        if "transport" not in self.__dict__:
+            return 0
+        refusals, self.transport.refusals = self.transport.refusals, 0
+        return refusals
+
     def close(self) -> None:
         if "transport" in self.__dict__:
             self.transport.close()
@@ -45,14 +51,3 @@ def outcome_of(act: Callable[[], Outcome]) -> Outcome:
         return Permanent("The link alone is longer than what the service takes.")
     except Failed as failed:
         return failed.outcome
-
-
-def invalid(failed: Failed, secret: str, place: str) -> InvalidDestination:
-    """What to tell who saves a destination that its service did not accept.
-
-    `secret` and `place` are the names of the fields that hold the credentials and the address.
-    """
-    outcome = failed.outcome
-    why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
-    field = secret if isinstance(outcome, Permanent) and outcome.disables else place
-    return InvalidDestination(f"{field}: {why}")

@@ -57,6 +57,11 @@ class ApiResponse:
                 return None
         return value
 
+    def text_at(self, *path: str | int) -> str:
+        """The text that stands there in the JSON body; "" when there is none."""
+        value = self.at(*path)
+        return value if isinstance(value, str) else ""
+
     def number_at(self, *path: str | int, otherwise: int) -> int:
         """The whole number that stands there, from 1 to a billion; `otherwise` when there is none."""
         value = self.at(*path)
@@ -65,11 +70,13 @@ class ApiResponse:
 
 
 class Transport:
-    """Stands where a library expects a `requests.Session`, of which it calls nothing but `request`."""
+    """Stands where a library expects a `requests.Session`, of which it calls `request` and `post` alone."""
 
     def __init__(self, session: requests.Session | None = None) -> None:
         self.session = session or client().session()
         self.answer: ApiResponse | None = None
+        # Answers that a service counts against us.
+        self.refusals = 0
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
         """As requests does, and raising its exceptions; `answer` is None until there is one in full."""
@@ -104,6 +111,9 @@ class Transport:
         plain.request, plain.encoding = response.request, "utf-8"
         plain.raw = io.BytesIO(read)
         return plain
+
+    def post(self, url: str, **options: Any) -> requests.Response:
+        return self.request("POST", url, **options)
 
     def close(self) -> None:
         self.session.close()

@@ -8,9 +8,17 @@ from typing import Any, TypeVar, cast
 import requests
 from mastodon import Mastodon
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import Sent
-from delivery.channels.http.client import ApiClient, UnreadableAnswer, a_moment, a_web_url, an_id, host_of
+from delivery.channels.http.client import (
+    ApiClient,
+    Failed,
+    UnreadableAnswer,
+    a_moment,
+    a_web_url,
+    an_id,
+    host_of,
+)
 from delivery.channels.http.links import is_of
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.session import ApiSession
@@ -24,21 +32,16 @@ STATUSES_LOOKED_AT = 40
 CLOCKS_DIFFER = timedelta(minutes=10)
 
 
-def _words(answer: ApiResponse) -> str:
-    said = answer.at("error")
-    return said if isinstance(said, str) else ""
-
-
 def _code(answer: ApiResponse) -> str:
     """A 403 is about the token's scopes, or about the account, which may come back."""
-    if answer.status == 403 and (words := _words(answer)):
+    if answer.status == 403 and (words := answer.text_at("error")):
         return "scope" if "scope" in words.lower() else "account"
     return ""
 
 
 MASTODON = ApiService(
     name="a Mastodon instance",
-    words=_words,
+    words=lambda answer: answer.text_at("error"),
     code=_code,
     verdicts={"account": Verdict.STOPS},
     advice=f"Save a new access token: the old one is no longer good, or lacks the scopes {SCOPES}.",
@@ -81,10 +84,17 @@ class Client:
         )
 
     def scopes(self) -> set[str]:
-        """What the token may do; none where the server does not say (Mastodon 4.3 and later do)."""
-        return self._read(
-            self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
-        )
+        """What the token may do; none where the server does not say. Mastodon does from 4.3 on; before, it
+        tells nothing to who may not read all."""
+        try:
+            return self._read(
+                self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
+            )
+        except Failed:
+            answer = self._client.transport.answer
+            if answer is not None and answer.status == 403:
+                return set()
+            raise
 
     def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
         """Posts the text as a status, or as an answer to one, which strangers' timelines do not show."""

@@ -1,5 +1,6 @@
 """Finds a homeserver and a room, before they are saved."""
 
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,10 +9,9 @@ import requests
 
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.channels.base import Permanent
 from delivery.channels.http.address import server_url
+from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.client import Failed, UnreadableAnswer
-from delivery.channels.http.session import invalid
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.channels.matrix.client import MATRIX, Homeserver
 from delivery.channels.matrix.session import MatrixSession
@@ -31,26 +31,20 @@ def resolved(
     """
     config, token = destination.config, destination.secrets["access_token"]
     opened = MatrixSession(session=session, timeout=timeout)
-    try:
+    with closing(opened):
         url = _found(opened, config["server_url"])
         server = Homeserver(opened.client(url, MATRIX, utcnow(), secrets=(token,)), url, token)
-        account = server.whoami()
-        try:
+        elsewhere = f"{urlsplit(url).netloc} does not look like {MATRIX.name}."
+        with told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
+            account = server.whoami()
+        with told_at_fields("room"):
             room = server.join(config["room"])
             if server.state(room, "m.room.encryption"):
                 raise InvalidDestination(ENCRYPTED)
             levels = server.state(room, "m.room.power_levels")
-        except Failed as failed:
-            if isinstance(failed.outcome, Permanent):
-                raise invalid(failed, "room", "room") from None
-            raise
-        # From room version 12 on, whose ids are without a server, its makers stand above all levels.
-        if ":" in room and not _may_post(account, levels):
-            raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
-    except Failed as failed:
-        raise invalid(failed, "access_token", "server_url") from None
-    finally:
-        opened.close()
+    # From room version 12 on, whose ids are without a server, its makers stand above all levels.
+    if ":" in room and not _may_post(account, levels):
+        raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
     host = urlsplit(url).netloc
     return replace(
         destination,
@@ -63,9 +57,8 @@ def _found(opened: MatrixSession, typed: str) -> str:
     """The address that the domain names in its .well-known; without one, it is the server itself."""
 
     def read(answer: ApiResponse) -> str:
-        said = answer.at("m.homeserver", "base_url")
         try:
-            return server_url(said if isinstance(said, str) else "", example="matrix.example")
+            return server_url(answer.text_at("m.homeserver", "base_url"), example="matrix.example")
         except ValueError:
             raise UnreadableAnswer("no address") from None
 

@@ -17,26 +17,16 @@ PAGES, EVENTS_ON_A_PAGE = 5, 100
 CLOCKS_DIFFER = timedelta(minutes=10)
 
 
-def _error(answer: ApiResponse) -> str:
-    said = answer.at("error")
-    return said if isinstance(said, str) else ""
-
-
 def _seconds(answer: ApiResponse) -> float | None:
     """Before Matrix 1.10 the wait stood in the body."""
     said = answer.at("retry_after_ms")
     return said / 1000 if isinstance(said, int) else None
 
 
-def _errcode(answer: ApiResponse) -> str:
-    said = answer.at("errcode")
-    return said if isinstance(said, str) else ""
-
-
 MATRIX = ApiService(
     name="a Matrix homeserver",
-    words=_error,
-    code=_errcode,
+    words=lambda answer: answer.text_at("error"),
+    code=lambda answer: answer.text_at("errcode"),
     verdicts={
         "M_UNKNOWN_TOKEN": Verdict.DESTINATION,
         "M_MISSING_TOKEN": Verdict.DESTINATION,
@@ -84,7 +74,7 @@ class Homeserver:
             return self._get(f"/rooms/{_in_path(room_id)}/state/{kind}", read)
         except Failed:
             answer = self._client.transport.answer
-            if answer is not None and _errcode(answer) == "M_NOT_FOUND":
+            if answer is not None and answer.text_at("errcode") == "M_NOT_FOUND":
                 return {}
             raise
 

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
@@ -11,21 +12,16 @@ from common.clock import utcnow
 from common.ports.channels import ParsedDestination
 from common.truncation import DoesNotFit
 from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
+from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
 from delivery.channels.http.outcomes import ApiService
-from delivery.channels.http.session import ApiSession, invalid
+from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.channels.ntfy.compose import LONGEST_MESSAGE, Push, sequence_id_of
 
-
-def _words(answer: ApiResponse) -> str:
-    said = answer.at("error")
-    return said if isinstance(said, str) else ""
-
-
 NTFY = ApiService(
     name="an ntfy server",
-    words=_words,
+    words=lambda answer: answer.text_at("error"),
     advice="Save a token, or a user and password, that may write to this topic.",
 )
 
@@ -101,7 +97,8 @@ def check_topic(
     opened = NtfySession(session=session, timeout=timeout)
     client = opened.client(config["server_url"], NTFY, utcnow(), secrets=tuple(secrets.values()))
     headers = _credentials(config, secrets)
-    try:
+    elsewhere = f"{client.host} does not look like {NTFY.name}."
+    with closing(opened), told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
         try:
             client.call(
                 "GET", f"{config['server_url']}/{config['topic']}/auth", read=_success, headers=headers
@@ -111,10 +108,6 @@ def check_topic(
             if not headers or answer is None or answer.status != 403:
                 raise
             client.call("GET", f"{config['server_url']}/v1/account", read=_account, headers=headers)
-    except Failed as failed:
-        raise invalid(failed, "access_token", "server_url") from None
-    finally:
-        opened.close()
 
 
 def _credentials(config: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Posts by incoming webhooks, each service with its own words for what went wrong."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,14 +21,6 @@ def _slack_code(answer: ApiResponse) -> str:
     """Slack answers with one word, as text."""
     said = answer.body[:100].decode("utf-8", "replace").strip()
     return said if re.fullmatch("[a-z_]{2,60}", said) else ""
-
-
-def _said(*path: str) -> Callable[[ApiResponse], str]:
-    def words(answer: ApiResponse) -> str:
-        said = answer.at(*path)
-        return said if isinstance(said, str) else ""
-
-    return words
 
 
 # https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks#handling_errors
@@ -57,8 +49,8 @@ SLACK = ApiService(
 # The ids of its errors, https://github.com/mattermost/mattermost/blob/master/server/i18n/en.json
 MATTERMOST = ApiService(
     name="Mattermost",
-    words=_said("message"),
-    code=_said("id"),
+    words=lambda answer: answer.text_at("message"),
+    code=lambda answer: answer.text_at("id"),
     verdicts={
         f"web.incoming_webhook.{what}.app_error": Verdict.DESTINATION
         for what in ("invalid", "channel", "channel_locked", "permissions", "user", "disabled")
@@ -67,7 +59,7 @@ MATTERMOST = ApiService(
 )
 ROCKETCHAT = ApiService(
     name="Rocket.Chat",
-    words=_said("error"),
+    words=lambda answer: answer.text_at("error"),
     code=lambda answer: answer.status,
     # "Invalid integration id or token provided."
     verdicts={404: Verdict.DESTINATION},

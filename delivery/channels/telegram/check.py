@@ -1,15 +1,16 @@
 """Asks Telegram what a bot or a chat is, before it is saved."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import TypeVar
+
+from django.conf import settings
 
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
-from delivery.channels.base import Temporary
-from delivery.channels.http.client import Failed
-from delivery.channels.http.session import invalid
+from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.transport import ApiResponse
 from delivery.channels.telegram.service import result_of
 from delivery.channels.telegram.session import TelegramSession
@@ -20,7 +21,7 @@ OUTSIDERS = ("left", "kicked")
 
 def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
     """The bot's name, such as @blog_bot. Raises InvalidDestination."""
-    bot, name = _asked(asking or TelegramSession(token), token, "getMe", {}, _bot, "token", "token")
+    bot, name = _asked(asking or _session(token), token, "getMe", {}, _bot, "token", "token")
     return f"@{name}" if name else str(bot)
 
 
@@ -28,7 +29,7 @@ def check_chat(
     destination: ParsedDestination, token: str, *, asking: TelegramSession | None = None
 ) -> ParsedDestination:
     """The destination by the chat's number, with its title. Raises InvalidDestination."""
-    asking, account = asking or TelegramSession(token), destination.config["account"]
+    asking, account = asking or _session(token), destination.config["account"]
 
     def ask(method: str, body: dict[str, object], read: Callable[[ApiResponse], T]) -> T:
         return _asked(asking, token, method, body, read, "account", "chat")
@@ -48,6 +49,10 @@ def check_chat(
     )
 
 
+def _session(token: str) -> TelegramSession:
+    return TelegramSession(token, base=settings.TELEGRAM_API_URL)
+
+
 def _asked(
     asking: TelegramSession,
     token: str,
@@ -60,14 +65,8 @@ def _asked(
     """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
     if not token:
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
-    try:
+    with closing(asking), told_at_fields(place, account=blamed):
         return asking.call(asking.api(utcnow()), method, body, read)
-    except Failed as failed:
-        is_tokens = isinstance(failed.outcome, Temporary) and failed.outcome.stops_account
-        field = blamed if is_tokens else place
-        raise invalid(failed, field, field) from None
-    finally:
-        asking.close()
 
 
 def _bot(answer: ApiResponse) -> tuple[int, str]:

@@ -7,9 +7,8 @@ from delivery.channels.http.client import UnreadableAnswer
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 
-API = "https://api.telegram.org"
 NOT_MODIFIED = "message is not modified"
-GONE = "message to delete not found"
+GONE = ("message to delete not found", "message to edit not found")
 # Telegram has no codes but those of HTTP. All of these come with 400.
 _CHAT_IS_GONE = (
     "chat not found",
@@ -24,8 +23,7 @@ _CHAT_IS_GONE = (
 
 
 def said_by(answer: ApiResponse) -> str:
-    words = answer.at("description")
-    return words if isinstance(words, str) else ""
+    return answer.text_at("description")
 
 
 def _code(answer: ApiResponse) -> Any:

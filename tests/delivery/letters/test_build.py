@@ -9,7 +9,7 @@ from delivery.channels.email.channel import EmailChannel
 from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.engine.letter_cache import LetterCache, recipient_of
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
-from delivery.letters.build import mail_letter
+from delivery.letters.build import issue_letter, mail_letter
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery
 from delivery.rendering.placeholders import values_for
@@ -73,7 +73,7 @@ def test_the_web_link_is_the_issue_then_the_archive_then_the_only_post() -> None
 def test_a_digest_on_mastodon_links_to_the_issue() -> None:
     issue = an_issue(subscribable=BridgeFactory(arrangement="daily"))
     (row,) = queued(issue=issue)
-    message = MastodonChannel().compose(letter_of(row), recipient(row))
+    message = MastodonChannel().compose(issue_letter(issue), recipient(row))
     assert message.link == issue_url(issue)
 
 

@@ -104,7 +104,8 @@ class TestLooking:
         ):
             assert (answer["type"], answer["name"], len(answer["items"])) == ("feed", "Blog", 20)
             assert answer["items"][0]["name"] == "Post 0"
-        assert (Feed.objects.count(), Entry.objects.count()) == (0, 0)
+        assert not Feed.objects.exists()
+        assert not Entry.objects.exists()
 
 
 def test_following_and_placing_at_once_put_each_post_there_once(
