@@ -4,9 +4,7 @@ That is all that happens there. The place stage puts them into channels afterwar
 """
 
 import hashlib
-import json
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -30,9 +28,10 @@ class Readers:
     """Joins the audience of `feeds.polling.audience`."""
 
     def take(self, feed: Feed, told: Told) -> None:
-        _change(feed, told)
+        known = _known(feed, told)
+        _change(feed, told, known)
         _withdraw(told)
-        _insert(feed, told)
+        _insert(feed, told, known)
 
 
 def newest_of(told: Told) -> list[str]:
@@ -66,13 +65,12 @@ def columns(feed: Feed, reading: Reading, id_: str, seen_at: datetime) -> dict[s
     }
 
 
-def _insert(feed: Feed, told: Told) -> None:
+def _insert(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
     new = newest_of(told)
-    there = set(Entry.objects.filter(item__in=told.inserted.values()).values_list("item_id", flat=True))
     places = backfilled(told, new) if told.first else {}
     rows = []
     for id_ in new:
-        if told.inserted[id_] in there:
+        if id_ in known:
             continue
         sort_at, is_unread = places.get(id_, (None, True))
         rows.append(
@@ -89,12 +87,12 @@ def _insert(feed: Feed, told: Told) -> None:
     Entry.objects.bulk_create(rows, batch_size=100)
 
 
-def _change(feed: Feed, told: Told) -> None:
+def _change(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
     """Entries are shown as their posts are now, and nothing becomes unread again.
 
     One whose post came back under another id is found by its link.
     """
-    for id_, entry in _known(feed, told.reading).items():
+    for id_, entry in known.items():
         changes: dict[str, Any] = {}
         # What was forgotten stays so.
         if entry.is_whole and entry.hash != _hash(told.reading, id_):
@@ -114,17 +112,18 @@ class _KnownEntry(NamedTuple):
     is_whole: bool
 
 
-def _known(feed: Feed, reading: Reading) -> dict[str, _KnownEntry]:
+def _known(feed: Feed, told: Told) -> dict[str, _KnownEntry]:
     """The entries of the reading's posts by their ids."""
     rows = Entry.objects.annotate(is_whole=Q(jf2__isnull=False)).order_by("pk")
     found: dict[str, _KnownEntry] = {}
-    for chunk in chunks(list(reading.entries)):
+    for chunk in chunks(list(told.reading.entries)):
         there = rows.filter(item__feed=feed, item__guid_hash__in=chunk)
         for id_, *values in there.values_list("item__guid_hash", *_KnownEntry._fields):
             found[id_] = _KnownEntry(*values)
-        again = Item.objects.filter(feed=feed, guid_hash__in=chunk, reason=REPOST).exclude(link_hash="")
-        by_link = {link: id_ for id_, link in again.values_list("guid_hash", "link_hash")}
-        if by_link:
+        others = [id_ for id_ in chunk if id_ not in found and id_ not in told.inserted]
+        if others:
+            again = Item.objects.filter(feed=feed, guid_hash__in=others, reason=REPOST)
+            by_link = {link: id_ for id_, link in again.values_list("guid_hash", "link_hash") if link}
             first = rows.filter(feed=feed, link_hash__in=by_link)
             for link, *values in first.values_list("link_hash", *_KnownEntry._fields):
                 found.setdefault(by_link[link], _KnownEntry(*values))
@@ -139,8 +138,7 @@ def _withdraw(told: Told) -> None:
 
 def _hash(reading: Reading, id_: str) -> str:
     """Over what letters show, and what only readers here see."""
-    social = json.dumps(asdict(reading.entries[id_].social), sort_keys=True)
-    said = f"{reading.document.entries[id_].content_hash}\n{social}"
+    said = f"{reading.document.entries[id_].content_hash}\n{reading.entries[id_].social!r}"
     return hashlib.sha256(said.encode()).hexdigest()
 
 

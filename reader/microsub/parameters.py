@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from common.text import without_controls
+
 MAX_VALUES = 1_000
 MAX_BODY = 1_000_000
 JSON_TYPE = "application/json"
@@ -50,7 +52,9 @@ def read_parameters(*, query: str, body: bytes, content_type: str) -> Parameters
         given |= _from_json(text) if kind == JSON_TYPE else _grouped(_pairs(text))
     if sum(map(len, given.values())) > MAX_VALUES:
         raise BadParameters(f"A request may have {MAX_VALUES:,} values.")
-    return Parameters(given)
+    # Of what no database takes, nothing is left; and of a value that was nothing else, no value.
+    clean = {name: tuple(filter(None, map(without_controls, values))) for name, values in given.items()}
+    return Parameters({name: values for name, values in clean.items() if values})
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

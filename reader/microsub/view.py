@@ -73,7 +73,7 @@ def _parameters(request: HttpRequest) -> Parameters:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if "HTTP_TRANSFER_ENCODING" in request.META and length == "0":
         raise ApiError(HTTPStatus.LENGTH_REQUIRED, "invalid_request", "Say how long the body is.")
-    if not length.isdigit() or int(length) > MAX_BODY:
+    if not length.isdecimal() or int(length) > MAX_BODY:
         raise ApiError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "invalid_request",

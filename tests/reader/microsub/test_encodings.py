@@ -117,6 +117,11 @@ def test_json_has_lists_scalars_and_truths() -> None:
     }
 
 
+def test_what_no_database_takes_is_left_out() -> None:
+    assert values("a=x%00y&b=%00") == {"a": ("xy",)}
+    assert values(body='{"a": "x\\ud800y"}', kind=JSON) == {"a": ("xy",)}
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
