@@ -42,6 +42,7 @@ NO_PAGES = {
     "view_on_site",
     "admin_password_reset_link",
     "admin_sign_in",
+    "bridge_connected",
     "delivery_issue_edit",
     "delivery_issue_progress",
     "delivery_look_show",

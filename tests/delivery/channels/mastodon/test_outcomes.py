@@ -106,7 +106,7 @@ class TestOutcomes:
     def test_a_validation_error_comes_in_the_servers_words(self, instance: MastodonInstance) -> None:
         instance.says = Reply(422, {"error": "Validation failed: no"})
         assert send(message(instance.url)) == Permanent(
-            f"{instance.url.removeprefix('http://')} answered 422: Validation failed: no"
+            f"{instance.url.removeprefix('http://')} answered 422: Validation failed: no."
         )
 
     def test_a_status_that_is_too_long_after_all_is_tried_once_more_with_room_to_spare(self) -> None:
