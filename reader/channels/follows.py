@@ -135,7 +135,9 @@ def _found(url: str, clock: Callable[[], datetime]) -> Feed:
     feed = shared_feed_at(best.url)
     if feed is not None:
         return feed
-    feed = add_feed(url=best.url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE)
+    # What it calls itself is known already; its first reading would say the same.
+    title = best.looked.parsed.title if best.looked.parsed else ""
+    feed = add_feed(url=best.url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
     # Should it never come to following it, it is forgotten again.
     Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now)
     return feed

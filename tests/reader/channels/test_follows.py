@@ -25,10 +25,10 @@ def a_page(blog: Blog) -> str:
 
 class TestFollowing:
     def test_a_page_leads_to_its_feed_and_twice_is_once(self, blog: Blog, api: MicrosubClient) -> None:
-        blog.show("a")
+        blog.show("a", title="Blog")
         page, url = a_page(blog), blog.server.url(blog.path)
         for _ in range(2):
-            assert api.do("follow", channel="home", url=page)["url"] == url
+            assert api.do("follow", channel="home", url=page) == {"type": "feed", "url": url, "name": "Blog"}
         assert (Feed.objects.count(), Follow.objects.count(), Feed.objects.get().read_by) == (1, 1, 1)
 
     def test_one_feed_may_stand_in_two_channels_of_two_people(
