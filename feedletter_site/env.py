@@ -121,14 +121,27 @@ def networks(name: str) -> list[Network]:
 def site_url(name: str, default: str) -> str:
     """The address of a host on which every path is ours."""
     value = text(name, default).rstrip("/")
-    try:
-        parts = urlsplit(value)
-        whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:
-        whole = False
-    if not whole or set(value) & set(" \\?#@") or parts.path:
+    if not _is_web_address(value) or urlsplit(value).path:
         raise wrong(name, "an address such as https://letters.example.org, without a path")
     return value
+
+
+def service_url(name: str, default: str) -> str:
+    """The address of a service's API, perhaps with a path."""
+    value = (text(name, default) or default).rstrip("/")
+    if not _is_web_address(value):
+        raise wrong(name, f"an address such as {default}")
+    return value
+
+
+def _is_web_address(value: str) -> bool:
+    """Whether it has a host, and no user, query or fragment."""
+    try:
+        parts = urlsplit(value)
+        has_host = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return has_host and not set(value) & set(" \\?#@")
 
 
 # Any host (*), a name, a name and all below it (.example.org), or an IPv6 address in brackets.

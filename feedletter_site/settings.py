@@ -79,6 +79,10 @@ SIGN_UP_LIMITS = env.checked(
 # Python modules with an operator's own code for newsletters (docs/hooks.md); no other is ever loaded.
 HOOK_MODULES = env.listing("HOOK_MODULES")
 
+# Where these services are: a proxy before them, or a server of one's own that speaks like them, may be it.
+DISCORD_API_URL = env.service_url("DISCORD_API_URL", "https://discord.com/api/v10")
+TELEGRAM_API_URL = env.service_url("TELEGRAM_API_URL", "https://api.telegram.org")
+
 # Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
 EMAIL_URL = env.said("EMAIL_URL", "mailbox:" if EMBEDDED else "", lambda url: url and parse_email_url(url))
 BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)

@@ -91,7 +91,7 @@ class DomainInline(StackedInline):  # type: ignore[misc]
 @admin.register(Lane)
 class LaneAdmin(ServiceAdmin):
     form = LaneForm
-    list_display = ("__str__", "waiting", "state", "limits", "concurrency", "rests", "last_error")
+    list_display = ("__str__", "waiting", "state_now", "limits", "concurrency", "rests", "last_error")
     list_filter = (
         ("kind", asks("What goes through it?", AllValuesFieldListFilter)),
         ("paused", asks("Which are paused?", BooleanFieldListFilter)),
@@ -168,7 +168,7 @@ class LaneAdmin(ServiceAdmin):
         return f"{lane.waiting_count:,}"
 
     @display(description="state", label=LANE_COLOURS)
-    def state(self, lane: Lane) -> str:
+    def state_now(self, lane: Lane) -> str:
         return lane_state(lane, utcnow())
 
     @display(description="limits")

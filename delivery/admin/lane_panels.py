@@ -12,6 +12,7 @@ from common.clock import utcnow
 from common.text import counted
 from delivery.accounts.accounts import server_of
 from delivery.accounts.default_account import default_account, keeps_letters
+from delivery.lanes.breakers import why_resting
 from delivery.lanes.status import (
     DomainStanding,
     coming_days,
@@ -47,6 +48,8 @@ def describe_lane(lane: Lane) -> SafeString:
             " If it never takes more, set the connections to what it takes."
         )
         rows.append(("Connections", said))
+    if why := why_resting(lane.kind, utcnow()):
+        rows.append(("The service", why))
     if lane.free_at:
         rows.append(("Rests until", when(lane.free_at)))
     if lane.last_error:

@@ -10,11 +10,12 @@ from datetime import datetime
 from django.db import transaction
 from django.urls import reverse
 
-from common.admin.html import object_url
+from common.admin.html import list_url, object_url
 from common.text import counted, one_line, shortened
 from delivery.alerts.mails import alert_recipients, queue_alert
 from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
+from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Delivery, Issue, Lane, LaneDomain
 from delivery.rules.holdups import advice
 from delivery.rules.server_words import meaning
@@ -31,6 +32,11 @@ WAITS = "What was to go there waits. When you have looked into it, resume it on 
 TRIED_AGAIN = (
     "No letter is lost: they are tried again by themselves from time to time, "
     "and at once when you resume it on this page."
+)
+
+NOTHING_LOST = (
+    "Nothing is lost: what waits is sent as soon as the service takes it. Look at which lanes it refuses,"
+    " and connect those bridges again, or drop them."
 )
 
 
@@ -51,7 +57,7 @@ def tell_of_pauses(*, now: datetime) -> int:
 
     One mail in three hours at the most; what is paused meanwhile goes together in the next.
     """
-    paused = [*_refused_lanes_and_domains(now), *_paused_newsletters_and_issues()]
+    paused = [*_troubled_services(now), *_refused_lanes_and_domains(now), *_paused_newsletters_and_issues()]
     if not paused:
         return 0
     # In the context of earlier mails stand the pauses that they told of.
@@ -106,6 +112,19 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
         )
 
 
+def _troubled_services(now: datetime) -> Iterator[Pause]:
+    """Services that refuse too many requests; rests that follow each other are told of once."""
+    for breaker, row in troubles(now):
+        yield Pause(
+            key=f"service:{breaker.service}:{row.since:{PAUSE_STAMP}}",
+            what=f"What is for {breaker.name} waits",
+            reason=f"{trouble_in_words(breaker, row, now)} It said last: {row.said}",
+            page=list_url(Lane),
+            noun="service",
+            closing=NOTHING_LOST,
+        )
+
+
 def _paused_newsletters_and_issues() -> Iterator[Pause]:
     """Newsletters and issues that no person has paused."""
     newsletters = Subscribable.objects.filter(sending_paused_reason__startswith=BY_ITSELF)
@@ -145,7 +164,7 @@ def pauses_alert(news: Sequence[Pause]) -> Alert:
         )
     counts = Counter(pause.noun for pause in news)
     shown = " and ".join(counted(count, noun) for noun, count in counts.items())
-    do = "wait" if any(pause.closing == TRIED_AGAIN for pause in news) else "are paused"
+    do = "are paused" if all(pause.closing == WAITS for pause in news) else "wait"
     lines = [f"{pause.what}: {pause.reason}" for pause in news]
     return Alert(
         subject=f"{shown} {do}",

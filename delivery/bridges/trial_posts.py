@@ -20,6 +20,7 @@ from delivery.channels import channel
 from delivery.channels.base import (
     NOTHING,
     Ambiguous,
+    CountsRefusals,
     Deletes,
     LaneFacts,
     Outcome,
@@ -29,6 +30,7 @@ from delivery.channels.base import (
     StatefulSession,
     Temporary,
 )
+from delivery.lanes.breakers import count_refusals, why_resting
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Lane, RemotePost
 from subscriptions.models import Destination, Subscription
@@ -51,10 +53,12 @@ class NotDone(Refused):
 def post_test(*, subscription: Subscription, now: datetime) -> Delivery:
     """Posts the newest post there (network), past all waits of the lane. Returns it as the ledger has it.
 
+    It is not posted where a worker would not: to a destination that was refused, or while its service rests.
     Raises NotDone; NothingToShow where the feeds have no posts; LetterError and InvalidDestination.
     """
     forbid_open_transaction()
     bridge, destination = subscription.subscribable, subscription.destination
+    _refuse_what_may_not_be_called(destination, now)
     [letter] = newest_letters(bridge, now=now)
     key = uuid.uuid4().hex
     # The token that a worker makes the letter with (delivery.letters.build), should one take it over.
@@ -81,12 +85,28 @@ def post_test(*, subscription: Subscription, now: datetime) -> Delivery:
         outcome = _posted(session, message, f"{letter.token}-{row.pk}")
         state = session.new_state() if isinstance(session, StatefulSession) else None
     finally:
+        _count_refusals(session, destination.kind, now)
         session.close()
     _record(row, outcome, now, state)
     if not isinstance(outcome, Sent):
         raise NotDone(_words(outcome))
     row.refresh_from_db()
     return row
+
+
+def _refuse_what_may_not_be_called(destination: Destination, now: datetime) -> None:
+    """Raises NotDone."""
+    if destination.disabled_at is not None:
+        why = destination.disabled_reason or "The service refused it."
+        raise NotDone(f"Nothing is posted to {destination.label} any more: {why} Connect it again first.")
+    if why := why_resting(destination.kind, now):
+        raise NotDone(why)
+
+
+def _count_refusals(session: Session, kind: str, now: datetime) -> None:
+    if isinstance(session, CountsRefusals) and (number := session.new_refusals()):
+        with transaction.atomic():
+            count_refusals({kind: number}, said="A test post was refused.", now=now)
 
 
 def _posted(session: Session, message: Any, key: str) -> Outcome:
@@ -135,6 +155,7 @@ def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
     if delivery.kind != Delivery.Kind.TEST or delivery.subscription is None:
         raise NotDone("Only test posts are taken back.")
     ours, destination = channel(delivery.destination.kind), delivery.destination
+    _refuse_what_may_not_be_called(destination, now)
     letter = letter_without_posts(delivery.subscription.subscribable)
     message = ours.compose(letter, recipient_at(destination, delivery_id=delivery.pk))
     remote = RemotePost.objects.filter(delivery=delivery).first()
@@ -147,6 +168,7 @@ def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
         )
         state = session.new_state() if isinstance(session, StatefulSession) else None
     finally:
+        _count_refusals(session, destination.kind, now)
         session.close()
     if state is not None:
         Lane.objects.filter(pk=delivery.lane_id).update(state=dict(state))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from delivery.letter import Letter, Recipient
+from delivery.rules.breakers import Breaker
 from delivery.rules.meaning import Meaning
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -161,6 +162,15 @@ class StatefulSession(Protocol):
 
 
 @runtime_checkable
+class CountsRefusals(Protocol):
+    """A Session of a service with a breaker."""
+
+    def new_refusals(self) -> int:
+        """How many requests the service has refused since it was asked last. Asked after each message."""
+        ...
+
+
+@runtime_checkable
 class Edits(Protocol):
     """A Session of a service whose posts can be changed. Doing it again does no harm."""
 
@@ -240,13 +250,15 @@ class Channel(Protocol):
     """A channel, loaded on first use.
 
     `lane` is how its lanes are made; `account_lane`, where several lanes share an account, how that one's is:
-    whatever goes through one of them counts for the account, too.
+    whatever goes through one of them counts for the account, too. `breaker`, where its service shuts out
+    whoever goes on with requests that it refuses, says when it is given a rest.
     """
 
     key: str
     crash_policy: CrashPolicy
     lane: LaneDefaults
     account_lane: LaneDefaults | None
+    breaker: Breaker | None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         """Which outgoing account carries a newsletter's messages to a destination, by the newsletter's

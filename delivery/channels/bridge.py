@@ -12,6 +12,7 @@ from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
 from delivery.models.account import Account
+from delivery.rules.breakers import Breaker
 
 TEMPLATE = Field(
     "template",
@@ -108,6 +109,7 @@ class BridgeChannel(ABC):
     crash_policy: CrashPolicy
     lane: LaneDefaults = LaneDefaults()
     account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return core

@@ -16,6 +16,7 @@ from delivery.channels import CHANNELS
 from delivery.engine import restore_hold
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.lanes import limits
+from delivery.lanes.breakers import resting_kinds, take_turn
 from delivery.models import Delivery, Issue, Lane
 from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
 from delivery.rules.outcomes import RecipientStatus, cancel_reason
@@ -47,7 +48,8 @@ def with_due(now: datetime) -> "QuerySet[Lane]":
     may = Q(parent=None) | (
         Q(parent__paused=False) & (Q(parent__free_at=None) | Q(parent__free_at__lte=soon))
     )
-    lanes = Lane.objects.filter(ready, may, paused=False, kind__in=list(CHANNELS))
+    kinds = set(CHANNELS).difference(resting_kinds(now))
+    lanes = Lane.objects.filter(ready, may, paused=False, kind__in=kinds)
     # One row of each lane: of EXISTS PostgreSQL makes a join over all that is due.
     one = due.order_by("priority", "due_at", "pk").values("pk")[:1]
     return lanes.annotate(one_due=Subquery(one)).filter(one_due__isnull=False)
@@ -93,6 +95,8 @@ def claim_due(
         room = limits.shared_room(room, lane.parent, now)
     if not room.count:
         return Claim(again_at=room.again_at)
+    if (turn_at := take_turn(lane.kind, now)) is not None:
+        return Claim(again_at=turn_at)
     if lane.serial:
         seen = _head_of(lane, now)
     else:

@@ -20,6 +20,7 @@ from delivery.engine.claim import claim_due, has_urgent, with_due
 from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_task import Done, SendTask
+from delivery.lanes.breakers import in_turn
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow
@@ -62,7 +63,7 @@ class Claimer:
             if mine and time.monotonic() - asked_at >= RENEW_SHARE:
                 self._ask_for_share(lane_id, now)
         waits = []
-        for lane in with_due(now).order_by("pk"):
+        for lane in in_turn(with_due(now).order_by("pk"), now):
             try:
                 if again_at := self._top_up(lane, now):
                     waits.append(again_at)

@@ -24,6 +24,7 @@ from delivery.channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
+from delivery.lanes.breakers import count_refusals
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
 from delivery.rules.meaning import Concern
 from delivery.rules.outcomes import (
@@ -47,7 +48,7 @@ LONGEST_OUTCOME_TEXT = 2000
 def record_outcomes(tasks: Sequence[SendTask]) -> None:
     """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit.
 
-    Locks deliveries, then destinations, then lanes, as everybody does.
+    Locks deliveries, then destinations, then lanes, then services, as everybody does.
     """
     tasks = sorted(tasks, key=lambda task: task.pk)
     accepted = [task for task in tasks if isinstance(task.outcome, Sent)]
@@ -97,6 +98,16 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     )
     follow_answers(answers, taken)
     on_holdups(held)
+    _count_refusals(tasks)
+
+
+def _count_refusals(tasks: Sequence[SendTask]) -> None:
+    refused = [task for task in tasks if task.refusals]
+    refusals: Counter[str] = Counter()
+    for task in refused:
+        refusals[task.delivery.lane.kind] += task.refusals
+    if refused:
+        count_refusals(refusals, said=_text(refused[-1]), now=max(task.at for task in refused))
 
 
 def _keep_letters(accepted: Sequence[SendTask]) -> None:
@@ -136,7 +147,8 @@ def is_plain(task: SendTask) -> bool:
     """Whether nothing of the acceptance is to be kept but the acceptance itself."""
     sent = task.outcome
     assert isinstance(sent, Sent)  # noqa: S101 - for the type checker
-    return sent.stored is None and not (sent.url or sent.parts or task.new_state or task.progress)
+    more = (sent.url, sent.parts, task.new_state, task.progress, task.refusals)
+    return sent.stored is None and not any(more)
 
 
 def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> None:

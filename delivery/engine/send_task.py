@@ -142,6 +142,8 @@ class SendTask:
     # What an earlier attempt has done of it already, and what its session wants kept for the lane.
     progress: Mapping[str, Any] = field(default_factory=dict)
     new_state: Mapping[str, str] | None = None
+    # How many requests for it the service refused.
+    refusals: int = 0
     # What the connection that had it waits for: a future or an event.
     released: Any = None
 

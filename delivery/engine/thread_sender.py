@@ -12,6 +12,7 @@ from delivery.channels.base import (
     Ambiguous,
     BatchSession,
     Channel,
+    CountsRefusals,
     LaneFacts,
     Outcome,
     Session,
@@ -149,6 +150,7 @@ class ThreadSender:
             outcomes = [Temporary(f"The message cannot be made: {error}")] * len(tasks)
         at = self._clock()
         state = session.new_state() if isinstance(session, StatefulSession) else None
+        tasks[0].refusals = session.new_refusals() if isinstance(session, CountsRefusals) else 0
         for task, outcome in zip(tasks, outcomes, strict=True):
             task.outcome, task.at, task.new_state = outcome, at, state
             stops = isinstance(outcome, Temporary) and (outcome.stops_lane or outcome.stops_account)

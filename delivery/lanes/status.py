@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from common.text import counted
+from delivery.lanes.breakers import why_resting
 from delivery.lanes.limits import WHOLE_LANE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.rules.limits import DAY, Used, daily_limit, ramp
@@ -83,7 +84,8 @@ def lane_state(row: Lane | LaneDomain, now: datetime) -> str:
     """open, resting or paused."""
     if row.paused:
         return "paused"
-    return "resting" if row.free_at is not None and row.free_at > now else "open"
+    is_services = isinstance(row, Lane) and bool(why_resting(row.kind, now))
+    return "resting" if is_services or (row.free_at is not None and row.free_at > now) else "open"
 
 
 def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:

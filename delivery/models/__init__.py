@@ -1,5 +1,6 @@
 from delivery.models.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
+from delivery.models.breaker import ServiceBreaker
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem, SetAside
@@ -30,6 +31,7 @@ __all__ = [
     "RemotePost",
     "Restore",
     "ServiceAccount",
+    "ServiceBreaker",
     "SetAside",
     "Theme",
     "Webhook",

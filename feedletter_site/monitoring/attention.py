@@ -14,6 +14,7 @@ from common.clock import utcnow
 from common.text import counted, shortened
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
+from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall, WrittenLetter
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
@@ -53,10 +54,10 @@ def may_see(user: Any, model: type[Model]) -> bool:
 
 def alerts(user: Any) -> list[Alert]:
     """What needs a person, the most pressing first."""
-    domains = paused_domains() if may_see(user, Lane) else []
+    stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
-    return [*stalled(), *paused, *held, *objects_in_trouble(user), *domains, *mail()]
+    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail()]
 
 
 def paused_newsletters() -> list[Alert]:
@@ -173,6 +174,15 @@ def objects_in_trouble(user: Any) -> list[Alert]:
         said = f"{counted(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
         seen.append(Alert(said, "Look", list_url(rows.model, **filters)))
     return seen
+
+
+def troubled_services() -> list[Alert]:
+    """Services that nothing is sent to for a while, since they refuse too much."""
+    now = utcnow()
+    return [
+        Alert(trouble_in_words(breaker, row, now), "See its lanes", list_url(Lane))
+        for breaker, row in troubles(now)
+    ]
 
 
 def paused_domains() -> list[Alert]:

@@ -69,6 +69,10 @@ class BridgeContract(ChannelContract):
     def server(self) -> ApiServer:
         """A fake service, not started."""
 
+    def settings(self) -> Mapping[str, Any]:
+        """What of the settings leads to the fake at `self.url`, where the destination does not name it."""
+        return {}
+
     @abstractmethod
     def connected(self, timeout: float) -> Session:
         """A session that may call loopback."""

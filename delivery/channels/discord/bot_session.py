@@ -8,7 +8,7 @@ import requests
 
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.discord.compose import Message
-from delivery.channels.discord.service import API, BOT, agent, nonce_of, sent, snowflake
+from delivery.channels.discord.service import BOT, agent, nonce_of, sent, snowflake
 from delivery.channels.discord.session import DiscordSession
 from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.links import normalised
@@ -25,13 +25,14 @@ UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
 
 class BotSession(DiscordSession):
-    """Posts to the channels that a bot may post to. Used by one thread at a time."""
+    """Posts to the channels that a bot may post to; `base` is the API's address. Used by one thread at a
+    time."""
 
     def __init__(
         self,
         token: str,
         *,
-        base: str = API,
+        base: str,
         session: requests.Session | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:

@@ -2,18 +2,24 @@
 
 from collections.abc import Mapping
 
+from django.conf import settings
+
 from delivery.channels.announcement import Announcement
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
 from delivery.channels.discord.bot_session import BotSession
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message, message_of
 from delivery.channels.discord.markup import shown
+from delivery.channels.discord.service import BREAKER
 from delivery.channels.discord.session import WebhookSession
 from delivery.letter import Recipient
+from delivery.rules.breakers import Breaker
 
 
 class _Discord(BridgeChannel):
     """What both ways to post have in common."""
+
+    breaker: Breaker | None = BREAKER
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
@@ -37,7 +43,7 @@ class DiscordChannel(_Discord):
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
         """The webhook comes with each message."""
-        return WebhookSession()
+        return WebhookSession(base=settings.DISCORD_API_URL)
 
 
 class DiscordBotChannel(_Discord):
@@ -48,4 +54,4 @@ class DiscordBotChannel(_Discord):
     account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
 
     def connect(self, lane: LaneFacts) -> BotSession:
-        return BotSession(lane.credentials.get("token", ""))
+        return BotSession(lane.credentials.get("token", ""), base=settings.DISCORD_API_URL)

@@ -5,11 +5,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from django.conf import settings
+
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
-from delivery.channels.discord.service import API, BOT, WEBHOOK, agent, snowflake
-from delivery.channels.discord.session import webhook_secrets
+from delivery.channels.discord.service import BOT, WEBHOOK, agent, snowflake
+from delivery.channels.discord.session import webhook_at, webhook_secrets
 from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import ApiResponse
@@ -29,16 +31,17 @@ def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None =
         places = {name: snowflake(answer.at(name)) for name in ("channel_id", "guild_id")}
         return answer.at("type"), _name(answer) or "Webhook", places
 
-    client = asking.client(url, WEBHOOK, utcnow(), secrets=webhook_secrets(url))
+    at = webhook_at(settings.DISCORD_API_URL, url)
+    client = asking.client(at, WEBHOOK, utcnow(), secrets=webhook_secrets(url))
     with closing(asking), told_at_fields("webhook_url"):
-        kind, name, places = client.call("GET", url, headers=agent(), read=read)
+        kind, name, places = client.call("GET", at, headers=agent(), read=read)
     if kind != INCOMING:
         raise InvalidDestination("webhook_url: it is a webhook of another sort. Make a new one for this.")
     return replace(destination, label=f"{name} ({destination.core})", config={**destination.config, **places})
 
 
 def check_channel(
-    destination: ParsedDestination, token: str, *, base: str = API, asking: ApiSession | None = None
+    destination: ParsedDestination, token: str, *, asking: ApiSession | None = None
 ) -> ParsedDestination:
     """The destination with what Discord says of it. Raises InvalidDestination."""
     config = destination.config
@@ -49,7 +52,7 @@ def check_channel(
         guild = answer.at("guild_id")
         return _name(answer), int(answer.at("type")), snowflake(guild) if guild else ""
 
-    url = f"{base}/channels/{config['channel_id']}"
+    url = f"{settings.DISCORD_API_URL}/channels/{config['channel_id']}"
     name, kind, guild = _asked(url, token, read, asking or ApiSession(), blamed="account", place="channel_id")
     if kind in HOLD_CHANNELS or not guild:
         raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
@@ -57,13 +60,14 @@ def check_channel(
     return replace(destination, label=f"#{name}, by {config['account']}", config={**config, **known})
 
 
-def check_bot(token: str, *, base: str = API, asking: ApiSession | None = None) -> str:
+def check_bot(token: str, *, asking: ApiSession | None = None) -> str:
     """The bot's name. Raises InvalidDestination."""
 
     def read(answer: ApiResponse) -> str:
         return _name(answer, "username") or snowflake(answer.at("id"))
 
-    return _asked(f"{base}/users/@me", token, read, asking or ApiSession(), blamed="token", place="token")
+    url = f"{settings.DISCORD_API_URL}/users/@me"
+    return _asked(url, token, read, asking or ApiSession(), blamed="token", place="token")
 
 
 def _asked(

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -11,8 +12,8 @@ from delivery.channels.base import Sent
 from delivery.channels.http.client import UnreadableAnswer
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
+from delivery.rules.breakers import Breaker
 
-API = "https://discord.com/api/v10"
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED = 10008, 40033
 # A forum takes no message outside a thread.
 NEEDS_THREAD = 220001
@@ -48,8 +49,17 @@ def _words(answer: ApiResponse) -> str:
     return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
 
 
+# https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+BREAKER = Breaker(
+    service="discord",
+    name="Discord",
+    refusals=2_000,
+    within=timedelta(minutes=10),
+    why="At 10,000 it shuts this server's address out.",
+)
 _COMMON = ApiService(
     name="Discord",
+    breaker=BREAKER,
     words=_words,
     code=code_of,
     waits=lambda answer: answer.at("retry_after"),

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import requests
+
 from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
 from delivery.channels.discord.compose import Message
 from delivery.channels.discord.service import (
@@ -18,7 +20,7 @@ from delivery.channels.discord.service import (
 )
 from delivery.channels.http.client import ApiClient, Failed
 from delivery.channels.http.session import ApiSession
-from delivery.channels.http.transport import ApiResponse
+from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 
 class DiscordSession(ApiSession, ABC):
@@ -92,7 +94,14 @@ class DiscordSession(ApiSession, ABC):
 
 
 class WebhookSession(DiscordSession):
-    """Posts to whatever webhook a message names. Used by one thread at a time."""
+    """Posts to whatever webhook a message names; `base` is the API's address. Used by one thread at a
+    time."""
+
+    def __init__(
+        self, *, base: str, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
+        super().__init__(session=session, timeout=timeout)
+        self._base = base
 
     def send(
         self,
@@ -109,12 +118,13 @@ class WebhookSession(DiscordSession):
         return self.post(self.api(message, now), message, key)
 
     def api(self, message: Message, now: datetime) -> ApiClient:
-        return self.client(message.webhook_url, WEBHOOK, now, secrets=webhook_secrets(message.webhook_url))
+        return self.client(self._base, WEBHOOK, now, secrets=webhook_secrets(message.webhook_url))
 
     def place(self, message: Message, remote_id: str) -> tuple[str, dict[str, str]]:
         channel, _, number = remote_id.partition("/")
         elsewhere = channel != message.config.get("channel_id")
-        return f"{message.webhook_url}/messages/{number}", {"thread_id": channel} if elsewhere else {}
+        url = webhook_at(self._base, message.webhook_url)
+        return f"{url}/messages/{number}", {"thread_id": channel} if elsewhere else {}
 
     def posted(
         self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
@@ -135,13 +145,18 @@ class WebhookSession(DiscordSession):
 
         return client.call(
             "POST",
-            message.webhook_url,
+            webhook_at(self._base, message.webhook_url),
             params=query,
             json=new,
             headers=self.headers(),
             read=read,
             posting=True,
         )
+
+
+def webhook_at(base: str, url: str) -> str:
+    """A webhook's address at the API. As it is kept, its last two parts are its id and its token."""
+    return f"{base}/webhooks/{'/'.join(url.split('/')[-2:])}"
 
 
 def webhook_secrets(url: str) -> tuple[str, ...]:

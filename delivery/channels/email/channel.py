@@ -19,6 +19,7 @@ from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.letter import Letter, Recipient
 from delivery.rules.accounts import DEFAULT_ACCOUNT
+from delivery.rules.breakers import Breaker
 
 
 class EmailChannel:
@@ -29,6 +30,7 @@ class EmailChannel:
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account") or DEFAULT_ACCOUNT

@@ -87,7 +87,9 @@ class ApiClient:
                 if isinstance(link, NetworkInTransaction):
                     raise link from link.__cause__
             outcome = self._outcome(error, posting=posting)
-        answer = self.transport.answer
+        answer, breaker = self.transport.answer, self.service.breaker
+        if breaker is not None and answer is not None and answer.status in breaker.statuses:
+            self.transport.refusals += 1
         if gone is not None and answer is not None and answer.status in GONE:
             return gone()
         # Not `from error`: the address in its text may hold a secret, as webhooks' do.

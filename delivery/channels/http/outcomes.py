@@ -20,6 +20,7 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from common.net.errors import AddressRefused, exception_chain
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
 from delivery.channels.http.transport import ApiResponse, Redirected
+from delivery.rules.breakers import Breaker
 
 # A service that names more than a day is not believed.
 LONGEST_RATE_LIMIT = timedelta(days=1)
@@ -77,6 +78,8 @@ class ApiService:
     verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
     waits: Callable[[ApiResponse], Any] = lambda answer: None
     advice: str = "Save new credentials."
+    # When it is given a rest; None: it shuts nobody out.
+    breaker: Breaker | None = None
     # Statuses of success under which the body may tell of a failure, in words.
     hides_failures_in: frozenset[int] = frozenset()
 
@@ -84,7 +87,9 @@ class ApiService:
 def of_answer(answer: ApiResponse, host: str, now: datetime, service: ApiService) -> Outcome:
     """The outcome of an answer that is no success."""
     words = " ".join(service.words(answer).split())[:LONGEST_WORDS]
-    said = f"{host} answered {answer.status}" + (f": {words}" if words else ".")
+    said = f"{host} answered {answer.status}" + (f": {words}" if words else "")
+    # Services end their sentences as they like, and advice may follow.
+    said += "" if said.endswith((".", "!", "?")) else "."
     again = retry_at(answer.headers, now, said=service.waits(answer))
     match service.verdicts.get(service.code(answer)) or _verdict(answer.status, is_worded=bool(words)):
         case Verdict.TRY_AGAIN:

@@ -30,6 +30,13 @@ class ApiSession:
         """What asks the service at `url` for one message."""
         return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
 
+    def new_refusals(self) -> int:
+        """As CountsRefusals has it."""
+        if "transport" not in self.__dict__:
+            return 0
+        refusals, self.transport.refusals = self.transport.refusals, 0
+        return refusals
+
     def close(self) -> None:
         if "transport" in self.__dict__:
             self.transport.close()

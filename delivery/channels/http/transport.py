@@ -75,6 +75,8 @@ class Transport:
     def __init__(self, session: requests.Session | None = None) -> None:
         self.session = session or client().session()
         self.answer: ApiResponse | None = None
+        # Answers that a service counts against us.
+        self.refusals = 0
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
         """As requests does, and raising its exceptions; `answer` is None until there is one in full."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from django.conf import settings
+
 from delivery.channels.announcement import Announcement
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
@@ -30,4 +32,6 @@ class TelegramChannel(BridgeChannel):
         return Looks(text, utf16_units(text), limit, message.refusal)
 
     def connect(self, lane: LaneFacts) -> TelegramSession:
-        return TelegramSession(lane.credentials.get("token", ""), moved=lane.state)
+        return TelegramSession(
+            lane.credentials.get("token", ""), moved=lane.state, base=settings.TELEGRAM_API_URL
+        )

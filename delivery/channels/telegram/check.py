@@ -5,6 +5,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TypeVar
 
+from django.conf import settings
+
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
@@ -19,7 +21,7 @@ OUTSIDERS = ("left", "kicked")
 
 def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
     """The bot's name, such as @blog_bot. Raises InvalidDestination."""
-    bot, name = _asked(asking or TelegramSession(token), token, "getMe", {}, _bot, "token", "token")
+    bot, name = _asked(asking or _session(token), token, "getMe", {}, _bot, "token", "token")
     return f"@{name}" if name else str(bot)
 
 
@@ -27,7 +29,7 @@ def check_chat(
     destination: ParsedDestination, token: str, *, asking: TelegramSession | None = None
 ) -> ParsedDestination:
     """The destination by the chat's number, with its title. Raises InvalidDestination."""
-    asking, account = asking or TelegramSession(token), destination.config["account"]
+    asking, account = asking or _session(token), destination.config["account"]
 
     def ask(method: str, body: dict[str, object], read: Callable[[ApiResponse], T]) -> T:
         return _asked(asking, token, method, body, read, "account", "chat")
@@ -45,6 +47,10 @@ def check_chat(
         label=f"{title or chat}, by {account}",
         config={**destination.config, "chat_id": str(chat)},
     )
+
+
+def _session(token: str) -> TelegramSession:
+    return TelegramSession(token, base=settings.TELEGRAM_API_URL)
 
 
 def _asked(

@@ -7,7 +7,6 @@ from delivery.channels.http.client import UnreadableAnswer
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 
-API = "https://api.telegram.org"
 NOT_MODIFIED = "message is not modified"
 GONE = "message to delete not found"
 # Telegram has no codes but those of HTTP. All of these come with 400.

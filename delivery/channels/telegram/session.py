@@ -12,7 +12,7 @@ from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.channels.telegram.compose import Message
-from delivery.channels.telegram.service import API, GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
+from delivery.channels.telegram.service import GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
 
 T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
@@ -26,7 +26,8 @@ SUPERGROUP = "-100"
 class TelegramSession(ApiSession):
     """Posts to the chats that a bot may post to. Used by one thread at a time.
 
-    `moved` are the new ids of chats that have become large groups since they were saved.
+    `base` is the API's address. `moved` are the new ids of chats that have become large groups since they
+    were saved.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class TelegramSession(ApiSession):
         token: str,
         *,
         moved: Mapping[str, str] = NOTHING,
-        base: str = API,
+        base: str,
         session: requests.Session | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:

@@ -17,8 +17,9 @@ from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, WEBHOOK, W
 PLACES = {"channel_id": CHANNEL, "guild_id": GUILD}
 
 
-def webhook_recipient(url: str) -> Recipient:
-    return Recipient(1, WEBHOOK_ID, "Bees", config=PLACES, secrets={"webhook_url": f"{url}{WEBHOOK}"})
+def webhook_recipient() -> Recipient:
+    secrets = {"webhook_url": f"https://discord.com{WEBHOOK}"}
+    return Recipient(1, WEBHOOK_ID, "Bees", config=PLACES, secrets=secrets)
 
 
 def bots_recipient(channel_type: int = 0) -> Recipient:
@@ -26,17 +27,21 @@ def bots_recipient(channel_type: int = 0) -> Recipient:
     return Recipient(1, f"bees/{CHANNEL}", "#news", config=config)
 
 
-def webhook_session(timeout: float = PATIENT) -> WebhookSession:
-    return WebhookSession(session=LOOPBACK.session(), timeout=timeout)
+def api_at(url: str) -> str:
+    return f"{url}/api/v10"
+
+
+def webhook_session(url: str, timeout: float = PATIENT) -> WebhookSession:
+    return WebhookSession(base=api_at(url), session=LOOPBACK.session(), timeout=timeout)
 
 
 def bot_session(url: str, timeout: float = PATIENT, token: str = BOT_TOKEN) -> BotSession:
-    return BotSession(token, base=f"{url}/api/v10", session=LOOPBACK.session(), timeout=timeout)
+    return BotSession(token, base=api_at(url), session=LOOPBACK.session(), timeout=timeout)
 
 
-def webhook_message(url: str, of: Letter | None = None, **options: Any) -> Message:
+def webhook_message(of: Letter | None = None, **options: Any) -> Message:
     made = of or letter()
-    return _with(DiscordChannel(), made, options, webhook_recipient(url))
+    return _with(DiscordChannel(), made, options, webhook_recipient())
 
 
 def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any) -> Message:

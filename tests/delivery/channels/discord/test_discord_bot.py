@@ -18,7 +18,7 @@ from delivery.lanes.lanes import lane_for
 from delivery.models import Account
 from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, letter
 from tests.contracts.channel import NOW
-from tests.delivery.channels.discord.letters import bot_session, bots_message, sent_by
+from tests.delivery.channels.discord.letters import api_at, bot_session, bots_message, sent_by
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, FORUM, FORUM_THREAD, GUILD, NEWS, Discord
 
@@ -28,8 +28,9 @@ HOUR_AGO = NOW - timedelta(hours=1)
 
 
 @pytest.fixture
-def discord() -> Iterator[Discord]:
+def discord(settings: Any) -> Iterator[Discord]:
     with Discord() as server:
+        settings.DISCORD_API_URL = api_at(server.url)
         yield server
 
 
@@ -310,7 +311,7 @@ class TestCheck:
         given = ParsedDestination(
             f"bees/{CHANNEL}", CHANNEL, config={"account": "bees", "channel_id": CHANNEL}
         )
-        return check_channel(given, token, base=f"{discord.url}/api/v10", asking=asking())
+        return check_channel(given, token, asking=asking())
 
     def test_it_says_which_channel_it_is(self, discord: Discord) -> None:
         discord.channel_type = NEWS
@@ -341,11 +342,11 @@ class TestCheck:
             self.check(discord, token="")
 
     def test_a_bots_name_is_told(self, discord: Discord) -> None:
-        assert check_bot(BOT_TOKEN, base=f"{discord.url}/api/v10", asking=asking()) == "bee-bot"
+        assert check_bot(BOT_TOKEN, asking=asking()) == "bee-bot"
 
     def test_a_wrong_token_is_told_and_not_repeated(self, discord: Discord) -> None:
         with pytest.raises(InvalidDestination, match="token: ") as caught:
-            check_bot("wrong-one", base=f"{discord.url}/api/v10", asking=asking())
+            check_bot("wrong-one", asking=asking())
         assert "wrong-one" not in str(caught.value)
 
 

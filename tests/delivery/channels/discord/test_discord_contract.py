@@ -25,11 +25,14 @@ class TestDiscordContract(BridgeContract):
     def server(self) -> Discord:
         return Discord()
 
+    def settings(self) -> dict[str, str]:
+        return {"DISCORD_API_URL": letters.api_at(self.url)}
+
     def connected(self, timeout: float) -> Session:
-        return letters.webhook_session(timeout)
+        return letters.webhook_session(self.url, timeout)
 
     def recipient(self) -> Recipient:
-        return letters.webhook_recipient(self.url)
+        return letters.webhook_recipient()
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(message["id"], shown(message)) for message in self.service.messages]

@@ -1,6 +1,7 @@
 """A webhook of Discord: what is asked for, what it answers, edits and deletions."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from delivery.channels.discord.kind import DiscordKind
 from delivery.channels.http.session import ApiSession
 from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, letter
 from tests.contracts.channel import NOW
-from tests.delivery.channels.discord.letters import sent_by, webhook_message, webhook_session
+from tests.delivery.channels.discord.letters import api_at, sent_by, webhook_message, webhook_session
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import (
     CHANNEL,
@@ -30,13 +31,14 @@ URL = f"https://discord.com{WEBHOOK}"
 
 
 @pytest.fixture
-def discord() -> Iterator[Discord]:
+def discord(settings: Any) -> Iterator[Discord]:
     with Discord() as server:
+        settings.DISCORD_API_URL = api_at(server.url)
         yield server
 
 
 def post(discord: Discord, title: str = "T", **options: str) -> Any:
-    return sent_by(webhook_session(), webhook_message(discord.url, letter(title), **options))
+    return sent_by(webhook_session(discord.url), webhook_message(letter(title), **options))
 
 
 class TestPosting:
@@ -107,13 +109,16 @@ class TestPosting:
         assert outcome.disables
 
     def test_one_session_serves_several_webhooks(self, discord: Discord) -> None:
-        with Discord() as other:
-            opened = webhook_session()
-            for server in (discord, other):
-                made = webhook_message(server.url)
-                assert isinstance(opened.send(made, key="k", begun_at=None, now=NOW), Sent)
-            opened.close()
-            assert len(discord.messages) == len(other.messages) == 1
+        gone = f"/api/v10/webhooks/1100000/{TOKEN}"
+        opened = webhook_session(discord.url)
+        for url, outcome in ((f"https://discord.com{gone}", Permanent), (URL, Sent)):
+            made = replace(webhook_message(), webhook_url=url)
+            assert isinstance(opened.send(made, key="k", begun_at=None, now=NOW), outcome)
+        opened.close()
+        assert [request.place for request in discord.requests] == [
+            "/api/v10/webhooks/1100000/" + TOKEN,
+            WEBHOOK,
+        ]
 
     @pytest.mark.parametrize("code", [50006, 40005, 200000, 200001, 240000, 40067, 40058])
     def test_a_message_that_is_refused_is_tried_once_more(self, discord: Discord, code: int) -> None:
@@ -147,8 +152,8 @@ class TestPosting:
 class TestChanges:
     def test_an_edit_says_it_anew_and_calls_nobody(self, discord: Discord) -> None:
         first = post(discord, role="14000")
-        made = webhook_message(discord.url, letter("Corrected"), role="14000")
-        outcome = self.edit(made, first.remote_id)
+        made = webhook_message(letter("Corrected"), role="14000")
+        outcome = self.edit(discord, made, first.remote_id)
         assert outcome == first
         assert discord.messages[0]["embeds"][0]["title"] == "Corrected"
         assert discord.requests[-1].json["allowed_mentions"] == {"parse": []}
@@ -156,42 +161,42 @@ class TestChanges:
     def test_a_post_in_a_forum_is_edited_and_deleted_in_its_thread(self, discord: Discord) -> None:
         discord.channel_type = FORUM
         first = post(discord)
-        made = webhook_message(discord.url, letter("Corrected"))
-        assert isinstance(self.edit(made, first.remote_id), Sent)
-        assert isinstance(self.delete(made, first.remote_id), Sent)
+        made = webhook_message(letter("Corrected"))
+        assert isinstance(self.edit(discord, made, first.remote_id), Sent)
+        assert isinstance(self.delete(discord, made, first.remote_id), Sent)
         assert discord.messages == []
 
     def test_an_edit_whose_card_is_refused_is_made_plain(self, discord: Discord) -> None:
         first = post(discord)
         discord.takes_no_cards = True
-        assert isinstance(self.edit(webhook_message(discord.url, letter("Corrected")), first.remote_id), Sent)
+        assert isinstance(self.edit(discord, webhook_message(letter("Corrected")), first.remote_id), Sent)
         assert "Corrected" in discord.messages[0]["content"]
 
     def test_what_was_deleted_there_is_neither_edited_nor_the_webhooks_end(self, discord: Discord) -> None:
         first = post(discord)
         discord.messages.clear()
-        outcome = self.edit(webhook_message(discord.url), first.remote_id)
+        outcome = self.edit(discord, webhook_message(), first.remote_id)
         assert isinstance(outcome, Permanent)
         assert not outcome.disables
 
     def test_deleting_twice_is_deleting(self, discord: Discord) -> None:
-        first, made = post(discord), webhook_message(discord.url)
-        assert isinstance(self.delete(made, first.remote_id), Sent)
-        assert isinstance(self.delete(made, first.remote_id), Sent)
+        first, made = post(discord), webhook_message()
+        assert isinstance(self.delete(discord, made, first.remote_id), Sent)
+        assert isinstance(self.delete(discord, made, first.remote_id), Sent)
         assert discord.messages == []
 
     def test_a_failure_to_delete_is_said_without_the_address(self, discord: Discord) -> None:
-        first, made = post(discord), webhook_message(discord.url)
+        first, made = post(discord), webhook_message()
         discord.paths[f"{WEBHOOK}/messages/{discord.messages[0]['id']}"] = Reply(503, f"{TOKEN} down")
-        outcome = self.delete(made, first.remote_id)
+        outcome = self.delete(discord, made, first.remote_id)
         assert isinstance(outcome, Temporary)
         assert TOKEN not in repr(outcome)
 
-    def edit(self, message: Any, remote_id: str) -> Any:
-        return webhook_session().edit(message, remote_id=remote_id, parts=(), key="k-1", now=NOW)
+    def edit(self, discord: Discord, message: Any, remote_id: str) -> Any:
+        return webhook_session(discord.url).edit(message, remote_id=remote_id, parts=(), key="k-1", now=NOW)
 
-    def delete(self, message: Any, remote_id: str) -> Any:
-        return webhook_session().delete(message, remote_id=remote_id, parts=(), now=NOW)
+    def delete(self, discord: Discord, message: Any, remote_id: str) -> Any:
+        return webhook_session(discord.url).delete(message, remote_id=remote_id, parts=(), now=NOW)
 
 
 class TestKind:
@@ -256,7 +261,7 @@ class TestKind:
 
 class TestCheck:
     def check(self, discord: Discord) -> ParsedDestination:
-        given = ParsedDestination(WEBHOOK_ID, "Webhook", secrets={"webhook_url": f"{discord.url}{WEBHOOK}"})
+        given = ParsedDestination(WEBHOOK_ID, "Webhook", secrets={"webhook_url": URL})
         return check_webhook(given, asking=ApiSession(session=LOOPBACK.session(), timeout=PATIENT))
 
     def test_it_says_which_channel_it_is_for(self, discord: Discord) -> None:

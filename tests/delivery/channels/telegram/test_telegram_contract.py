@@ -28,6 +28,9 @@ class TestTelegramContract(BridgeContract):
     def server(self) -> Telegram:
         return Telegram()
 
+    def settings(self) -> dict[str, str]:
+        return {"TELEGRAM_API_URL": self.url}
+
     def connected(self, timeout: float) -> Session:
         return letters.session(self.url, timeout)
 

@@ -1,0 +1,121 @@
+"""A service that refuses too many requests rests, with all its lanes; then it is tried slowly.
+
+The rows are the truth for all processes. Only refusals write them.
+"""
+
+import logging
+import random
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from common.admin.html import when
+from delivery.channels import CHANNELS, channel
+from delivery.models import Lane, ServiceBreaker
+from delivery.rules.breakers import Breaker, Recent, counted, is_too_much
+
+log = logging.getLogger(__name__)
+
+# A rest that begins sooner after the last one's end is the same trouble.
+SAME_TROUBLE = timedelta(hours=1)
+
+
+def breaker_of(kind: str) -> Breaker | None:
+    return channel(kind).breaker if kind in CHANNELS else None
+
+
+def count_refusals(refusals: Mapping[str, int], *, said: str, now: datetime) -> None:
+    """Adds refusals, by the kind of channel, within the caller's transaction, of which it is the last lock.
+
+    `said` are the last words of the service.
+    """
+    by_service: dict[str, tuple[Breaker, int]] = {}
+    for kind, number in refusals.items():
+        if number and (breaker := breaker_of(kind)) is not None:
+            _, before = by_service.get(breaker.service, (breaker, 0))
+            by_service[breaker.service] = breaker, before + number
+    for service, (breaker, number) in sorted(by_service.items()):
+        ServiceBreaker.objects.get_or_create(service=service)
+        row = ServiceBreaker.objects.select_for_update(no_key=True).get(service=service)
+        recent = counted(_recent(row), number, now, within=breaker.within)
+        if is_too_much(recent, breaker):
+            _open(row, breaker, said, now)
+            recent = []
+        row.recent = [[minute.isoformat(), number] for minute, number in recent]
+        row.save()
+
+
+def _recent(row: ServiceBreaker) -> Recent:
+    return [(datetime.fromisoformat(minute), number) for minute, number in row.recent]
+
+
+def _open(row: ServiceBreaker, breaker: Breaker, said: str, now: datetime) -> None:
+    log.warning("%s rests: it refused %d requests", breaker.name, breaker.refusals)
+    if row.since is None or row.slow_until is None or now - row.slow_until > SAME_TROUBLE:
+        row.since = now
+    row.rests_until = now + breaker.within
+    row.slow_until, row.said = row.rests_until + breaker.within, said
+
+
+def resting_kinds(now: datetime) -> list[str]:
+    """The kinds of channels that nothing may be sent by now."""
+    return _kinds(ServiceBreaker.objects.filter(rests_until__gt=now))
+
+
+def _kinds(rows: "QuerySet[ServiceBreaker]") -> list[str]:
+    services = set(rows.values_list("service", flat=True))
+    if not services:
+        return []
+    found = ((kind, breaker_of(kind)) for kind in CHANNELS)
+    return [kind for kind, breaker in found if breaker and breaker.service in services]
+
+
+def in_turn(lanes: Iterable[Lane], now: datetime) -> list[Lane]:
+    """Those lanes; of the services that are tried slowly only one, by chance."""
+    lanes, slow = list(lanes), set(_kinds(ServiceBreaker.objects.filter(slow_until__gt=now)))
+    waiting = [lane for lane in lanes if lane.kind in slow]
+    chosen = {breaker_of(lane.kind): lane for lane in random.sample(waiting, len(waiting))}
+    return [lane for lane in lanes if lane.kind not in slow or lane in chosen.values()]
+
+
+def take_turn(kind: str, now: datetime) -> datetime | None:
+    """Within a claim's transaction: None if a message may go by that kind of channel, else when to ask again.
+
+    While its service is tried slowly, this takes the turn from all others.
+    """
+    breaker = breaker_of(kind)
+    if breaker is None:
+        return None
+    row = ServiceBreaker.objects.filter(service=breaker.service, slow_until__gt=now).first()
+    if row is None:
+        return None
+    if row.rests_until is not None and row.rests_until > now:
+        return row.rests_until
+    after = now + breaker.pace
+    free = ServiceBreaker.objects.filter(pk=row.pk, rests_until=row.rests_until)
+    return None if free.update(rests_until=after) else after
+
+
+def troubles(now: datetime) -> list[tuple[Breaker, ServiceBreaker]]:
+    """The services that rest, or are tried slowly after it."""
+    rows = {row.service: row for row in ServiceBreaker.objects.filter(slow_until__gt=now)}
+    found = {breaker.service: breaker for kind in CHANNELS if rows and (breaker := breaker_of(kind))}
+    return [(found[service], row) for service, row in sorted(rows.items()) if service in found]
+
+
+def trouble_in_words(breaker: Breaker, row: ServiceBreaker, now: datetime) -> str:
+    minutes = int(breaker.within.total_seconds() // 60)
+    refused = f"{breaker.name} refused {breaker.refusals:,} requests within {minutes} minutes. {breaker.why}"
+    if row.slow_until is not None and now < (end := row.slow_until - breaker.within):
+        return f"{refused} Nothing is sent there until {when(end)}; then it is tried slowly."
+    return f"{refused} It has rested, and is tried slowly until {when(row.slow_until)}."
+
+
+def why_resting(kind: str, now: datetime) -> str:
+    """Why little or nothing is sent by that kind of channel now, in words; empty if it is sent."""
+    breaker = breaker_of(kind)
+    if breaker is None:
+        return ""
+    row = ServiceBreaker.objects.filter(service=breaker.service, slow_until__gt=now).first()
+    return "" if row is None else trouble_in_words(breaker, row, now)
