@@ -51,6 +51,7 @@ urlpatterns = [
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
+    path("", include("chat.urls")),
 ]
 if settings.ANYMAIL_WEBHOOK_SECRET:
     urlpatterns.append(path("anymail/<slug:esp>/tracking/", esp_tracking, name="esp_tracking"))

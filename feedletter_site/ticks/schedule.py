@@ -24,6 +24,9 @@ STAGES = {
     "delivery.alert": (60, 60, "Tell the admins of feeds that fail, are gone, or can be read again."),
     "delivery.webhooks": (1, 2, "Call the webhooks that wait to hear of something."),
     "delivery.prune": (86400, 86400, "Forget texts and attempts that are older than KEEP_DAYS."),
+    "chat.answer": (1, 1, "Answer what people of Discord servers asked for."),
+    "chat.notify": (10, 10, "Tell Discord servers of trouble with their feeds, and do what they decided."),
+    "chat.tidy": (3600, 3600, "Look which Discord servers the bot is still in, and forget what is over."),
     "feedletter_site.figures": (300, 300, "Count what the overview shows of large tables."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),
 }

@@ -1,0 +1,5 @@
+"""What the Discord bot adds to earlier apps' admin pages."""
+
+
+def install() -> None:
+    """Nothing so far."""
