@@ -1,6 +1,7 @@
 """What a server's people decide of posts that are held.
 
-A feed that several servers have waits for all of them. After two days, whoever has not decided is taken to have said no.
+A feed that several servers have waits for all of them. After two days, whoever has not
+decided is taken to have said no.
 """
 
 from collections import defaultdict

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.urls import get_resolver
 
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import BOT_TOKEN
@@ -12,6 +13,8 @@ from tests.servers.services.discord_client import APPLICATION, PUBLIC_KEY, Disco
 
 @pytest.fixture
 def service(settings: Any, loopback_allowed: None) -> Iterator[DiscordService]:
+    # Loading all pages takes a process its first seconds.
+    _ = get_resolver().url_patterns
     with DiscordService() as running:
         settings.DISCORD_API_URL = running.base
         settings.DISCORD_APPLICATION_ID = APPLICATION

@@ -79,7 +79,7 @@ def test_a_home_page_with_two_feeds_becomes_a_feed_in_the_channel(
 
     rounds(2)
     assert posted(service) == []
-    began = datetime.now(UTC) - timedelta(minutes=1)
+    began = rounds.now
     serve_feed(site, "/news.xml", posts=4, title="News of bees", began=began - timedelta(hours=4))
     rounds(5)
     assert posted(service) == ["Post 4"]
@@ -235,9 +235,8 @@ def test_a_server_that_removed_the_bot_is_noticed(
     add(ada, serve_feed(site), start="0")
     del service.guilds[GUILD]
     service.channels.clear()
-    began = datetime.now(UTC) - timedelta(minutes=1)
-    rounds(1)
-    serve_feed(site, posts=4, began=began - timedelta(hours=4))
+    rounds(2)
+    serve_feed(site, posts=4, began=rounds.now - timedelta(hours=4))
     rounds(5)
     before = len(service.requests)
     later = utcnow() + timedelta(hours=2)
