@@ -52,8 +52,8 @@ def events(request: HttpRequest) -> HttpResponse:
     if payload is None:
         return _refused(401)
     event = payload.get("event")
-    is_event = payload.get("type") == EVENT and isinstance(event, dict)
-    if is_event and event.get("type") == "APPLICATION_AUTHORIZED":
+    event = event if payload.get("type") == EVENT and isinstance(event, dict) else {}
+    if event.get("type") == "APPLICATION_AUTHORIZED":
         note_installed(event.get("data"), now=now)
     return HttpResponse(status=204)
 

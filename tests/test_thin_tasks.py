@@ -25,7 +25,8 @@ def is_allowed(module: str, app: str) -> bool:
 
 
 def test_there_are_tasks() -> None:
-    assert {path.parent.name for path in TASKS} == {"feeds", "subscriptions", "delivery", "chat", "feedletter_site"}
+    apps = {"feeds", "subscriptions", "delivery", "chat", "feedletter_site"}
+    assert {path.parent.name for path in TASKS} == apps
 
 
 @pytest.mark.parametrize("path", TASKS, ids=lambda path: path.parent.name)

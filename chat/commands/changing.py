@@ -2,6 +2,7 @@
 
 import re
 from datetime import time
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
@@ -48,7 +49,7 @@ def edited(context: Context) -> Result:
         style="" if style == "card" else style,
         template=typed.get("template", ""),
         role=found[1] if found else "",
-        silent="yes" if typed.get("silent", "").strip() else "",
+        silent="on" if typed.get("silent", "").strip() else "",
     )
     one.subscribable = alter_subscribable(
         subscribable=one.subscribable, title=typed.get("name", "").strip() or one.title, options=options
@@ -106,7 +107,7 @@ def digest(context: Context) -> Result:
     if not hour.isascii() or not hour.isdecimal() or int(hour) > 23:
         raise Refused(_("The hour is a number from 0 to 23."))
     zone = checked_zone(typed.get("zone", "") or context.guild.zone)
-    day = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
+    day: dict[str, Any] = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
     # A digest links to its page, where all of its posts are.
     alter_subscribable(
         subscribable=one.subscribable,

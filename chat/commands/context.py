@@ -97,9 +97,7 @@ def chosen_channel(context: Context) -> int:
     missing = missing_in(bits, kind) if bits is not None else []
     if missing:
         raise Refused(
-            _(
-                "I may not post in %(channel)s. In the channel’s settings, under Permissions, allow me: %(what)s."
-            )
+            _("I may not post in %(channel)s. Allow me, under Permissions in its settings: %(what)s.")
             % {"channel": channel_mention(channel_id), "what": ", ".join(missing)}
         )
     return channel_id

@@ -26,7 +26,7 @@ def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
     wanted = {"keep": _read(keep), "drop": _read(drop)}
     if sum(map(len, wanted.values())) > MOST_WORDS:
         raise Refused(_reason("many"))
-    rows = []
+    rows: list[PostRule] = []
     for name, words in wanted.items():
         for word in words:
             test = word_test(word)

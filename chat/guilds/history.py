@@ -1,6 +1,6 @@
 """What became of a feed's latest posts in one server: the answer to “why was that not posted?”."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,7 +57,7 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
             yield PostFate(title, item.link, "", why)
 
 
-def _of_delivery(row: dict[str, object]) -> tuple[str, str, datetime | None]:
+def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:
     moments = {name: value for name, value in row.items() if isinstance(value, datetime)}
     said = str(row["last_error"] or "")
     match row["state"]:

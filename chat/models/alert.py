@@ -8,7 +8,7 @@ from chat.models.guild import Guild, GuildFeed
 
 
 class ServerAlert(models.Model):
-    """One message about one trouble, by its key: the nonce made of that keeps it from standing there twice."""
+    """One message about one trouble, by its key. The nonce made of that keeps it from being posted twice."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "waiting"

@@ -21,7 +21,7 @@ class InteractionQuerySet(models.QuerySet["Interaction"]):
 
 
 class Interaction(models.Model):
-    """By its id at Discord. Rows that wait are the queue; those that are done count for limits, for a while."""
+    """By its id at Discord. Rows that wait are the queue; those that are done count for limits, a while."""
 
     class State(models.TextChoices):
         DONE = "done", "done"

@@ -53,7 +53,8 @@ def read(payload: Any) -> Asked:
     data = _object(payload.get("data"))
     member, channel = _object(payload.get("member")), _object(payload.get("channel"))
     user = _object(member.get("user")) or _object(payload.get("user"))
-    kind, focused, act, fields = payload.get("type"), "", "", {}
+    kind, focused, act = payload.get("type"), "", ""
+    fields: dict[str, str] = {}
     if kind in (COMMAND, AUTOCOMPLETE):
         act, fields, focused = _command(data)
     name = pressed(data.get("custom_id")) if kind in (COMPONENT, MODAL) else None

@@ -91,9 +91,7 @@ def _otherwise(item: Item, now: datetime) -> str:
     return f"Settled, and kept for a while: {why} so far."
 
 
-def _in_issues(
-    item: Item, now: datetime, newsletters: "QuerySet[Subscribable]"
-) -> Iterator[ItemPlace]:
+def _in_issues(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
     issues = Issue.objects.filter(issue_items__item=item, subscribable__in=newsletters)
     issues = issues.select_related("subscribable")
     rows = list(issues.defer("html", "text", "holes").order_by("pk"))
@@ -123,9 +121,7 @@ def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
     return ItemPlace("", FAILED if total(counts) else NOBODY)
 
 
-def _in_collections(
-    item: Item, now: datetime, newsletters: "QuerySet[Subscribable]"
-) -> Iterator[ItemPlace]:
+def _in_collections(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
     rows = item.assignments.filter(assignable__subscribable__in=newsletters)
     rows = rows.select_related("assignable__subscribable").order_by("pk")
     for row in rows:

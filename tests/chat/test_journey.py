@@ -1,6 +1,6 @@
-"""The whole way, against a Discord on loopback: add a home page, pick, see a new post, filter, digest, why, remove."""
+"""The whole way, on loopback: add a home page, pick, see a new post, filter, digest, why, remove."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest

@@ -42,6 +42,8 @@ PUBLIC = {
     "delivery:issue": "one past issue",
     "delivery:look": "the colours of a newsletter's pages",
     "delivery:feed": "past issues as RSS",
+    "chat:interactions": "its authority is Discord's signature",
+    "chat:events": "its authority is Discord's signature",
     "admin_password_reset": "where an admin asks for a new password",
     "admin_password_reset_done": "says that a mail comes, if there is such an admin",
     "admin_password_reset_complete": "says that the new password is good",

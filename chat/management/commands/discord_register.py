@@ -27,7 +27,8 @@ class Command(FeedletterCommand):
         done = register(guild=guild, now=utcnow())
         changed = f"Changed: {', '.join(done.changed)}." if done.changed else "All of it was so already."
         said = (
-            f"{done.application} is set up: {done.commands} commands, interactions at {done.endpoint}. {changed}\n"
+            f"{done.application} is set up: {done.commands} commands, and Discord calls {done.endpoint}."
+            f" {changed}\n"
             f"Servers add it by this link:\n{done.invite_link}"
         )
         return Printed(said, {**asdict(done), "changed": list(done.changed)})

@@ -10,6 +10,7 @@ from chat.alerts.post import post_alerts
 from chat.alerts.troubles import note_troubles
 from chat.models import BotFeed, Guild, GuildFeed, ServerAlert
 from common.clock import utcnow
+from feeds.items.alerts import is_any_wanting
 from feeds.models import Feed, Item
 from subscriptions.models import LeftOut, Subscribable
 from tests.delivery.ledger import Clock
@@ -154,8 +155,6 @@ def test_a_worker_that_died_between_posting_and_recording_posts_one_message(
 
 
 def test_a_feed_that_fails_for_a_day_is_told_once_and_to_its_servers_only(service: DiscordService) -> None:
-    from delivery.alerts.feeds import is_any_wanting
-
     (one,) = a_held_feed(int(GUILD), posts=1)
     long_ago = utcnow() - timedelta(days=2)
     changes = {"held_since": None, "failures": 9, "failing_since": long_ago, "last_error": "No route to host"}

@@ -1,4 +1,4 @@
-"""Discord as people and servers use it: a client that signs what it sends, and the API behind it, on loopback.
+"""Discord as people and servers use it: a client that signs what it sends, and the API behind it.
 
 It holds our answers to what the real one demands: kinds, lengths, three seconds, tokens of fifteen minutes.
 """
