@@ -1,10 +1,10 @@
 from celery import shared_task
 
 from chat.alerts.decisions import apply_decisions
-from chat.alerts.post import ask_after_guilds, post_alerts
-from chat.alerts.troubles import note_troubles
+from chat.alerts.post import ask_after_guilds, tell
 from chat.guilds.feeds import forget_old
 from chat.guilds.first_posts import post_first
+from chat.guilds.quota import keep_quotas
 from chat.interactions.work import answer_due, forget_interactions
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
@@ -20,8 +20,8 @@ def answer() -> None:
 @skip_if_running
 def notify() -> None:
     post_first(now=utcnow())
-    note_troubles(now=utcnow())
-    post_alerts()
+    keep_quotas(now=utcnow())
+    tell(now=utcnow())
     apply_decisions(now=utcnow())
 
 

@@ -43,11 +43,12 @@ class Step:
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = BotSettings
-        fields = ("only_allowed", "feeds_per_guild", "feeds_in_all", "denied_hosts")
+        fields = ("only_allowed", "feeds_per_guild", "feeds_in_all", "posts_a_day", "denied_hosts")
         widgets = {  # noqa: RUF012 - Django's form
             "only_allowed": UnfoldBooleanSwitchWidget,
             "feeds_per_guild": UnfoldAdminIntegerFieldWidget,
             "feeds_in_all": UnfoldAdminIntegerFieldWidget,
+            "posts_a_day": UnfoldAdminIntegerFieldWidget,
             "denied_hosts": UnfoldAdminTextareaWidget,
         }
 
@@ -106,7 +107,7 @@ def set_up_steps() -> list[Step]:
         Step(
             "Give Feedletter its three values",
             f"Set {', '.join(missing)} and start Feedletter again. General Information has the id and the"
-            " public key of the application, Bot has the token. Each may come from a file: its name with _FILE."
+            " public key of the application, Bot has the token. Each may come from a file, as NAME_FILE."
             if missing
             else f"{', '.join(NAMES)} are set.",
             not missing,

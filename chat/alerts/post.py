@@ -11,7 +11,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.alerts.troubles import FAILING, GONE, REFUSED
+from chat.alerts.troubles import FAILING, GONE, QUOTA, REFUSED, note_troubles
 from chat.discord.api import ApiRefused, ask_bot, is_resting
 from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_mention, shown_link, shown_title
 from chat.guilds.servers import language_of, leave_guild, name_guild, to_ask_after
@@ -26,6 +26,12 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(minutes=1)
 MOST_TRIES = 8
 AT_A_TIME = 50
+
+
+def tell(*, now: datetime) -> int:
+    """Notes what is new, and posts what waits. Returns how many were posted."""
+    note_troubles(now=now)
+    return post_alerts()
 
 
 def post_alerts(*, clock: Callable[[], datetime] = utcnow) -> int:
@@ -60,7 +66,9 @@ def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
             state=ServerAlert.State.FAILED, last_error="The bot is not in the server any more.", **RELEASED
         )
         return False
-    channel = alert.guild.log_channel or (alert.guild_feed.channel_id if alert.guild_feed else None)
+    own = alert.guild_feed.channel_id if alert.guild_feed else None
+    # Readers see the first, whoever manages the server the others.
+    channel = own if alert.trouble == QUOTA else alert.guild.log_channel or own
     with translation.override(language_of(alert.guild)):
         body = message_of(alert).body
     # A worker that died here left the message: Discord knows the nonce for some minutes.
@@ -104,6 +112,10 @@ def message_of(alert: ServerAlert) -> Message:
             about["channel"] = channel_mention(one.channel_id)
             return Message(said % about, [[remove]], public=True)
     count = int(alert.context.get("count", 0))
+    if alert.trouble == QUOTA:
+        return Message(
+            _("… and %(count)s more of %(feed)s, after midnight.") % {**about, "count": count}, public=True
+        )
     said = ngettext(
         "%(feed)s has %(count)s new post at once. Post it? After two days I leave it out.",
         "%(feed)s has %(count)s new posts at once. Post them? After two days I leave them out.",

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from chat.alerts.decisions import HELD
+from chat.guilds.quota import waiting_for_midnight
 from chat.models import GuildFeed, ServerAlert
 from feeds.models import Feed, Item
 from subscriptions.models import Destination, Subscription
@@ -14,7 +15,7 @@ from subscriptions.models import Destination, Subscription
 FAILS_FOR = timedelta(days=1)
 A_DAY = timedelta(days=1)
 MOST_A_DAY = 3
-FAILING, GONE, REFUSED = "failing", "gone", "refused"
+FAILING, GONE, REFUSED, QUOTA = "failing", "gone", "refused", "quota"
 STAMP = "%Y%m%dT%H%M%S"
 
 
@@ -31,8 +32,8 @@ def note_troubles(*, now: datetime) -> int:
         if one.key in known:
             continue
         is_many = counts.get(one.guild_id, 0) >= MOST_A_DAY
-        # What needs a decision is asked all the same, or nobody could decide.
-        if is_many and one.trouble != HELD:
+        # What needs a decision is asked all the same, or nobody could decide; the other is no trouble.
+        if is_many and one.trouble not in (HELD, QUOTA):
             continue
         counts[one.guild_id] = counts.get(one.guild_id, 0) + 1
         new.append(one)
@@ -45,6 +46,9 @@ def _troubles(now: datetime) -> Iterator[ServerAlert]:
     for one in present.filter(shared, feed__held_since__isnull=False):
         count = Item.objects.held().filter(feed=one.feed_id).count()
         yield _alert(one, HELD, one.feed.held_since, now, count=count)
+    for one in present.filter(rests_until__gt=now):
+        if count := waiting_for_midnight(one):
+            yield _alert(one, QUOTA, one.rests_until, now, count=count)
     failing = Q(
         feed__status=Feed.Status.ACTIVE, feed__failures__gt=0, feed__failing_since__lte=now - FAILS_FOR
     )

@@ -22,7 +22,7 @@ class ServerAlert(models.Model):
 
     guild = models.ForeignKey(Guild, on_delete=models.CASCADE, related_name="alerts")
     guild_feed = models.ForeignKey(GuildFeed, on_delete=models.CASCADE, null=True, related_name="alerts")
-    # held, failing, gone or refused.
+    # held, failing, gone, refused or quota.
     trouble = models.CharField(max_length=10)
     key = models.CharField(max_length=100, unique=True)
     context = models.JSONField(default=dict)

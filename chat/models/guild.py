@@ -20,6 +20,9 @@ class BotSettings(models.Model):
     )
     feeds_per_guild = models.PositiveIntegerField("feeds in a server", default=20)
     feeds_in_all = models.PositiveIntegerField("feeds in all servers together", default=5_000)
+    posts_a_day = models.PositiveIntegerField(
+        "posts of a feed in a day", default=100, help_text="About: what is beyond that waits till midnight."
+    )
     denied_hosts = models.TextField(
         "hosts not to read",
         blank=True,
@@ -105,6 +108,8 @@ class GuildFeed(models.Model):
     removed_at = models.DateTimeField(null=True)
     # The interaction that added it: asked again after a crash, it finds what it did.
     interaction_id = models.BigIntegerField()
+    # It has had its day's posts, and waits for midnight.
+    rests_until = models.DateTimeField(null=True)
     # So many of the newest posts are still to be posted, since whoever added it wanted to begin with them.
     first_posts = models.PositiveSmallIntegerField(default=0)
 

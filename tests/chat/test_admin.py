@@ -48,7 +48,13 @@ def test_its_button_tells_discord(admin_client: Client, service: DiscordService)
 
 
 def test_limits_are_saved(admin_client: Client) -> None:
-    fields = {"act": "save", "feeds_per_guild": "7", "feeds_in_all": "100", "only_allowed": "on"}
+    fields = {
+        "act": "save",
+        "feeds_per_guild": "7",
+        "feeds_in_all": "100",
+        "posts_a_day": "50",
+        "only_allowed": "on",
+    }
     admin_client.post("/admin/discord/", {**fields, "denied_hosts": "ads.example"})
     row = BotSettings.objects.get()
     assert (row.pk, row.feeds_per_guild, row.only_allowed) == (1, 7, True)
