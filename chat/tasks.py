@@ -2,6 +2,7 @@ from celery import shared_task
 
 from chat.alerts.decisions import apply_decisions
 from chat.alerts.post import ask_after_guilds, tell
+from chat.guilds.account import renew_token
 from chat.guilds.feeds import forget_old
 from chat.guilds.first_posts import post_first
 from chat.guilds.quota import keep_quotas
@@ -28,6 +29,7 @@ def notify() -> None:
 @shared_task(name="chat.tidy")
 @skip_if_running
 def tidy() -> None:
+    renew_token(now=utcnow())
     forget_interactions(now=utcnow())
     forget_old(now=utcnow())
     ask_after_guilds(now=utcnow())

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from chat.guilds.servers import note_installed
-from chat.interactions.receive import answer
+from chat.interactions.receive import answer_interaction
 from chat.rules.asked import Malformed
 from chat.rules.signatures import is_signed
 from common.body_limits import takes_body
@@ -35,9 +35,9 @@ def interactions(request: HttpRequest) -> HttpResponse:
     now = utcnow()
     payload = _signed(request, now)
     if payload is None:
-        return _refused(401)
+        return _refused()
     try:
-        return JsonResponse(answer(payload, now=now))
+        return JsonResponse(answer_interaction(payload, now=now))
     except Malformed:
         return _refused(400)
 
@@ -50,7 +50,7 @@ def events(request: HttpRequest) -> HttpResponse:
     now = utcnow()
     payload = _signed(request, now)
     if payload is None:
-        return _refused(401)
+        return _refused()
     event = payload.get("event")
     event = event if payload.get("type") == EVENT and isinstance(event, dict) else {}
     if event.get("type") == "APPLICATION_AUTHORIZED":
@@ -59,9 +59,7 @@ def events(request: HttpRequest) -> HttpResponse:
 
 
 def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
-    """What Discord says; None for a body that it did not sign. Raises Http404 where there is no bot."""
-    if not settings.DISCORD_PUBLIC_KEY:
-        raise Http404
+    """What Discord says; None for a body that it did not sign."""
     signed = is_signed(
         request.body,
         signature=request.headers.get("X-Signature-Ed25519", ""),
@@ -78,8 +76,9 @@ def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
     return said if isinstance(said, dict) else {}
 
 
-def _refused(status: int) -> HttpResponse:
-    response = HttpResponse(status=status)
+def _refused(status: int = 401) -> HttpResponse:
+    """Without a page, which would ask the database. Where there is no bot, there is no such address."""
+    response = HttpResponse(status=status if settings.DISCORD_PUBLIC_KEY else 404)
     # Anybody can call here a thousand times a second: the log is not for them.
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response

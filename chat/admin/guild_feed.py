@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from chat.commands.managing import fate_words
+from chat.commands.feeds import fate_words
 from chat.guilds.feeds import remove_feed, trouble_of_channel
 from chat.guilds.history import latest_fates
 from chat.models import GuildFeed

@@ -49,7 +49,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             "feeds_per_guild": UnfoldAdminIntegerFieldWidget,
             "feeds_in_all": UnfoldAdminIntegerFieldWidget,
             "posts_a_day": UnfoldAdminIntegerFieldWidget,
-            "denied_hosts": UnfoldAdminTextareaWidget,
+            "denied_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
         }
 
 
@@ -101,7 +101,9 @@ def set_up_steps() -> list[Step]:
         Step(
             "Make an application",
             "On discord.com/developers/applications choose New Application, give it a name, and on its page"
-            " Bot choose Reset Token. No privileged intents are needed.",
+            " Bot choose Reset Token. No privileged intents are needed."
+            if "DISCORD_APPLICATION_ID" in missing
+            else f"Its id is {settings.DISCORD_APPLICATION_ID}.",
             "DISCORD_APPLICATION_ID" not in missing,
         ),
         Step(

@@ -23,9 +23,9 @@ from delivery.channels.discord.service import nonce_of
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=1)
+ALERT_LEASE = timedelta(minutes=1)
 MOST_TRIES = 8
-AT_A_TIME = 50
+ALERTS_AT_A_TIME = 50
 
 
 def tell(*, now: datetime) -> int:
@@ -50,10 +50,10 @@ def _claimed(now: datetime) -> list[ServerAlert]:
     if not due.exists():
         return []
     with transaction.atomic():
-        rows = list(due.order_by("pk").select_for_update(skip_locked=True, of=("self",))[:AT_A_TIME])
+        rows = list(due.order_by("pk").select_for_update(skip_locked=True, of=("self",))[:ALERTS_AT_A_TIME])
         token = uuid.uuid4()
         ServerAlert.objects.filter(pk__in=[row.pk for row in rows]).update(
-            lease_token=token, lease_until=now + LEASE
+            lease_token=token, lease_until=now + ALERT_LEASE
         )
     found = ServerAlert.objects.filter(lease_token=token).order_by("pk")
     return list(found.select_related("guild", "guild_feed__subscribable", "guild_feed__feed"))

@@ -7,13 +7,14 @@ from typing import Any
 from django.db.models import Count, Q
 
 from chat.alerts.decisions import HELD
+from chat.discord.api import KIND
 from chat.guilds.quota import waiting_for_midnight
 from chat.models import GuildFeed, ServerAlert
 from feeds.models import Feed, Item
-from subscriptions.models import Destination, Subscription
+from subscriptions.models import Subscription
 
 FAILS_FOR = timedelta(days=1)
-A_DAY = timedelta(days=1)
+LATELY = timedelta(days=1)
 MOST_A_DAY = 3
 FAILING, GONE, REFUSED, QUOTA = "failing", "gone", "refused", "quota"
 STAMP = "%Y%m%dT%H%M%S"
@@ -24,7 +25,7 @@ def note_troubles(*, now: datetime) -> int:
     found = list(_troubles(now))
     known = set(ServerAlert.objects.filter(key__in=[one.key for one in found]).values_list("key", flat=True))
     lately = (
-        ServerAlert.objects.filter(created_at__gt=now - A_DAY).values_list("guild").annotate(n=Count("pk"))
+        ServerAlert.objects.filter(created_at__gt=now - LATELY).values_list("guild").annotate(n=Count("pk"))
     )
     counts: dict[int, int] = dict(lately)
     new = []
@@ -56,17 +57,17 @@ def _troubles(now: datetime) -> Iterator[ServerAlert]:
         yield _alert(one, FAILING, one.feed.failing_since, now, said=one.feed.last_error[:300])
     for one in present.filter(feed__status=Feed.Status.STOPPED, feed__failures__gt=0):
         yield _alert(one, GONE, one.feed.failing_since, now, said=one.feed.last_error[:300])
-    disabled = Destination.objects.filter(disabled_at__isnull=False, kind="discord_bot")
-    rows = present.filter(subscribable__subscriptions__in=_active(disabled))
-    for one in rows.distinct():
-        to = disabled.filter(subscriptions__subscribable=one.subscribable_id).order_by("-disabled_at").first()
-        if to is not None:
-            yield _alert(one, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
-
-
-def _active(disabled: Any) -> Any:
-    confirmed = Subscription.Status.CONFIRMED
-    return Subscription.objects.filter(destination__in=disabled, status=confirmed, ended_at=None)
+    refused = Subscription.objects.filter(
+        destination__disabled_at__isnull=False,
+        destination__kind=KIND,
+        status=Subscription.Status.CONFIRMED,
+        ended_at=None,
+        subscribable__guild_feed__removed_at=None,
+        subscribable__guild_feed__isnull=False,
+    )
+    for row in refused.select_related("destination", "subscribable__guild_feed"):
+        to = row.destination
+        yield _alert(row.subscribable.guild_feed, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
 
 
 def _alert(

@@ -2,40 +2,40 @@
 
 from collections.abc import Mapping
 
-from chat.commands import adding, changing, decide, managing, server, trying
+from chat.commands import add, decide, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
 
 # Everybody may use these.
-OPEN: Mapping[str, Handler] = {"list": managing.list_feeds, "preview": trying.preview}
+OPEN: Mapping[str, Handler] = {"list": feeds.list_feeds, "preview": trials.preview}
 COMMANDS: Mapping[str, Mapping[str, Handler]] = {
     "feed": {
         **OPEN,
-        "add": adding.add,
-        "remove": managing.remove,
-        "test": trying.test,
-        "pause": managing.pause,
-        "resume": managing.resume,
-        "move": trying.move,
-        "edit": changing.edit,
-        "filter": changing.filter_form,
-        "digest": changing.digest,
-        "why": managing.why,
-        "status": managing.status,
+        "add": add.add,
+        "remove": feeds.remove,
+        "test": trials.test,
+        "pause": feeds.pause,
+        "resume": feeds.resume,
+        "move": trials.move,
+        "edit": looks.edit,
+        "filter": looks.filter_form,
+        "digest": looks.digest,
+        "why": feeds.why,
+        "status": feeds.status,
         "settings": server.set_up_server,
     },
     "feeds": OPEN,
 }
 # Buttons and menus. Those of PUBLIC_BUTTONS change nothing.
 BUTTONS: Mapping[str, Handler] = {
-    "list": managing.list_feeds,
-    "pick": adding.pick,
-    "test": trying.test,
-    "pause": managing.pause,
-    "resume": managing.resume,
-    "filter": changing.filter_form,
-    "remove": managing.remove,
-    "gone": managing.gone,
-    "kept": managing.kept,
+    "list": feeds.list_feeds,
+    "pick": add.pick,
+    "test": trials.test,
+    "pause": feeds.pause,
+    "resume": feeds.resume,
+    "filter": looks.filter_form,
+    "remove": feeds.remove,
+    "gone": feeds.gone,
+    "kept": feeds.kept,
     "newest": decide.send_newest,
     "all": decide.send_all,
     "skip": decide.skip,
@@ -43,12 +43,12 @@ BUTTONS: Mapping[str, Handler] = {
 PUBLIC_BUTTONS = frozenset({"list"})
 # Those that change the message that has them; the others answer beneath it.
 IN_PLACE = frozenset({"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"})
-FORMS: Mapping[str, Handler] = {"edit": changing.edited, "filter": changing.filtered}
+FORMS: Mapping[str, Handler] = {"edit": looks.edited, "filter": looks.filtered}
 # What a worker does, with all the time that a site or Discord takes.
 WORK: Mapping[str, Work] = {
-    "add": adding.work_add,
-    "pick": adding.work_pick,
-    "preview": trying.work_preview,
-    "test": trying.work_test,
-    "move": trying.work_move,
+    "add": add.work_add,
+    "pick": add.work_pick,
+    "preview": trials.work_preview,
+    "test": trials.work_test,
+    "move": trials.work_move,
 }

@@ -38,7 +38,7 @@ KEPT = (
 MEMBER_KEPT = ("roles", "permissions")
 
 
-def answer(payload: Mapping[str, Any], *, now: datetime) -> Body:
+def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
     """What Discord is told. Raises Malformed."""
     if payload.get("type") == PING:
         return {"type": PONG}

@@ -34,13 +34,13 @@ from common.secrets import opened
 log = logging.getLogger(__name__)
 
 # Longer than any work: discovery has ten seconds, requests to Discord fifteen.
-LEASE = timedelta(seconds=90)
+WORK_LEASE = timedelta(seconds=90)
 TOKEN_LIVES = timedelta(minutes=15)
 # "is thinking …" may not be there yet when we answer.
 NOT_YET = timedelta(seconds=1)
 MOST_NOT_YET = 3
 # Sites may drip; so many are asked at a time.
-AT_A_TIME = 3
+SITES_AT_A_TIME = 3
 KEEP = timedelta(days=2)
 
 
@@ -48,9 +48,9 @@ def answer_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | No
     """Answers what waits, a few at a time. Returns how many were answered."""
     left, done = TimeBudget(budget), 0
     running: set[Future[bool]] = set()
-    with ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="chat") as pool:
+    with ThreadPoolExecutor(SITES_AT_A_TIME, thread_name_prefix="chat") as pool:
         while True:
-            free = AT_A_TIME - len(running)
+            free = SITES_AT_A_TIME - len(running)
             rows = _claimed(free, clock()) if free and not left.is_spent else []
             running |= {pool.submit(_worked, row, clock) for row in rows}
             if not running:
@@ -67,7 +67,7 @@ def _claimed(count: int, now: datetime) -> list[Interaction]:
         rows = list(due.select_for_update(skip_locked=True)[:count])
         token = uuid.uuid4()
         for row in rows:
-            row.lease_token, row.lease_until = token, now + LEASE
+            row.lease_token, row.lease_until = token, now + WORK_LEASE
             row.attempts += 1
             row.save(update_fields=["lease_token", "lease_until", "attempts"])
     return rows

@@ -2,9 +2,9 @@
 
 from django.utils.translation import gettext as _
 
-from chat.commands.adding import checked_address, discovered
+from chat.commands.add import checked_address, discovered
 from chat.commands.context import Context, chosen_channel, feed_buttons
-from chat.commands.managing import fitting, named
+from chat.commands.feeds import fitting, named
 from chat.discord.messages import Later, Message, Result, channel_mention, shown_link, shown_title
 from chat.guilds.feeds import checked_channel, find_feed, move_feed, subscription_of
 from chat.models import GuildFeed, Interaction

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, feed_buttons, options_of
-from chat.commands.managing import named
+from chat.commands.feeds import named
 from chat.discord.messages import Form, Input, Message, Result, shown_title
 from chat.guilds.filters import set_words, words_of
 from chat.rules.buttons import Pressed
