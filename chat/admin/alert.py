@@ -32,7 +32,11 @@ class ServerAlertAdmin(ReadOnlyAdmin):
     list_filter = (("state", asks("Did it arrive?", ChoicesFieldListFilter)),)
     list_select_related = ("guild", "guild_feed__subscribable")
     empty = EmptyList(
-        "Servers were told of nothing so far", "They are, when a feed fails or needs a decision."
+        "Servers were told of nothing so far",
+        "They are, when a feed fails or needs a decision.",
+        "Set up the Discord bot",
+        "discord_set_up",
+        "chat.view_guild",
     )
     own_panels = (Panel("What was told", what_was_told, order=10),)
     told = moment_of("created_at", "told")

@@ -69,7 +69,13 @@ class GuildAdmin(ServiceAdmin):
     list_display = ("__str__", "pk", "feeds", "state_now", "added")
     search_fields = ("name", "id")
     fields = ("is_allowed", "feed_limit")
-    empty = EmptyList("No server has the bot so far", "Servers appear here with what they first ask.")
+    empty = EmptyList(
+        "No server has the bot so far",
+        "Servers appear here with what they first ask.",
+        "Set up the Discord bot",
+        "discord_set_up",
+        "chat.view_guild",
+    )
     own_panels = (Panel("Its feeds", its_feeds, order=10),)
     own_actions = (
         Action("allow", "Allow", allow, fits=lambda guild: not guild.is_allowed),

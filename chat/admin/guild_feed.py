@@ -50,7 +50,13 @@ class GuildFeedAdmin(ReadOnlyAdmin):
     list_filter = ("guild",)
     list_select_related = ("guild", "subscribable", "feed")
     search_fields = ("subscribable__title", "feed__url", "guild__name")
-    empty = EmptyList("No server has a feed so far", "People add them in Discord by /feed add.")
+    empty = EmptyList(
+        "No server has a feed so far",
+        "People add them in Discord by /feed add.",
+        "Set up the Discord bot",
+        "discord_set_up",
+        "chat.view_guild",
+    )
     own_panels = (Panel("How it is", describe, order=10), Panel("Its latest posts", latest, order=20))
     own_actions = (
         Action(
