@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-APPS = ("common", "feeds", "subscriptions", "delivery", "chat", "feedletter_site")
+APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 # Django's way: a file for each.
 UNCOUNTED_FOLDERS = ("migrations", "commands")
 # Names that each of several files has for the same thing, because Django, Python or import by convention ask.
@@ -24,6 +24,8 @@ CONVENTIONAL = {
     "register",
     "install",
     "main",
+    # The folder of each channel registers by it (`delivery/channels/__init__.py`).
+    "CHANNELS",
     # Django's own names, in the format modules of a language each.
     "DATE_FORMAT",
     "MONTH_DAY_FORMAT",
@@ -135,17 +137,35 @@ def callers(trees: dict[Path, ast.Module]) -> tuple[int, int]:
 
 
 def doubles(trees: dict[Path, ast.Module]) -> dict[str, list[tuple[str, int]]]:
-    """By app: public classes, functions and constants that are defined in several of its modules."""
-    seen: dict[str, Counter[str]] = defaultdict(Counter)
-    for path, tree in trees.items():
-        if path.parent.name == "commands":
-            continue
-        for name in set(defined(tree)) - CONVENTIONAL:
-            if not name.startswith("_"):
-                seen[path.parts[0]][name] += 1
+    """By app: public classes, functions and constants that are defined in several of its modules.
+
+    The folders of channels never meet (import-linter's contract), and whoever reads one reads no other: each
+    has its `API` and `Message`. So a name of one counts against its own folder and the rest of the app, which
+    are read together, and not against the other channels.
+    """
+    names = {
+        path: {name for name in defined(tree) if not name.startswith("_")}
+        for path, tree in trees.items()
+        if path.parent.name != "commands"
+    }
+    # (`delivery/channels/__init__.py` gathers them, and is none.)
+    folders = {
+        path.parent for path, found in names.items() if path.stem == "__init__" and "CHANNELS" in found
+    }
+    channels = folders - {Path("delivery/channels")}
+    # By app, name and channel (None: the rest of the app).
+    seen: dict[str, dict[str, Counter[Path | None]]] = defaultdict(lambda: defaultdict(Counter))
+    for path, found in names.items():
+        channel = next((each for each in path.parents if each in channels), None)
+        for name in found - CONVENTIONAL:
+            seen[path.parts[0]][name][channel] += 1
+    together = {
+        app: {name: counts.pop(None, 0) + max(counts.values(), default=0) for name, counts in each.items()}
+        for app, each in seen.items()
+    }
     return {
-        app: [(name, count) for name, count in counts.most_common() if count > 1]
-        for app, counts in seen.items()
+        app: [(name, count) for name, count in Counter(counts).most_common() if count > 1]
+        for app, counts in together.items()
     }
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from bench import audience, rss2email
 from bench.smtp import SESSIONS, sink, smtp_source
-from common.filled_tables import tend
+from common.db.filled_tables import tend
 from delivery.accounts.dkim_keys import make_key
 from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.engine.send_pass import send_due

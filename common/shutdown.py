@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from common.leaving import leaving
-
-stopping = leaving
+# Set when this process was told to end.
+stopping = threading.Event()
 
 # The handlers that Python sets by itself. Celery sets others, and tells us by its own signal.
 _UNHANDLED: dict[int, Any] = {

@@ -16,6 +16,7 @@ class DeliveryConfig(AppConfig):
         from common.ports.panels import install_later
         from delivery.bounces import list_growth
         from delivery.bounces.esp_events import on_tracking
+        from delivery.bridges.corrections import refuse_changed_digests
         from delivery.channels import register_all
         from delivery.checks import check_email
         from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
@@ -37,5 +38,5 @@ class DeliveryConfig(AppConfig):
         add_figures(progress.ISSUE_FIGURE, progress.count_large_issues)
         install_held_data()
         install_looks()
-        checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender))
+        checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender, refuse_changed_digests))
         kept_by.append(needed)

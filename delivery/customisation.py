@@ -25,13 +25,13 @@ from subscriptions.rules.site import SiteFacts
 THEME_FIELDS = tuple(field.name for field in fields(ThemeFacts))
 # Uploaded, and each with the address that it wins over.
 PICTURES = {"logo_picture": "logo_url", "header_picture": "header_picture_url"}
-MOST_CHARACTERS = 2_000
+LONGEST_THEME_TEXT = 2_000
 
 
 def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
     """The look as rendering takes it; the usual one where none was chosen."""
     row = Theme.objects.filter(subscribable=subscribable).first() if subscribable else None
-    return facts_of(row) if row else USUAL_THEME
+    return theme_facts(row) if row else USUAL_THEME
 
 
 def accent_without_theme(subscribable: Subscribable) -> str:
@@ -39,7 +39,7 @@ def accent_without_theme(subscribable: Subscribable) -> str:
     return as_hex(subscribable.params.get("accent", "") or site_facts().accent)
 
 
-def facts_of(theme: Theme) -> ThemeFacts:
+def theme_facts(theme: Theme) -> ThemeFacts:
     """A theme's row, copied out of the database."""
     values = {name: getattr(theme, name) for name in THEME_FIELDS}
     for picture, address in PICTURES.items():
@@ -100,8 +100,8 @@ def check_theme(theme: Theme) -> None:
     if not 1 <= theme.logo_width <= LETTER_WIDTH:
         wrong["logo_width"] = f"A letter has room for a logo of 1 to {LETTER_WIDTH} pixels."
     for name in ("header", "footer", "postal_address"):
-        if len(getattr(theme, name)) > MOST_CHARACTERS:
-            wrong[name] = f"At most {MOST_CHARACTERS:,} characters: it stands in every letter."
+        if len(getattr(theme, name)) > LONGEST_THEME_TEXT:
+            wrong[name] = f"At most {LONGEST_THEME_TEXT:,} characters: it stands in every letter."
     try:
         check_pattern(theme.subject)
     except BadPattern as error:

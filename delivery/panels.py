@@ -21,14 +21,16 @@ from common.ports.panels import (
     add_panel,
     add_tab_form,
 )
+from delivery.admin.bridges.notification import notification_of
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
+from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
 from delivery.admin.growth import of_newsletter
 from delivery.admin.issue_panels import result_words
+from delivery.admin.letter_templates.panels import letters
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
 from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
-from delivery.admin.template_panels import letters
 from delivery.admin.written.panels import letters_written
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
@@ -41,6 +43,7 @@ from delivery.rendering.engine import letter_templates
 from feeds.models import Item
 from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.subscribers.sign_up import is_by_code
 
 NEWSLETTERS_TESTED_AT_ONCE = 10
 SENT_SHOWN = 30
@@ -53,6 +56,9 @@ def install() -> None:
     template_sources.append(letter_templates)
     add_panel("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add_panel("subscriptions.Subscribable", Panel("What it posts", what_it_posts, order=7))
+    add_panel("subscriptions.Subscribable", Panel("How it looks on a phone", how_it_texts, order=8))
+    add_panel("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
+    add_panel("subscriptions.Subscribable", Panel("A notification on devices", notification_of, order=25))
     add_panel("subscriptions.Subscribable", Panel("Bridges", bridges_beside, order=30))
     add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
@@ -89,8 +95,13 @@ def install() -> None:
     )
     add_action(
         "subscriptions.Subscribable",
-        Action("send_test", "Send me a test", send_me_a_test, fits=lambda row: not is_bridge(row)),
+        Action("send_test", "Send me a test", send_me_a_test, fits=_has_letters),
     )
+
+
+def _has_letters(row: Subscribable) -> bool:
+    """Whether a test of it is a mail."""
+    return not is_bridge(row) and not is_by_code(row)
 
 
 def what_became_of(item: Item) -> SafeString:

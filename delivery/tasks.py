@@ -4,6 +4,7 @@ from celery.signals import worker_shutting_down
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from common.shutdown import stop
+from delivery.alerts.caps import tell_of_caps
 from delivery.alerts.drafts import tell_of_drafts
 from delivery.alerts.feeds import tell_admins
 from delivery.alerts.pauses import tell_of_pauses
@@ -47,6 +48,7 @@ def alert() -> None:
     tell_admins(now=utcnow())
     tell_of_drafts(now=utcnow())
     tell_of_pauses(now=utcnow())
+    tell_of_caps(now=utcnow())
 
 
 @shared_task(name="delivery.webhooks")

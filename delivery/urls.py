@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from delivery.views import archive, branding, mailbox, rss
+from delivery.views import archive, branding, devices, mailbox, rss
 from delivery.views.newsletter import newsletter_page
+from delivery.views.sms import sms_inbound, sms_status
 
 app_name = "delivery"
 
@@ -13,6 +14,12 @@ urlpatterns = [
     path("s/<str:name>/archive/<int:pk>/", archive.issue, name="issue"),
     path("s/<str:name>/look.css", branding.look_css, name="look"),
     path("s/<str:name>/feed.xml", rss.feed, name="feed"),
+    path("sms/<slug:account>/inbound/", sms_inbound, name="sms_inbound"),
+    path("sms/<slug:account>/status/<int:pk>/", sms_status, name="sms_status"),
+    path("s/<str:name>/device/", devices.device, name="device"),
+    path("s/<str:name>/app.webmanifest", devices.manifest, name="manifest"),
+    path("push-worker.js", devices.worker, name="push_worker"),
+    path("push-renewed/", devices.renewed, name="push_renewed"),
     path("mailbox/", mailbox.mailbox, name="mailbox"),
     path("mailbox/<int:pk>/", mailbox.message, name="message"),
     path("mailbox/<int:pk>/html/", mailbox.message_html, name="message_html"),

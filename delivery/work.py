@@ -19,6 +19,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce
 
+from delivery.bridges.corrections import corrections_to_take
 from delivery.engine.claim import with_due
 from delivery.issues.approve import drafts
 from delivery.issues.first_reader import over
@@ -55,7 +56,13 @@ def to_complete(now: datetime) -> Questions:
 
 
 def to_send(now: datetime) -> Questions:
-    return (SignInWish.objects.all(), Notice.objects.all(), with_due(now), Delivery.objects.expired(now))
+    return (
+        SignInWish.objects.all(),
+        Notice.objects.all(),
+        with_due(now),
+        Delivery.objects.expired(now),
+        *corrections_to_take(now),
+    )
 
 
 def to_call(now: datetime) -> Questions:

@@ -16,8 +16,8 @@ class SiteConfig(AppConfig):
         from feedletter_site.services import password_limits
         from feedletter_site.ticks.schedule import after_migrate
 
-        checks.register_all()
-        hook_checks.register_all()
+        checks.register_checks()
+        hook_checks.register_hook_checks()
         mask_keys()
         keep_by(figures.kept)
         password_limits.watch()

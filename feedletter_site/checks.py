@@ -12,7 +12,7 @@ SHORTEST_SECRET = 50
 THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 
 
-def register_all() -> None:
+def register_checks() -> None:
     register(settings_fit_together, OWN_CHECKS)
 
 

@@ -17,7 +17,7 @@ from subscriptions.newsletters.own_code import hooks_of
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def register_all() -> None:
+def register_hook_checks() -> None:
     register(hook_modules, OWN_CHECKS)
     register(hooks_of_newsletters, Tags.database)
 

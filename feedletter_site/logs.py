@@ -15,16 +15,17 @@ from django.utils.log import configure_logging
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-# After these an address has a key: whoever has that may act for a reader, a hub or the first admin.
+# After these an address has a key: whoever has that may act for a reader, a hub, the first admin or a bridge.
 _KEY = re.compile(
-    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub)/+)[^/\s?#&\"'<>\\]+|(\binvitation=)[^\s&#\"'<>\\]+",
+    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub)/+)[^/\s?#&\"'<>\\]+"
+    r"|(\binvitation=)[^\s&#\"'<>\\]+|(/bridge-connected/+(?:\?|%3F))[^\s#\"'<>\\]+",
     re.IGNORECASE,
 )
 
 
 def without_keys(text: str) -> str:
     """The text with "..." for each key of a link in it."""
-    return _KEY.sub(lambda match: f"{match[1] or match[2]}...", text)
+    return _KEY.sub(lambda match: f"{match[1] or match[2] or match[3]}...", text)
 
 
 class MaskedRecord(logging.LogRecord):

@@ -68,6 +68,13 @@ def is_trusted(address: str, trusted: list[Network]) -> bool:
         return False
 
 
+class Middleware:
+    """One of Django's: it is called with each request, and `get_response` asks the next."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+
 class HeadMiddleware:
     """Answers HEAD without a body (RFC 9110 §9.3.2). Otherwise gunicorn drops each body with a warning."""
 
@@ -85,11 +92,8 @@ class HeadMiddleware:
         return response
 
 
-class ProxyMiddleware:
+class ProxyMiddleware(Middleware):
     """Applies X-Forwarded-For and -Proto from TRUSTED_PROXIES; drops them from anyone else."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.META[CAME_FORWARDED] = "HTTP_X_FORWARDED_FOR" in request.META
@@ -103,14 +107,11 @@ class ProxyMiddleware:
         return self.get_response(request)
 
 
-class AdminPolicyMiddleware:
+class AdminPolicyMiddleware(Middleware):
     """Lets the admin's pages load and run our own files only, and no script within a page (CSP 3).
 
     They show letters and posts of strangers. Alpine, which Unfold is made with, needs eval.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -119,11 +120,8 @@ class AdminPolicyMiddleware:
         return response
 
 
-class HostMiddleware:
+class HostMiddleware(Middleware):
     """Answers a request for another host with a sentence, and logs one line; Django would log a traceback."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         try:
@@ -138,15 +136,12 @@ class HostMiddleware:
         return self.get_response(request)
 
 
-class BodyLimitMiddleware:
+class BodyLimitMiddleware(Middleware):
     """Refuses a body that is larger than its view takes, before any of it is read (RFC 9110, 15.5.14).
 
     Files are written to the disk for staff only, and only by views that ask for one. Any other view drops
     them, because FILE_UPLOAD_HANDLERS is empty.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         return self.get_response(request)

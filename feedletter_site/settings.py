@@ -69,6 +69,15 @@ POLL_THREADS = int(env.checked("POLL_THREADS", "8", "a whole number, 1 or more",
 POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number, 1 or more", env.positive))
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
+# People who read here (docs/reader.md).
+READER = env.one_of("READER", "invited", {"off", "staff", "invited"})
+READER_MAX_FEEDS = int(env.checked("READER_MAX_FEEDS", "1000", "a whole number, 1 or more", env.positive))
+READER_KEEP_READ_DAYS = int(
+    env.checked("READER_KEEP_READ_DAYS", "60", "a whole number of days, 1 or more", env.days)
+)
+READER_KEEP_UNREAD_DAYS = int(
+    env.checked("READER_KEEP_UNREAD_DAYS", "180", "a whole number of days, 1 or more", env.days)
+)
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
 # The secret (`feedletter.secret.salt`) that proves the links of the Scala feedletter, which still work here.
 UPSTREAM_SALT = env.text("UPSTREAM_SALT")
@@ -119,6 +128,7 @@ INSTALLED_APPS = [
     "subscriptions",
     "delivery",
     "chat",
+    "reader",
     "feedletter_site",
 ]
 
@@ -154,7 +164,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "subscriptions.branding.site.for_pages",
             ],
-            "builtins": ["common.dates"],
+            "builtins": ["common.formats.dates"],
         },
     },
 ]
@@ -279,10 +289,14 @@ CELERY_TASK_ROUTES = {
         ("delivery", "webhooks"),
     )
 } | {
+    # Putting posts into channels, which letters never wait for.
+    "reader.place": {"queue": "reader"},
+    "reader.prune": {"queue": "reader"},
     # These are seldom and short, and share the queue of the stage that they serve.
     "feeds.pushes": {"queue": "poll"},
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
+    "feeds.audience": {"queue": "poll"},
     "subscriptions.expire": {"queue": "assign"},
     "subscriptions.forget": {"queue": "assign"},
     "subscriptions.lists": {"queue": "assign"},

@@ -8,7 +8,13 @@ from django.views.generic import RedirectView
 
 from chat.admin.set_up import discord_set_up
 from common.ports import panels
-from delivery.admin.bridges import add_bridge, bridge_reconnect, bridge_set_up
+from delivery.admin.bridges import (
+    add_application,
+    add_bridge,
+    bridge_connected,
+    bridge_reconnect,
+    bridge_set_up,
+)
 from delivery.admin.doctor import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
@@ -28,6 +34,12 @@ urlpatterns = [
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
     path("admin/mail/", admin.site.admin_view(mail_set_up), name="mail_set_up"),
     path("admin/add-bridge/", admin.site.admin_view(add_bridge), name="add_bridge"),
+    path(
+        "admin/add-bridge/application/<str:kind>/",
+        admin.site.admin_view(add_application),
+        name="bridge_application",
+    ),
+    path("admin/bridge-connected/", admin.site.admin_view(bridge_connected), name="bridge_connected"),
     path("admin/bridge/<str:bridge>/", admin.site.admin_view(bridge_set_up), name="bridge_set_up"),
     path(
         "admin/bridge/<str:bridge>/connect/", admin.site.admin_view(bridge_reconnect), name="bridge_reconnect"
@@ -54,6 +66,7 @@ urlpatterns = [
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
     path("", include("chat.urls")),
+    path("", include("reader.urls")),
 ]
 if settings.ANYMAIL_WEBHOOK_SECRET:
     urlpatterns.append(path("anymail/<slug:esp>/tracking/", esp_tracking, name="esp_tracking"))

@@ -5,6 +5,7 @@ from common.passes import PASS_BUDGET, skip_if_running
 from feeds.hubs.maintain import keep_hubs
 from feeds.hubs.pushes import read_pushes
 from feeds.items.history import prune_polls
+from feeds.polling.audience import repair_audience
 from feeds.polling.poll import poll_due
 
 
@@ -24,6 +25,12 @@ def pushes() -> None:
 @skip_if_running
 def hubs() -> None:
     keep_hubs(budget=PASS_BUDGET)
+
+
+@shared_task(name="feeds.audience")
+@skip_if_running
+def audience() -> None:
+    repair_audience(now=utcnow(), budget=PASS_BUDGET)
 
 
 @shared_task(name="feeds.prune")

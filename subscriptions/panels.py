@@ -24,7 +24,11 @@ def install() -> None:
     """Called once, before the first admin page."""
     add_panel("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20))
     add_panel("feeds.Item", Panel("Collections", collections_of_post, order=20))
-    add_action("feeds.Item", Action("exclude", "Do not send", exclude_posts, fits=_may_be_sent))
+    may_be_sent = (Item.State.UNASSIGNED, Item.State.ASSIGNED)
+    add_action(
+        "feeds.Item",
+        Action("exclude", "Do not send", exclude_posts, fits=lambda item: item.state in may_be_sent),
+    )
     add_action(
         "feeds.Feed",
         Action("drop", "Delete", drop_feeds, confirm=what_dropping_feeds_does, permission="drop"),
@@ -46,10 +50,6 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
     warning = exposure(feed)
     said = format_html('<p class="fl-alert">{}</p>', warning) if warning else ""
     return format_html("{}{}<p>{}</p>", said, shown, further)
-
-
-def _may_be_sent(item: Item) -> bool:
-    return item.state in (Item.State.UNASSIGNED, Item.State.ASSIGNED)
 
 
 def collections_of_post(item: Item) -> SafeString:
@@ -92,6 +92,8 @@ def what_dropping_feeds_does(keys: list[int]) -> list[str]:
         on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
         readers = counted(feed.subscribables.count(), "newsletter")
         words = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
+        if feed.read_by:
+            words = f"“{feed}” is no longer sent. People read it here, so it stays, and is read on."
         if on_the_way:
             words += f" {counted(on_the_way, 'post')} being collected will go out first."
         said.append(f"{words} {readers} will get nothing new from it.")

@@ -11,6 +11,7 @@ from subscriptions.views.look import site_look
 from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
 from subscriptions.views.newsletters import newsletter_directory
+from subscriptions.views.phone import enter_code
 from subscriptions.views.pictures import picture
 from subscriptions.views.sign_in import sign_in, sign_in_link
 from subscriptions.views.sign_up import asked, challenge
@@ -23,6 +24,7 @@ urlpatterns = [
     path("look.css", site_look, name="site_look"),
     path("pictures/<str:name>", picture, name="picture"),
     path("check-your-mail/", asked, name="asked"),
+    path("code/", enter_code, name="code"),
     path("challenge/", challenge, name="challenge"),
     path("confirm/<str:token>/", confirm_sign_up, name="confirm"),
     path("unsubscribe/<str:token>/", leave_newsletter, name="unsubscribe"),

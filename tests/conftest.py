@@ -29,7 +29,7 @@ from tests.servers.dns_server import DnsServer
 # pages, commands and mail servers lead to is asked of PostgreSQL by test_admin_pages, test_large_tables, the
 # APIs' tests and those of all rooms beneath.
 ONE_DATABASE_SERVES = re.compile(
-    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|subscriptions/rules|delivery/(dkim|rendering|rules)"
+    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|(reader|subscriptions)/rules|delivery/(dkim|rendering|rules)"
     r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|answers|identity|moves|strangers)\.py"
     r"|delivery/servers/test_server_(answers|breaks|login|table)\.py|delivery/doctor/test_check\.py"
     r"|delivery/bounces/test_(holdups|record)\.py|delivery/test_template_admin\.py"
@@ -39,13 +39,18 @@ ONE_DATABASE_SERVES = re.compile(
 # `make test` asks PostgreSQL where locks, plain SQL and races are; with the slow tests all the others, too.
 POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
+    r"|reader/(channels|entries|microsub|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also the tests that are marked slow")
+    parser.addoption(
+        "--followed",
+        choices=("read", "raising"),
+        help="every feed is followed by somebody who reads here; or by one who raises each time",
+    )
     parser.addoption("--database-only", action="store_true", help="only tests of DATABASE_URL's database")
 
 
@@ -268,6 +273,27 @@ def name_server() -> Iterator[DnsServer]:
 @pytest.fixture(scope="session", autouse=True)
 def no_names_but_ours(name_server: DnsServer) -> None:
     django_settings.DNS_SERVERS = [name_server.address]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_feed_followed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With --followed: letters must not notice. (Only what drops feeds does, for they stay then.)"""
+    how = request.config.getoption("--followed")
+    if not how:
+        yield
+        return
+    from feeds.models import Feed
+    from feeds.polling import audience
+
+    class Raising:
+        def take(self, feed: Any, told: Any) -> None:
+            raise RuntimeError("an audience that raises each time")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Feed._meta.get_field("read_by"), "_get_default", lambda: 1)
+        if how == "raising":
+            patch.setattr(audience, "_audiences", [Raising()])
+        yield
 
 
 @pytest.fixture

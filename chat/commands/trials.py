@@ -11,6 +11,7 @@ from chat.models import GuildFeed, Interaction
 from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import post_test
+from delivery.channels.base import Looks
 from delivery.models import RemotePost
 
 LOOKED_AT = 3
@@ -36,9 +37,14 @@ def work_preview(context: Context, row: Interaction) -> Message:
     to = recipient_at(subscription.destination)
     letters = newest_letters(one.subscribable, now=context.now, count=LOOKED_AT)
     looks = [looks_of(letter, to, kind=one.subscribable.channel) for letter in letters]
-    return Message(
-        fitting([named(one), *(f"> {shown_title(look.text or look.refusal, 400)}" for look in looks)])
-    )
+    return Message(fitting([named(one), *(f"> {shown_title(_words_of_look(look), 400)}" for look in looks)]))
+
+
+def _words_of_look(look: Looks) -> str:
+    """On one line: the words, and the card's title and beginning."""
+    card = look.card
+    parts = (look.text, card.title, card.text) if card else (look.text,)
+    return look.refusal or " · ".join(" ".join(part.split()) for part in parts if part)
 
 
 def _known(context: Context) -> GuildFeed | None:

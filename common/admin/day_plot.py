@@ -7,6 +7,8 @@ from datetime import date
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from common.text import counted
+
 WIDE, GAP_WITHIN, HIGH = 10, 2, 100
 ROUND = (1, 2, 4, 5, 10)
 FIGURE = (
@@ -45,10 +47,18 @@ def day_plot(
         "",
         COLUMN,
         (
-            (_words(each, word), place * WIDE, WIDE, HIGH, "" if is_line else _bar(place, height))
+            (
+                f"{each.day:%a} {short_day(each.day)}: {counted(each.value, word)}",
+                place * WIDE,
+                WIDE,
+                HIGH,
+                "" if is_line else _bar(place, height),
+            )
             for place, (each, height) in enumerate(zip(values, heights, strict=True))
         ),
     )
+    points = " ".join(f"{place * WIDE + WIDE // 2},{HIGH - height}" for place, height in enumerate(heights))
+    line = format_html('<polyline class="fl-line" points="{}"></polyline>', points) if is_line else ""
     ticks = (top, (top + bottom) // 2, bottom)
     return format_html(
         FIGURE,
@@ -59,7 +69,7 @@ def day_plot(
         high=HIGH,
         ticks=format_html_join("", "<span>{}</span>", ((f"{tick:,}",) for tick in ticks)),
         lines=format_html_join("", GRID, ((wide, at, at) for at in (0, HIGH // 2, HIGH))),
-        drawn=format_html("{}{}", _line(heights) if is_line else "", columns),
+        drawn=format_html("{}{}", line, columns),
         first=short_day(values[0].day),
         last=short_day(values[-1].day),
     )
@@ -86,17 +96,8 @@ def _rounded_up(number: int) -> int:
     return next(size * digit for digit in ROUND if size * digit >= number)
 
 
-def _words(each: DayValue, word: str) -> str:
-    return f"{each.day:%a} {short_day(each.day)}: {each.value:,} {word}{'' if each.value == 1 else 's'}"
-
-
 def _bar(place: int, height: int) -> SafeString:
     # A day with any is seen, however high the others are.
     kind, shown = ("fl-bar", max(height, 2)) if height else ("fl-none", 1)
     left = place * WIDE + GAP_WITHIN // 2
     return format_html(BAR_RECT, kind, left, HIGH - shown, WIDE - GAP_WITHIN, shown)
-
-
-def _line(heights: Sequence[int]) -> SafeString:
-    points = " ".join(f"{place * WIDE + WIDE // 2},{HIGH - height}" for place, height in enumerate(heights))
-    return format_html('<polyline class="fl-line" points="{}"></polyline>', points)

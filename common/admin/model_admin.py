@@ -229,6 +229,15 @@ class ServiceAdmin(PageWords, OwnTransactions):
         answer: HttpResponseRedirect = super().response_post_save_change(request, obj)
         return answer
 
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Hands on the rows beneath the form. All that is in the form itself was saved by its service."""
+        for formset in formsets:
+            self.save_formset(request, form, formset, change)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What may go is deleted by an action, which says first what goes with it."""
+        return False
+
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         if not self.shown_after_adding or {"_addanother", "_popup"} & set(request.POST):
             return super().response_add(request, obj, *args, **kwargs)
@@ -245,9 +254,6 @@ class ReadOnlyAdmin(ServiceAdmin):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 

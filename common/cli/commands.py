@@ -5,7 +5,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
@@ -40,12 +40,16 @@ class FeedletterCommand(BaseCommand):
 
     # What fields of a ValidationError are called on the command line, where it is not --field-name.
     option_names: Mapping[str, str] = {}
+    # What adds arguments that other commands have, too.
+    shared_options: tuple[Callable[[CommandParser], None], ...] = ()
     empty = "There is nothing to show."
     requires_system_checks: tuple[str, ...] | Literal["__all__"] = (OWN_CHECKS,)
     suppressed_base_arguments = {"--skip-checks"}  # noqa: RUF012 - Django's name and type
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="Print one JSON document, for programs.")
+        for add in self.shared_options:
+            add(parser)
         self.add_options(parser)
 
     def add_options(self, parser: CommandParser) -> None:
@@ -92,13 +96,14 @@ class FeedletterCommand(BaseCommand):
 
     def paint(self) -> Any:
         """Colours for words that need a person; None unless a person watches."""
-        return self._coloured if self.stdout.isatty() else None
 
-    def _coloured(self, column: str, text: str) -> str:
-        word = text.strip()
-        if word in BAD:
-            return str(self.style.ERROR(text))
-        return str(self.style.WARNING(text)) if word in WARNING else text
+        def coloured(column: str, text: str) -> str:
+            word = text.strip()
+            if word in BAD:
+                return str(self.style.ERROR(text))
+            return str(self.style.WARNING(text)) if word in WARNING else text
+
+        return coloured if self.stdout.isatty() else None
 
     def progress(self, label: str, total: int | None = None) -> Progress:
         """A bar on stderr, seen only on a terminal and after two seconds."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from common.counters import count
-from common.leaving import leaving
+from common.shutdown import stopping
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -53,11 +53,11 @@ def retry_until_stored(write: Callable[[], T]) -> T:
                 return write()
         except DB_ERRORS as error:
             failed_at = failed_at or time.monotonic()
-            if leaving.is_set() and time.monotonic() - failed_at >= LONGEST_GOODBYE:
+            if stopping.is_set() and time.monotonic() - failed_at >= LONGEST_GOODBYE:
                 log.warning("the database is away, and this process ends: what was accepted may go out again")
                 raise
             count("trouble", "database_away")
             log.warning("the database is away; outcomes are kept and written when it is back: %s", error)
         connection.close()
-        leaving.wait(pause) if not leaving.is_set() else time.sleep(FIRST_PAUSE)
+        stopping.wait(pause) if not stopping.is_set() else time.sleep(FIRST_PAUSE)
         pause = min(pause * 2, LONGEST_PAUSE)

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import nh3
 
-from common.hidden import without_hidden
 from common.html import embeds, images
 from common.html.balance import MAX_HTML, balance
+from common.html.hidden import without_hidden
 from common.html.tags import scheme
 from common.text import one_line, without_controls, words
 

@@ -42,6 +42,9 @@ SAME_REQUEST = (307, 308)
 # Headers that may go along to another host: they hold nothing that was meant for the first one.
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
 
+# The fields of a form, in their order; a name may come several times.
+Form = Mapping[str, str] | list[tuple[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
@@ -130,27 +133,33 @@ class SafeClient:
                     return _fetched(response, redirects)
                 cookies.keep(url, response)
                 _count(redirects, response, target, wants_cookies=bool(cookies))
-                if not keeps_secrets(url, target):
-                    sent = {name: value for name, value in sent.items() if name.lower() in NEUTRAL_HEADERS}
+                sent = _for_target(sent, url, target)
                 url = target
 
-    def post(
+    def request(
         self,
+        method: str,
         url: str,
         *,
-        data: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
+        data: Form | None = None,
+        json: Any = None,
         timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
-        """The answer to a form (UTF-8, urlencoded), whatever its status.
+        """The answer to any method, with a form (UTF-8, urlencoded) or JSON, whatever its status.
 
         Followed are 307 and 308, which ask for the same request elsewhere (RFC 9110, 15.4.8 and 15.4.9),
-        but not from https to http: a form may hold secrets. Raises FetchError.
+        but not from https to http: a body may hold secrets. Another host gets the body, and of the headers
+        only those that hold nothing meant for the first one. Raises FetchError.
         """
         with _explained(url, timeout), budget(timeout, max_bytes):
             redirects: list[tuple[int, str]] = []
+            sent = dict(headers or {})
             while True:
-                response = self._session().post(_checked(url), data=dict(data), allow_redirects=False)
+                response = self._session().request(
+                    method, _checked(url), headers=sent, data=data, json=json, allow_redirects=False
+                )
                 target = target_of(response) if response.status_code in SAME_REQUEST else None
                 if target is None:
                     return _fetched(response, redirects)
@@ -159,7 +168,19 @@ class SafeClient:
                     raise FetchError(
                         f"{host_of(url)} wants it sent on without encryption, which is not done."
                     )
+                sent = _for_target(sent, url, target)
                 url = target
+
+    def post(
+        self,
+        url: str,
+        *,
+        data: Form,
+        timeout: float = REQUEST_SECONDS,
+        max_bytes: int = MAX_BYTES,
+    ) -> Fetched:
+        """The answer to a form, as `request` has it. Raises FetchError."""
+        return self.request("POST", url, data=data, timeout=timeout, max_bytes=max_bytes)
 
     def push(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = REQUEST_SECONDS
@@ -202,6 +223,13 @@ def _explained(url: str, timeout: float) -> Iterator[None]:
         raise
     except (requests.RequestException, OSError, ValueError) as error:
         raise Unreached(explanation(error, host_of(url), timeout)) from error
+
+
+def _for_target(headers: dict[str, str], url: str, target: str) -> dict[str, str]:
+    """The headers that may go along to where a redirect leads."""
+    if keeps_secrets(url, target):
+        return headers
+    return {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
 
 
 def _fetched(response: requests.Response, redirects: list[tuple[int, str]]) -> Fetched:

@@ -1,8 +1,9 @@
 """The port to channels: what the apps before `delivery` need to know of a channel, and its registry."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from common.refused import Refused
 
@@ -38,6 +39,12 @@ class ParsedDestination:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
+class Keyed(Protocol):
+    """A channel, or something else that has fields of its own."""
+
+    key: str
+
+
 ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})
 
 
@@ -64,16 +71,23 @@ def _read(field: Field, value: str) -> str:
 
 
 class ChannelSpec(Protocol):
-    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds.
+    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds. `needs_html`:
+    what it sends is the letter, rendered; others take the posts themselves.
 
     `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
-    what happens there, to who chooses among the channels.
+    what happens there, to who chooses among the channels. `is_by_code`: its mails are a few words, and
+    whoever signs up types a code that was sent there. One that `is_companion` carries the issues of
+    newsletters that travel by another channel, to those of their readers who asked for it: nothing is defined
+    with it.
     """
 
     key: str
     label: str
     sentence: str
     public_sign_up: bool
+    is_by_code: bool
+    needs_html: bool
+    is_companion: bool
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
     announcement_hook: str
@@ -95,6 +109,27 @@ class ChannelSpec(Protocol):
         ...
 
 
+class AccountSpec(Protocol):
+    """What is kept of an account at a service, and how the service is asked about it."""
+
+    key: str
+    label: str
+    account_fields: tuple[Field, ...]
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
+        InvalidDestination."""
+        ...
+
+
+@runtime_checkable
+class HasAccounts(ChannelSpec, AccountSpec, Protocol):
+    """A ChannelSpec whose destinations share accounts, such as a bot or a sender of text messages.
+
+    `account_fields` are what such an account needs; none where each destination has its own.
+    """
+
+
 _registry: dict[str, ChannelSpec] = {}
 
 
@@ -112,6 +147,31 @@ def get(key: str) -> ChannelSpec:
 def all_kinds() -> list[ChannelSpec]:
     """Those that people sign up for first: a form that offers them begins with the usual one."""
     return sorted(_registry.values(), key=lambda kind: (not kind.public_sign_up, kind.key))
+
+
+def person_kinds() -> list[ChannelSpec]:
+    """Those that people sign up for, whose destinations are somebody's: addresses, numbers."""
+    return [kind for kind in all_kinds() if kind.public_sign_up]
+
+
+def parse_typed(kind: ChannelSpec, typed: str) -> ParsedDestination:
+    """A destination by its first field alone, such as an address or a number. Raises InvalidDestination."""
+    return kind.parse_destination({kind.destination_fields[0].name: typed})
+
+
+def parse_person(typed: str) -> tuple[str, ParsedDestination]:
+    """Whose address or number it is, with the key of its kind. Raises InvalidDestination, as the usual kind
+    says it."""
+    usual, *others = person_kinds()
+    for kind in others:
+        with suppress(InvalidDestination):
+            return kind.key, parse_typed(kind, typed)
+    return usual.key, parse_typed(usual, typed)
+
+
+def newsletter_kinds() -> list[ChannelSpec]:
+    """Those that a newsletter or a bridge is defined with."""
+    return [kind for kind in all_kinds() if not kind.is_companion]
 
 
 def bridge_kinds() -> list[ChannelSpec]:

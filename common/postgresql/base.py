@@ -9,8 +9,8 @@ from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from psycopg import OperationalError
 
 from common import clock
-from common.leaving import leaving
 from common.postgresql.patience import PATIENCE, Away, PatientConnection
+from common.shutdown import stopping
 
 NOW = 0
 UNBOUNDED = ("statement_timeout", "idle_in_transaction_session_timeout")
@@ -46,7 +46,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> PatientConnection:
         """Without Django's pool, and with one isolation level: DATABASE_URL offers no others."""
         self.isolation_level = IsolationLevel.READ_COMMITTED
-        if leaving.is_set():
+        if stopping.is_set():
             conn_params = {**conn_params, "connect_timeout": PATIENCE}
         try:
             connection = PatientConnection.connect(**conn_params)

@@ -14,13 +14,13 @@ from psycopg import OperationalError
 from psycopg.errors import _WaitTimeout
 
 from common.counters import count
-from common.leaving import leaving
+from common.shutdown import stopping
 
 log = logging.getLogger(__name__)
 
 # Seconds without an answer until another connection is asked; sooner in a process that was told to end.
-SILENCE, SILENCE_WHEN_LEAVING = 8.0, 2.0
-# Seconds for that other connection, and between two looks at whether we are leaving.
+SILENCE, SILENCE_WHEN_STOPPING = 8.0, 2.0
+# Seconds for that other connection, and between two looks at whether we are stopping.
 PATIENCE, LOOK_EVERY = 3, 1.0
 # Behind a pooler nobody knows which of the server's processes is ours: then the wait ends after this.
 LONGEST_BY_POOLER = 120.0
@@ -49,7 +49,7 @@ class PatientConnection(psycopg.Connection[Any]):
                 return super().wait(waiting, interval, LOOK_EVERY)
             except _WaitTimeout as timed_out:
                 silent = time.monotonic() - began
-                patience = SILENCE_WHEN_LEAVING if leaving.is_set() else SILENCE
+                patience = SILENCE_WHEN_STOPPING if stopping.is_set() else SILENCE
                 if silent - asked_at >= patience:
                     asked_at = silent
                     if not self._is_at_work(silent):

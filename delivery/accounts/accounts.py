@@ -17,11 +17,11 @@ from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, Smt
 from delivery.lanes.lanes import mail_lane
 from delivery.lanes.settings import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane
+from delivery.models.account import EMAIL
 from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 
-EMAIL = "email"
 SECURITY = {PLAIN: "not encrypted", STARTTLS: "encrypted by STARTTLS", IMPLICIT: "encrypted"}
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from common.secrets import Sealed, opened
-from delivery.accounts.accounts import EMAIL, url_of
+from delivery.accounts.accounts import url_of
 from delivery.channels.base import LaneFacts
 from delivery.models import Account, Lane
+from delivery.models.account import EMAIL
 
 
 def facts_of(lane: Lane) -> LaneFacts:
@@ -13,8 +14,10 @@ def facts_of(lane: Lane) -> LaneFacts:
     credentials: Mapping[str, str] = {}
     if lane.kind == EMAIL:
         credentials = {"url": url_of(lane)}
-    elif lane.parent is not None:
-        account = Account.objects.filter(kind=lane.kind, name=lane.parent.account).first()
+    else:
+        # A lane is its account's, or a part of it; a bridge's own lane is called otherwise than any account.
+        name = (lane.parent or lane).account
+        account = Account.objects.filter(kind=lane.kind, name=name).first()
         credentials = _read(account.secrets) if account else {}
     return LaneFacts(
         lane.kind, lane.account, credentials, lane.messages_per_connection, state=_read(lane.state)

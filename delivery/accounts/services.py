@@ -1,34 +1,54 @@
-"""Accounts that many destinations of a service share, such as a bot: adding, changing, deleting."""
+"""Accounts that many destinations of a service share, such as a bot: adding, changing, deleting.
+
+Applications by which bridges are connected are such accounts, too.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import chain, count
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from common.ports import channels
-from common.ports.channels import ChannelSpec, InvalidDestination, read_fields
+from common.ports.channels import AccountSpec, ChannelSpec, HasAccounts, InvalidDestination, read_fields
 from common.secrets import opened
 from common.text import counted
 from delivery.channels.bridge import BridgeKind
-from delivery.models import Lane, ServiceAccount
-from subscriptions.models import Destination
+from delivery.models import Account, Lane, ServiceAccount
+from subscriptions.models import Destination, Subscribable
 
 
-def kinds_with_accounts() -> list[BridgeKind]:
-    """The services whose destinations share accounts."""
-    return [kind for kind in channels.all_kinds() if isinstance(kind, BridgeKind) and kind.account_fields]
+def account_specs() -> list[AccountSpec]:
+    """What is kept of accounts, and asked of their services: those that destinations share, and those by
+    which bridges are connected."""
+    kinds = channels.all_kinds()
+    shared: list[AccountSpec] = [
+        kind for kind in kinds if isinstance(kind, HasAccounts) and kind.account_fields
+    ]
+    ways = (kind.connect for kind in kinds if isinstance(kind, BridgeKind))
+    return [*shared, *(way for way in ways if way is not None)]
+
+
+def kinds_with_accounts() -> list[AccountSpec]:
+    """Those of which an admin adds accounts."""
+    return [kind for kind in account_specs() if kind.account_fields]
 
 
 def lacks_account(kind: ChannelSpec) -> bool:
     """Whether nothing can be connected there before an account is added."""
-    return kind in kinds_with_accounts() and not ServiceAccount.objects.filter(kind=kind.key).exists()
+    needs_one = isinstance(kind, HasAccounts) and bool(kind.account_fields)
+    return needs_one and not ServiceAccount.objects.filter(kind=kind.key).exists()
 
 
-def kind_of_account(key: str) -> BridgeKind:
+def kind_of_account(key: str) -> AccountSpec:
     """Raises InvalidDestination."""
-    for kind in kinds_with_accounts():
+    for kind in account_specs():
+        if kind.key == key and not kind.account_fields:
+            raise InvalidDestination(
+                "Feedletter registered it by itself. If it is deleted, the next bridge registers another one."
+            )
         if kind.key == key:
             return kind
     raise InvalidDestination("kind: choose a service that needs an account.")
@@ -46,6 +66,13 @@ def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now:
     except IntegrityError as error:
         raise ValidationError({"name": "There is an account of this name already."}) from error
     return made
+
+
+def free_account_name(wanted: str) -> str:
+    """A name for an account that no account has: the wanted one, or with a number."""
+    taken = set(Account.objects.filter(name__startswith=wanted).values_list("name", flat=True))
+    names = chain((wanted,), (f"{wanted}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def alter_service_account(
@@ -75,16 +102,23 @@ def drop_service_account(*, account: ServiceAccount) -> None:
 
 def why_account_needed(account: ServiceAccount) -> str:
     """What posts with the account, and what to do; empty if it can go."""
-    users = destinations_of_account(account).count()
-    if not users:
-        return ""
-    return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+    if users := destinations_of_account(account).count():
+        return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+    if newsletters := newsletters_of_account(account).count():
+        count = counted(newsletters, "newsletter is", "newsletters are")
+        return f"{count} sent with {account}: give them another account first."
+    return ""
 
 
 def destinations_of_account(account: ServiceAccount) -> "QuerySet[Destination]":
     """Those that are posted to with it: their cores begin with its name (see BridgeChannel)."""
     rows = Destination.objects.filter(kind=account.kind, core__startswith=f"{account.name}/")
     return rows.filter(subscriptions__ended_at=None, subscriptions__isnull=False).distinct()
+
+
+def newsletters_of_account(account: ServiceAccount) -> "QuerySet[Subscribable]":
+    """Those whose messages it sends itself: they name it in their options."""
+    return Subscribable.objects.filter(channel=account.kind, options__account=account.name)
 
 
 def stored_values(account: ServiceAccount) -> dict[str, str]:

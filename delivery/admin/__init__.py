@@ -5,12 +5,12 @@ from delivery.admin.delivery import DeliveryAdmin
 from delivery.admin.dkim import DkimKeyAdmin
 from delivery.admin.issue import IssueAdmin
 from delivery.admin.lane import LaneAdmin
+from delivery.admin.letter_templates.template import LetterTemplateAdmin
 from delivery.admin.mail import AccountAdmin
 from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.service_account import ServiceAccountAdmin
-from delivery.admin.template import LetterTemplateAdmin
-from delivery.admin.webhook import WebhookAdmin
-from delivery.admin.webhook_call import WebhookCallAdmin
+from delivery.admin.webhooks.call import WebhookCallAdmin
+from delivery.admin.webhooks.webhook import WebhookAdmin
 from delivery.admin.written.letter import WrittenLetterAdmin
 
 __all__ = [

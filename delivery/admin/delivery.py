@@ -19,8 +19,10 @@ from common.ports.panels import Action, Panel
 from common.text import counted
 from delivery.admin.delivery_words import waits_for
 from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
-from delivery.models import Delivery
+from delivery.issues.sent_changes import changed_delivery, changes_of
+from delivery.models import Delivery, Receipt
 from delivery.models.delivery import WAITING
+from delivery.rules.sms_words import CODE_WORDS
 from subscriptions.models import Destination
 
 RETRIED_AT_ONCE = 1000
@@ -51,13 +53,39 @@ def describe_delivery(delivery: Delivery) -> SafeString:
         rows.append(("Goes out from", when(delivery.due_at)))
     if waits := waits_for(delivery):
         rows.append(("What it waits for", waits))
+    if post := changed_delivery(delivery):
+        rows.insert(3, ("Of", link_to(post)))
     if delivery.sent_at:
         rows.append(("Sent", when(delivery.sent_at)))
     if delivery.remote_id:
         rows.append(("The server’s id for it", delivery.remote_id))
+    receipt = Receipt.objects.filter(delivery=delivery).first()
+    if receipt is not None:
+        why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
+        said = f"{receipt.get_status_display().capitalize()}, {when(receipt.at)}. {why}".strip()
+        rows.append(("What the service told later", said))
     if delivery.last_error:
         rows.append(("What was wrong last", delivery.last_error))
     return facts([*rows, ("Sent through", link_to(delivery.lane))])
+
+
+def post_changed_later(delivery: Delivery) -> SafeString | str:
+    """The edits of a post, and its deletion; nothing where there were none."""
+    changes = changes_of([delivery]).get(delivery.pk)
+    if changes is None:
+        return ""
+    return html_table(
+        ("what", "when", "how it went"),
+        (
+            (
+                link_to(row, row.get_kind_display()),
+                when(row.sent_at or row.created_at),
+                ": ".join(filter(None, (row.get_state_display().lower(), row.last_error))),
+            )
+            for row in changes.every
+        ),
+        "",
+    )
 
 
 def failed_attempts(delivery: Delivery) -> SafeString:
@@ -136,6 +164,7 @@ class DeliveryAdmin(LargeList):
     )
     own_panels = (
         Panel("How it stands", describe_delivery, order=10),
+        Panel("After it was posted", post_changed_later, order=15),
         Panel("What did not work", failed_attempts, order=20),
     )
     own_actions = (

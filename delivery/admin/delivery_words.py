@@ -4,7 +4,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import link_to
+from common.clock import utcnow
 from delivery.issues.pause import is_paused
+from delivery.lanes.status import day_is_full
 from delivery.models import Delivery, LaneDomain
 
 
@@ -31,8 +33,18 @@ def waits_for(delivery: Delivery) -> SafeString | str:
         return said
     lane = delivery.lane
     if not lane.paused:
-        return ""
+        return _full_day(delivery)
     return format_html("{} is paused: {} Resume it, and this goes on.", link_to(lane), lane.paused_reason)
+
+
+def _full_day(delivery: Delivery) -> SafeString | str:
+    """What the account may send within 24 hours."""
+    if delivery.due_at > utcnow() or not day_is_full(delivery.lane, utcnow()):
+        return ""
+    return format_html(
+        "{} has sent as many messages as it may within 24 hours. This goes on by itself.",
+        link_to(delivery.lane),
+    )
 
 
 def _paused(delivery: Delivery) -> SafeString | str:

@@ -215,14 +215,8 @@ class DkimKeyAdmin(ServiceAdmin):
         obj.refresh_from_db()
         messages.success(request, "The key was made. Now publish its record.")
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # There is nothing to edit: keys are made, take turns and retire.
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     @display(description="state", label=KEY_COLOURS)

@@ -18,6 +18,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
+from delivery.admin.bridges.panels import what_was_posted
 from delivery.admin.edits.panels import draft_posts, words_of_draft
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling
 from delivery.admin.issue_actions import ACTIONS
@@ -41,7 +42,7 @@ class StateFilter(SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, issue_panels.STATE_WORDS[state]) for state in STATES]
+        return [(state, issue_panels.ISSUE_STATE_WORDS[state]) for state in STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Issue]") -> "QuerySet[Issue]":
         wanted = self.value()
@@ -68,6 +69,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Not sent so far", issue_panels.draft, order=5),
         Panel("How far it is", issue_figures.how_far, order=10),
         Panel("About it", issue_panels.describe_issue, order=15),
+        Panel("After it was posted", issue_panels.changed_later, order=17),
         Panel("Letters that arrived", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Recipients with trouble", issue_figures.trouble, order=30),
@@ -75,6 +77,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Posts", draft_posts, order=40, asks=True),
         Panel("Words of your own", words_of_draft, order=42, asks=True),
         Panel("The letter", issue_panels.letter, order=90, is_beside=True),
+        Panel("The post", what_was_posted, order=90, is_beside=True),
     )
     own_actions = ACTIONS
 

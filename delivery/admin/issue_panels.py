@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, link_to, listed, paragraph, web_link, when
 from common.text import counted
+from delivery.admin.bridges.panels import is_bridge
 from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
@@ -16,13 +17,14 @@ from delivery.issues.first_reader import WAITS_AT_MOST
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import late_subscribers
+from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.links import issue_url
-from delivery.models import Issue, WrittenLetter
+from delivery.models import Correction, Delivery, Issue, WrittenLetter
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
-POSTS_SHOWN = 50
-STATE_WORDS = {
+ISSUE_POSTS_SHOWN = 50
+ISSUE_STATE_WORDS = {
     "draft": "waits for approval",
     "waiting": "waits for its first reader",
     "sending": "being sent",
@@ -43,7 +45,7 @@ def state_words(issue: Issue, state: str) -> str:
         return "discarded" if issue.published_at is None else "cancelled"
     if state == "sent" and issue.awaits_reader:
         return "in the archive"
-    return STATE_WORDS[state]
+    return ISSUE_STATE_WORDS[state]
 
 
 def result_words(issue: Issue, counts: Counter[str]) -> str:
@@ -131,19 +133,52 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
     return format_html_join("", "{}", ((paragraph(line),) for line in words))
 
 
+def changed_later(issue: Issue) -> SafeString | str:
+    """What became of its post after it had been posted, and what was done; nothing for most issues."""
+    corrections = list(Correction.objects.filter(issue=issue).defer("entry").order_by("number"))
+    if not corrections:
+        return ""
+    deliveries = list(issue.deliveries.select_related("destination").order_by("pk")[:ISSUE_POSTS_SHOWN])
+    changes, zone = changes_of(deliveries), issue.subscribable.zone
+    said = (
+        (
+            "Withdrawn from its feed" if one.is_withdrawal else "Corrected in its feed",
+            when(one.seen_at, zone=zone),
+        )
+        for one in corrections
+    )
+    table = html_table(
+        ("posted to", "what was done"),
+        ((link_to(row, row.destination.label), _done(row, changes.get(row.pk))) for row in deliveries),
+        "It was posted nowhere.",
+    )
+    return format_html("{}{}", facts(list(said)), table)
+
+
+def _done(post: Delivery, changes: SentChanges | None) -> str:
+    if changes is not None:
+        return changes.words
+    return "nothing so far" if post.state == Delivery.State.SENT else f"nothing: it is {post.state}"
+
+
 def posts(issue: Issue) -> SafeString | str:
     if issue.within_type_id.startswith("letter-"):
         return ""  # a letter of one's own: it has none
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return html_table(
         ("post", "feed"),
-        ((link_to(row.item), row.item.feed) if row.item else ("deleted", "") for row in rows[:POSTS_SHOWN]),
+        (
+            (link_to(row.item), row.item.feed) if row.item else ("deleted", "")
+            for row in rows[:ISSUE_POSTS_SHOWN]
+        ),
         "It has no posts.",
     )
 
 
 def letter(issue: Issue) -> SafeString | str:
-    """As it went out, or would."""
+    """As it went out, or would; nothing for a bridge, which posts no letter."""
+    if is_bridge(issue.subscribable):
+        return ""
     if issue.pruned_at is not None:
         page = issue_url(issue)
         return listed([TEXT_FORGOTTEN, web_link(page, "See it there")]) if page else TEXT_FORGOTTEN

@@ -18,9 +18,9 @@ from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
-from delivery.accounts.accounts import EMAIL
 from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
 from delivery.admin.lane_panels import connections, describe_lane, lane_use, of_domains, warm_up
+from delivery.channels import channel
 from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     OF_DOMAINS,
@@ -35,10 +35,12 @@ from delivery.lanes.settings import (
 )
 from delivery.lanes.status import in_words, lane_state
 from delivery.models import Delivery, Lane, LaneDomain
+from delivery.models.account import EMAIL
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
 SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
 MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
+MOST_OF_ONE = ("How many", {"fields": (("per_hour", "per_day"), "per_recipient")})
 WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
 
 
@@ -125,10 +127,11 @@ class LaneAdmin(ServiceAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Lane | None = None) -> Any:
         if obj is not None and obj.serial:
             return (SPEED, MOST)
+        counts_recipients = obj is not None and channel(obj.kind).lane.per_recipient is not None
         return (
             ("Connections", {"fields": (("concurrency", "messages_per_connection"),)}),
             SPEED,
-            MOST,
+            MOST_OF_ONE if counts_recipients else MOST,
             WARM_UP,
         )
 
@@ -158,9 +161,6 @@ class LaneAdmin(ServiceAdmin):
             alter_domain(lane=row.lane, domain=data["domain"], now=now, **limits)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     @display(description="waiting", ordering="waiting_count")

@@ -47,6 +47,7 @@ class LaneForm(LimitsForm):
             **HELP,
             "concurrency": "Open at once, in all workers together; a small server may allow 5, for example.",
             "messages_per_connection": "Then it is closed and another is opened, for example 100.",
+            "per_recipient": "For example 10. A day begins at 00:00 UTC; what is over it waits for the next.",
             "spacing_seconds": "A pause after each message, for example 60. 0: none.",
         }
 

@@ -24,7 +24,7 @@ from unfold.widgets import (
 from common.admin.colour_input import ColourInput
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.ports.panels import Action, TabForm
 from delivery.customisation import (
     PICTURES,

@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
@@ -19,12 +18,14 @@ from common.ports.channels import Field, InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from delivery.accounts.services import (
+    account_specs,
     add_service_account,
     alter_service_account,
     destinations_of_account,
     drop_service_account,
     kind_of_account,
     kinds_with_accounts,
+    newsletters_of_account,
     stored_values,
     why_account_needed,
 )
@@ -36,13 +37,14 @@ SHOWN = 20
 
 
 def describe_service_account(account: ServiceAccount) -> SafeString:
-    used = destinations_of_account(account)[:SHOWN]
+    used = listed(link_to(row) for row in destinations_of_account(account)[:SHOWN])
+    sends = listed(link_to(row) for row in newsletters_of_account(account)[:SHOWN])
     return facts(
         [
             ("Service", service_of(account)),
             ("Connected as", account.label or "not asked so far"),
             ("Asked last", when(account.tried_at, "not yet")),
-            ("Posts to", listed(link_to(row) for row in used) or "nothing so far"),
+            ("Newsletters", sends) if sends else ("Posts to", used or "nothing so far"),
             ("Added", when(account.created_at)),
         ]
     )
@@ -50,7 +52,7 @@ def describe_service_account(account: ServiceAccount) -> SafeString:
 
 def service_of(account: ServiceAccount) -> str:
     """Its service's name for people."""
-    labels = {kind.key: kind.label for kind in kinds_with_accounts()}
+    labels = {kind.key: kind.label for kind in account_specs()}
     return labels.get(account.kind, account.kind)
 
 
@@ -134,8 +136,8 @@ class ServiceAccountAdmin(ServiceAdmin):
     shown_after_adding = True
     empty = EmptyList(
         "No accounts of services so far",
-        "Some services have one account for many bridges, such as a bot that is in several chats. Its token"
-        " is kept here, once.",
+        "Some services have one account for many bridges, such as a bot that is in several chats, or for the"
+        " text messages of several newsletters. Its token is kept here, once.",
         "Add an account",
         "admin:delivery_serviceaccount_add",
         "delivery.add_serviceaccount",
@@ -183,12 +185,6 @@ class ServiceAccountAdmin(ServiceAdmin):
             raise forms.ValidationError(at_field(form, prefix, str(error))) from error
         messages.success(request, f"Connected as {obj.label or obj}.")
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
     @display(description="service")
     def service(self, account: ServiceAccount) -> str:
         return service_of(account)
@@ -197,10 +193,12 @@ class ServiceAccountAdmin(ServiceAdmin):
     def known_as(self, account: ServiceAccount) -> str:
         return account.label
 
-    @display(description="posts to")
+    @display(description="used by")
     def used_by(self, account: ServiceAccount) -> str:
-        count = destinations_of_account(account).count()
-        return counted(count, "place") if count else "–"
+        if places := destinations_of_account(account).count():
+            return counted(places, "place")
+        newsletters = newsletters_of_account(account).count()
+        return counted(newsletters, "newsletter") if newsletters else "–"
 
 
 def at_field(form: Any, prefix: str, text: str) -> Any:

@@ -14,7 +14,7 @@ from common.api.views import ApiView
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from delivery.api.bodies import CheckDestination
-from subscriptions.api.subscribers import named
+from subscriptions.api.subscribers import at_its_field
 from subscriptions.models import Subscribable
 
 
@@ -73,5 +73,5 @@ class ChannelViewSet(ApiView, GenericViewSet[Any]):
         try:
             parsed = kind.check(kind.parse_destination(asked["to"]))
         except InvalidDestination as error:
-            raise InvalidRequest({"to": named(str(error), asked["to"])}) from error
+            raise InvalidRequest({"to": at_its_field(str(error), asked["to"])}) from error
         return Response({"channel": kind.key, "destination": parsed.label})

@@ -48,10 +48,10 @@ class IssueViewSet(ResourceViewSet):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Counts the deliveries of all issues of a page by one question."""
-        return counted(super().paginate_queryset(queryset) or [])
+        return with_counts(super().paginate_queryset(queryset) or [])
 
     def get_object(self) -> Any:
-        return counted([super().get_object()])[0]
+        return with_counts([super().get_object()])[0]
 
     @extend_schema(summary="Let a draft go")
     @action(detail=True, methods=["post"])
@@ -103,7 +103,7 @@ class IssueViewSet(ResourceViewSet):
         return self.shown()
 
 
-def counted(issues: list[Any]) -> list[Any]:
+def with_counts(issues: list[Any]) -> list[Any]:
     counts = progress.counts_of(issue.pk for issue in issues)
     for issue in issues:
         issue.counts = counts[issue.pk]

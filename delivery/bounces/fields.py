@@ -74,7 +74,12 @@ def blocks_in_text(text: str) -> Iterator[Block]:
 
 def address_in(value: str) -> str:
     """`rfc822; ada@example.org` without its type; RFC 6533 §3 writes other letters as \\x{17D}."""
-    address = re.sub(r"\\x\{([0-9A-Fa-f]{2,6})\}", _decode_character, typed(value))
+
+    def decoded(match: re.Match[str]) -> str:
+        number = int(match[1], 16)
+        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
+
+    address = re.sub(r"\\x\{([0-9A-Fa-f]{2,6})\}", decoded, typed(value))
     return one_line(address.strip().strip("<>"))[:MAX_ADDRESS]
 
 
@@ -86,8 +91,3 @@ def typed(value: str) -> str:
 def _block(text: str) -> Block:
     message = message_from_string(text + "\n\n")
     return Block(tuple((name.lower(), one_line(utf8(value))) for name, value in message.raw_items()))
-
-
-def _decode_character(match: re.Match[str]) -> str:
-    number = int(match[1], 16)
-    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""

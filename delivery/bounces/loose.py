@@ -18,7 +18,7 @@ from delivery.bounces.mail_parts import addresses, copy_recipients, decoded_fiel
 from delivery.bounces.replies import is_daemon, is_unanswerable, sender
 from delivery.rules.bounce_policy import BounceKind
 from delivery.rules.meaning import Meaning
-from delivery.rules.server_words import MOST_WORDS, meaning
+from delivery.rules.server_words import MOST_SERVER_WORDS, meaning
 
 MOST_REPORT_LINES = 2_000
 LONGEST_LINE = 1_000
@@ -110,9 +110,9 @@ class ReportText:
             if left:
                 about.append(line)
                 left -= 1
-        near = " ".join(about)[:MOST_WORDS]
+        near = " ".join(about)[:MOST_SERVER_WORDS]
         others = any(one.lower() != address.lower() for one in self.addresses)
-        return near if others or meaning(near) is not Meaning.UNCLEAR else self.text[:MOST_WORDS]
+        return near if others or meaning(near) is not Meaning.UNCLEAR else self.text[:MOST_SERVER_WORDS]
 
 
 def failures(message: Message) -> tuple[BounceFinding, ...]:

@@ -7,8 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from common.ports import channels
-from common.ports.channels import InvalidDestination
+from common.ports.channels import InvalidDestination, ParsedDestination
 from common.secrets import opened
+from delivery.channels.bridge import BridgeKind
 from delivery.models import Lane
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -16,19 +17,48 @@ from subscriptions.newsletters.define import alter_subscribable, define_subscrib
 from subscriptions.subscribers.admin_changes import subscribe_checked
 
 
-def connect_bridge(
-    *, name: str, channel: str, feeds: Sequence[Feed], data: Mapping[str, str], now: datetime, **fields: Any
-) -> Subscription:
-    """Defines a bridge and connects it, if the service takes the destination (network).
+class Elsewhere(InvalidDestination):
+    """It is not where the bridge posts to."""
 
-    `data` are the destination's fields, `fields` the newsletter's others. Raises InvalidDestination and
-    ValidationError.
-    """
+
+def typed_destination(channel: str, data: Mapping[str, str]) -> ParsedDestination:
+    """The destination of a form's fields, as the service knows it (network). Raises InvalidDestination."""
     kind = channels.get(channel)
-    parsed = kind.check(kind.parse_destination(data))
+    return kind.check(kind.parse_destination(data))
+
+
+def connect_bridge(
+    *,
+    name: str,
+    channel: str,
+    feeds: Sequence[Feed],
+    parsed: ParsedDestination,
+    now: datetime,
+    **fields: Any,
+) -> Subscription:
+    """Defines a bridge and connects it to a destination that the service knows.
+
+    `fields` are the newsletter's others. Raises InvalidDestination and ValidationError.
+    """
     with transaction.atomic():
         made = define_subscribable(name=name, feeds=feeds, channel=channel, **fields)
+        there = (
+            Destination.objects.select_for_update(no_key=True).filter(kind=channel, core=parsed.core).first()
+        )
+        if there is not None and is_elsewhere(there, parsed):
+            name = parsed.config.get("account", parsed.core)
+            raise InvalidDestination(f"account: “{name}” is {there.label} here. Give another short name.")
         return subscribe_checked(subscribable=made, parsed=parsed, now=now)
+
+
+def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
+    """Whether the one is another account or room than the other, as far as the service told."""
+    kind, is_same_core = channels.get(destination.kind), parsed.core == destination.core
+    if isinstance(kind, BridgeKind) and (kind.core_is_chosen or not is_same_core):
+        known, new = kind.place(destination.config), kind.place(parsed.config)
+        if known and new:
+            return known != new
+    return not is_same_core
 
 
 def connections_of(bridge: Subscribable) -> list[Subscription]:
@@ -57,26 +87,38 @@ def check_again(destination: Destination) -> str:
     return kind.check(stored).label
 
 
-def reconnect(*, destination: Destination, data: Mapping[str, str], now: datetime) -> Destination:
-    """Gives it new credentials, if the service takes them (network), and lets it be posted to again.
+def reconnect(
+    *, destination: Destination, parsed: ParsedDestination, now: datetime, elsewhere: bool = False
+) -> Destination:
+    """Gives it the new credentials of a destination that the service knows, and lets it be posted to again.
 
-    Raises InvalidDestination, also for the fields of another destination.
+    Raises InvalidDestination; Elsewhere for another account or room, unless that is wanted.
     """
-    kind = channels.get(destination.kind)
-    parsed = kind.check(kind.parse_destination(data))
-    if parsed.core != destination.core:
-        raise InvalidDestination(
+    is_other = is_elsewhere(destination, parsed)
+    if is_other and not elsewhere:
+        raise Elsewhere(
             f"That is {parsed.label}, and this bridge posts to {destination.label}. For another one, add"
             " another bridge."
         )
     facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
+    cores = [destination.core]
+    if is_other:
+        # (A new webhook of the same room is another address, but no other destination.)
+        facts["core"] = parsed.core
+        cores.append(parsed.core)
     with transaction.atomic():
+        if (
+            Destination.objects.filter(kind=destination.kind, core=cores[-1])
+            .exclude(pk=destination.pk)
+            .exists()
+        ):
+            raise InvalidDestination(f"Another bridge posts to {parsed.label} already.")
         row = Destination.objects.select_for_update(no_key=True).get(pk=destination.pk)
         for field, value in {**facts, "disabled_at": None, "disabled_reason": ""}.items():
             setattr(row, field, value)
         row.save()
         # It rests because of what was just replaced.
-        resting = Lane.objects.filter(kind=row.kind, account=row.core)
+        resting = Lane.objects.filter(kind=row.kind, account__in=cores)
         resting.update(free_at=None, failures=0, last_error="", refused_since=None)
     return row
 

@@ -33,6 +33,7 @@ from delivery.channels.base import (
 from delivery.lanes.breakers import count_refusals, why_resting
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Lane, RemotePost
+from delivery.rules.corrections import change_key
 from subscriptions.models import Destination, Subscription
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ log = logging.getLogger(__name__)
 TRIAL_SECONDS = 20.0
 # A worker takes the post over if this process dies while it posts.
 LEASE = timedelta(minutes=5)
-LONGEST_WORDS = 1000
+LONGEST_TRIAL_ANSWER = 1000
 MOST_TESTS = 20
 NOTHING_POSTED = "Nothing was posted: "
 
@@ -142,7 +143,7 @@ def _record(row: Delivery, outcome: Outcome, now: datetime, state: Any) -> None:
             RemotePost.objects.create(delivery=row, url=outcome.url, parts=list(outcome.parts))
     elif isinstance(outcome, Ambiguous):
         # It may stand there: what is known of it stays.
-        words = shortened(one_line(outcome.text), LONGEST_WORDS)
+        words = shortened(one_line(outcome.text), LONGEST_TRIAL_ANSWER)
         ours.update(state=Delivery.State.HELD, begun_at=now, attempts=1, last_error=words, **RELEASED)
     else:
         # What was not posted is no post, and nobody waits for it.
@@ -213,7 +214,7 @@ def standing_tests(subscription: Subscription) -> list[Delivery]:
 
 def deletion_key(delivery: Delivery) -> str:
     """What makes the deletion of a post one row of the ledger."""
-    return f"{delivery.pk}-1"
+    return change_key(delivery.pk, 1)
 
 
 def may_delete(subscription: Subscription) -> bool:
@@ -229,7 +230,7 @@ def may_delete(subscription: Subscription) -> bool:
 
 def _words(outcome: Outcome) -> str:
     text = "" if isinstance(outcome, Sent) else outcome.text
-    said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_WORDS)
+    said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_TRIAL_ANSWER)
     said = f"{said[:1].upper()}{said[1:]}"
     return f"{said} Look there whether it stands." if isinstance(outcome, Ambiguous) else said
 

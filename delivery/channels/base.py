@@ -27,12 +27,14 @@ class Sent:
     """It arrived. `stored` is the message itself when it was kept here instead of being sent.
 
     `url` is where people see it. `parts` are the service's ids of a thread's other posts, in their order.
+    `remark` says what of it was refused for good, such as the rest of a thread.
     """
 
     remote_id: str = ""
     stored: bytes | None = None
     url: str = ""
     parts: tuple[str, ...] = ()
+    remark: str = ""
 
 
 class Holdup(StrEnum):
@@ -72,13 +74,18 @@ class Permanent:
     """Will not work for this message; nor for the destination ever, if `disables` it.
 
     `status` is the enhanced code (RFC 3463) of a server's answer about the recipient or the letter, `meaning`
-    what a mail server meant by it.
+    what a mail server meant by it. `needless`: nothing went wrong, there is nothing to do any more.
     """
 
     text: str
     disables: bool = False
+    needless: bool = False
     status: str = ""
     meaning: Meaning | None = field(default=None, compare=False)
+
+
+# Somebody took the post away, at its service.
+NO_POST = Permanent("The post is no longer there.", needless=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +100,50 @@ class Ambiguous:
 Outcome = Sent | Temporary | Permanent | Ambiguous
 
 
+class Shape(StrEnum):
+    """What a message is at its service."""
+
+    POST = "post"
+    PUSH = "push"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCard:
+    """What stands in a frame below a post's words. `source` is where it leads to, `picture` an address."""
+
+    title: str = ""
+    text: str = ""
+    source: str = ""
+    picture: str = ""
+    above: str = ""
+    picture_below: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Looks:
     """How a message would stand at its service: the text without markup, and its length by the service's own
-    measure. `limit` 0: it knows none. With a `refusal` there is nothing to post."""
+    measure, in `unit` (none: characters). `limit` 0: it knows none.
+
+    With a `refusal` there is nothing to post. `title` is a push's, `picture` an address, `answers` are the
+    other posts of a thread.
+    """
 
     text: str
     length: int = 0
     limit: int = 0
     refusal: str = ""
+    shape: Shape = Shape.POST
+    title: str = ""
+    card: LinkCard | None = None
+    picture: str = ""
+    answers: tuple[str, ...] = ()
+    unit: str = ""
+
+    @property
+    def measured(self) -> str:
+        """Such as “1,024 of 4,096 bytes”."""
+        return f"{self.length:,} of {self.limit:,} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +164,8 @@ class LaneFacts:
 class LaneDefaults:
     """How a lane is made: in order or not, its width, the pause after each message, and its rate.
 
-    `rate` is messages a second, up to `burst` at once; None: no limit.
+    `rate` is messages a second, up to `burst` at once; None: no limit. `per_day` is the most in 24 hours,
+    `per_recipient` the most to one recipient in a day of UTC: of messages that cost.
     """
 
     serial: bool = True
@@ -130,6 +173,8 @@ class LaneDefaults:
     spacing_seconds: float = 0.0
     rate: float | None = None
     burst: int = 10
+    per_day: int | None = None
+    per_recipient: int | None = None
 
 
 class Session(Protocol):
@@ -182,12 +227,11 @@ class Edits(Protocol):
         parts: Sequence[str],
         key: str,
         now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Makes the post that was sent as `remote_id`, with its `parts`, say what `message` says now; never
         raises for what a service does. `key` is the edit's own.
 
-        One that is gone is Permanent, and disables nothing. After Sent, what it says is kept.
+        One that is gone is NO_POST. After Sent, what it says is kept.
         """
         ...
 

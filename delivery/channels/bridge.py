@@ -3,16 +3,21 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened
+from delivery.channels import fields
 from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from delivery.channels.wording import checked_template
 from delivery.letter import Letter, Recipient
 from delivery.models.account import Account
 from delivery.rules.breakers import Breaker
+from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
+
+if TYPE_CHECKING:
+    from delivery.channels.oauth import OAuth
 
 TEMPLATE = Field(
     "template",
@@ -28,6 +33,19 @@ WHEN_UNSURE = Field(
     "The service cannot be asked. Hold it for you to decide, send it again (it may stand there twice), or"
     " skip it (it may be missing).",
     choices=lambda: [("", "Hold it"), ("repeat", "Send it again"), ("skip", "Skip it")],
+)
+
+EDIT = fields.switch(
+    EDIT_CORRECTED,
+    "Edit corrected posts",
+    "Within a day of posting a post that changes in its feed is edited where it stands. For one post at a"
+    " time, not for digests.",
+)
+DELETE = fields.switch(
+    DELETE_WITHDRAWN,
+    "Delete withdrawn posts",
+    "Within a day of posting a post that is taken out of its feed is deleted where it stands, after an hour."
+    " For one post at a time, not for digests.",
 )
 
 
@@ -65,6 +83,9 @@ class BridgeKind(ABC):
     # What happens there, for who chooses among the services.
     sentence: str = ""
     public_sign_up = False
+    is_by_code = False
+    needs_html = False
+    is_companion = False
     arrangements = ARRANGEMENTS
     destination_fields: tuple[Field, ...]
     # What an account needs that many destinations share, such as a bot; none where each has its own.
@@ -72,12 +93,19 @@ class BridgeKind(ABC):
     # Those of its own; all bridges have some more.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
+    # Whether its sessions can change what they posted, and take it back (Edits, Deletes).
+    edits = False
+    deletes = False
+    # Whether a core is made of a name that the admin chose, which may come to stand for another account.
+    core_is_chosen = False
     announcement_hook = ""
 
     @property
     def option_fields(self) -> tuple[Field, ...]:
         unsure = (WHEN_UNSURE,) if self.asks_when_unsure else ()
-        return (*self.own_options, TEMPLATE, *unsure)
+        changes = ((EDIT, self.edits), (DELETE, self.deletes))
+        offered = (field for field, is_offered in changes if is_offered)
+        return (*self.own_options, TEMPLATE, *offered, *unsure)
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         """Raises InvalidDestination."""
@@ -95,6 +123,15 @@ class BridgeKind(ABC):
     @abstractmethod
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """As ChannelSpec has it."""
+
+    @property
+    def connect(self) -> "OAuth | None":
+        """How the service itself gives what a destination needs, where it does."""
+        return None
+
+    def place(self, config: Mapping[str, str]) -> str:
+        """A destination's account or room, as the service knows it; empty where that is not known."""
+        return ""
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Whose account it is, as the service says (network); `values` are the account's fields. Raises

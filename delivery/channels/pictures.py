@@ -7,8 +7,8 @@ from threading import Lock
 
 from common.net.client import client
 from common.net.errors import FetchError, host_of
-from common.picture_child import resized
-from common.pictures import BadPicture, CleanPicture
+from common.pictures.child import resized
+from common.pictures.picture import BadPicture, CleanPicture
 from common.ttl_cache import TtlCache
 from delivery.channels.announcement import PostImage
 

@@ -7,7 +7,7 @@ LONGEST_STRING = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DkimRecord:
     """A TXT record; `name` without the final dot."""
 
     name: str
@@ -26,6 +26,6 @@ class Record:
         return f"{self.name}. IN TXT (\n    {quoted} )"
 
 
-def record_of(*, domain: str, selector: str, algorithm: str, public: str) -> Record:
+def record_of(*, domain: str, selector: str, algorithm: str, public: str) -> DkimRecord:
     """`public` is p=, as `keys.public_value` gives it."""
-    return Record(f"{selector}._domainkey.{domain}", f"v=DKIM1; k={algorithm}; p={public}")
+    return DkimRecord(f"{selector}._domainkey.{domain}", f"v=DKIM1; k={algorithm}; p={public}")

@@ -17,7 +17,7 @@ from common.net.client import client
 from common.ports.channels import InvalidDestination
 from common.text import counted
 from common.transactions import forbid_open_transaction
-from delivery.accounts.accounts import EMAIL, url_of
+from delivery.accounts.accounts import url_of
 from delivery.accounts.default_account import keeps_letters, usual_sender
 from delivery.channels.email.account_url import transport_of
 from delivery.channels.email.address import EmailAddress, parse_address, parse_sender
@@ -29,6 +29,7 @@ from delivery.doctor.domains import organisation
 from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.web import check_links
 from delivery.models import DkimKey, Lane
+from delivery.models.account import EMAIL
 from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 

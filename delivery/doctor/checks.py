@@ -10,7 +10,7 @@ from ipaddress import ip_address
 
 from delivery.channels.email.session import CannotLogIn, probe_login
 from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.dkim.records import Record
+from delivery.dkim.records import DkimRecord
 from delivery.doctor.answers import Lookup
 from delivery.doctor.dkim import judge_key, judge_no_key
 from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
@@ -36,7 +36,7 @@ class DomainKey:
 
     domain: str
     algorithm: str
-    record: Record
+    record: DkimRecord
     is_active: bool
 
 

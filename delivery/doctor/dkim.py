@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from delivery.dkim.records import Record
+from delivery.dkim.records import DkimRecord
 from delivery.doctor.answers import DnsAnswer
 from delivery.doctor.findings import DoctorVerdict, Finding, Publish
 from delivery.doctor.tags import read_tags
@@ -53,7 +53,7 @@ def read_key(text: str) -> PublicKey:
     )
 
 
-def publication(ours: Record, algorithm: str, answer: DnsAnswer) -> Publication:
+def publication(ours: DkimRecord, algorithm: str, answer: DnsAnswer) -> Publication:
     """Judges what the DNS has at our record's name. `answer` holds the TXT records there."""
     if answer.failed:
         return Publication(
@@ -86,7 +86,9 @@ def publication(ours: Record, algorithm: str, answer: DnsAnswer) -> Publication:
     return Publication(DoctorVerdict.GOOD, "Its record is published, and is ours.")
 
 
-def judge_key(ours: Record, *, domain: str, algorithm: str, is_active: bool, answer: DnsAnswer) -> Finding:
+def judge_key(
+    ours: DkimRecord, *, domain: str, algorithm: str, is_active: bool, answer: DnsAnswer
+) -> Finding:
     """The finding about one key of a domain. A key that waits to be used need not be published yet."""
     selector = ours.name.partition("._domainkey.")[0]
     judged = publication(ours, algorithm, answer)

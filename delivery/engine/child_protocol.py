@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from common.leaving import leaving
+from common.shutdown import stopping
 from delivery.channels.base import AsyncSession, Outcome
 
 # A message is begun only when the leases were renewed this many seconds ago at most.
@@ -43,7 +43,7 @@ class Permit:
     is_finishing: bool = False
 
     def allows(self, pk: int) -> bool:
-        return self.holds(pk) and not (self.is_finishing or leaving.is_set())
+        return self.holds(pk) and not (self.is_finishing or stopping.is_set())
 
     def holds(self, pk: int) -> bool:
         """Whether its lease is surely ours: enough for a message that the server has been told of."""

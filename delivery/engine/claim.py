@@ -17,6 +17,7 @@ from delivery.engine import restore_hold
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.lanes import limits
 from delivery.lanes.breakers import resting_kinds, take_turn
+from delivery.lanes.recipients import within_day
 from delivery.models import Delivery, Issue, Lane
 from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
 from delivery.rules.outcomes import RecipientStatus, cancel_reason
@@ -118,7 +119,8 @@ def claim_due(
         why = Delivery.HeldFor.DOMAIN
         held = Delivery.objects.waiting().filter(pk__in=sifted.hold)
         held.update(state=Delivery.State.HELD, held_for=why, last_error=HELD_BY_CLAIM[why.value])
-    rows = _lease_wanted(lane, sifted.take, now) if sifted.take else []
+    take = within_day(lane, sifted.take, now)
+    rows = _lease_wanted(lane, take, now) if take else []
     limits.use(lane, Counter(row.domain for row in rows), now)
     return Claim(tuple(rows)) if rows else Claim(again_at=now)
 

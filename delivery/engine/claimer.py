@@ -14,6 +14,7 @@ from queue import Empty
 
 from common.db.outage import DB_ERRORS
 from common.shutdown import stopping
+from delivery.bridges.post_changes import NotNeeded
 from delivery.channels.base import Permanent, Temporary
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import claim_due, has_urgent, with_due
@@ -167,9 +168,15 @@ class Claimer:
         """Makes the letter; else sets what becomes of the task."""
         now = self._clock()
         try:
-            task.prepared, task.recipient = self._letters.prepare(task.delivery, now=now)
+            if task.delivery.kind in Delivery.CHANGES:
+                change = self._letters.prepare_change(task.delivery)
+                task.prepared, task.recipient, task.changes = change
+            else:
+                task.prepared, task.recipient = self._letters.prepare(task.delivery, now=now)
         except DB_ERRORS:
             raise
+        except NotNeeded as error:
+            task.outcome, task.at = Permanent(str(error), needless=True), now
         except NothingToShow as error:
             task.outcome, task.at = Permanent(str(error)), now
         except Exception as error:  # a poisoned letter or recipient stops nobody else

@@ -16,6 +16,7 @@ from common.counters import count
 from common.db.leases import RELEASED
 from common.db.outage import note_outage, was_away_lately
 from delivery.channels import CHANNELS, channel
+from delivery.channels.base import CrashPolicy
 from delivery.engine.claim import DELIVERY_LEASE
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.lanes import limits
@@ -83,6 +84,8 @@ def _free(row: Delivery, now: datetime) -> None:
     kind = row.lane.kind
     # Of a channel that is gone nobody knows what a second try would do.
     policy = channel(kind).crash_policy.value if kind in CHANNELS else "hold"
+    if row.kind in Delivery.CHANGES:
+        policy = CrashPolicy.RESEND.value
     if policy == "hold" and row.issue_id is not None:
         options = Subscribable.objects.filter(issues=row.issue_id).values_list("options", flat=True).get()
         policy = when_unsure(policy, options.get("when_unsure", ""))

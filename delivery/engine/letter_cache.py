@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import DatabaseError, InterfaceError
 
 from delivery.accounts.signing_keys import SigningKeys
+from delivery.bridges.post_changes import SentPost, change_of
 from delivery.channels import channel
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter
 from delivery.issues.own_code import recipient_params
@@ -23,7 +24,8 @@ class LetterCache:
 
     def __init__(self) -> None:
         # One that cannot be made is not tried for every recipient anew.
-        self._issues: dict[int, PreparedLetter | Exception] = {}
+        # By issue and channel: a newsletter may go to devices, too.
+        self._issues: dict[tuple[int, str], PreparedLetter | Exception] = {}
         self._keys = SigningKeys()
 
     def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
@@ -36,14 +38,14 @@ class LetterCache:
             ask = recipient_params(newsletter) if newsletter else None
             made = PreparedLetter(mail_letter(mail, now=now), ask)
         else:
-            made = self._issue(row.issue_id)
+            made = self._issue(row.issue_id, row.lane.kind)
         # With the keys that are active now.
         keys = self._keys.of(made.letter.from_email) if row.destination.kind == "email" else ()
         if made.compose is None or made.letter.signing_keys != keys:
             letter = replace(made.letter, signing_keys=keys, has_own_code=made.ask is not None)
             made = PreparedLetter(letter, made.ask, channel(row.lane.kind).composer(letter))
             if row.issue_id is not None:
-                self._issues[row.issue_id] = made
+                self._issues[row.issue_id, row.lane.kind] = made
         recipient = recipient_of(row)
         if made.ask is not None:
             reader = HookRecipient(
@@ -55,9 +57,17 @@ class LetterCache:
             recipient = recipient._replace(params=made.ask(reader))
         return made, recipient
 
-    def _issue(self, issue_id: int) -> PreparedLetter:
+    def prepare_change(self, row: ClaimedDelivery) -> tuple[PreparedLetter, Recipient, SentPost]:
+        """All that changing a post needs. Raises NotNeeded, LetterError, and ValueError for a stored secret
+        that cannot be read."""
+        change, recipient = change_of(row.pk), recipient_of(row)
+        change.refuse_same(recipient, kind=row.lane.kind)
+        composer = channel(row.lane.kind).composer(change.letter)
+        return PreparedLetter(change.letter, None, composer), recipient, change.sent
+
+    def _issue(self, issue_id: int, kind: str) -> PreparedLetter:
         """As it was made, or nothing but the letter as yet. Raises what making it raised."""
-        known = self._issues.get(issue_id)
+        known = self._issues.get((issue_id, kind))
         if known is None:
             if len(self._issues) >= self.LIMIT:
                 self._issues.clear()
@@ -68,7 +78,7 @@ class LetterCache:
                 raise
             except Exception as error:  # noqa: BLE001 - raised for each of its recipients
                 known = error
-            self._issues[issue_id] = known
+            self._issues[issue_id, kind] = known
         if isinstance(known, Exception):
             raise known
         return known

@@ -20,7 +20,7 @@ from delivery.bounces.holdups import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
 from delivery.channels import channel
-from delivery.channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
+from delivery.channels.base import Ambiguous, CrashPolicy, Holdup, Permanent, Sent, Temporary
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
@@ -57,6 +57,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     ours = _record_failed(failed)
     _keep_letters(accepted)
     _keep_remote(accepted, ours)
+    _keep_remarks(accepted)
     held = []
     for task in ours:
         if isinstance(task.outcome, Temporary) and task.outcome.holdup is not None:
@@ -135,6 +136,19 @@ def _keep_letters(accepted: Sequence[SendTask]) -> None:
     )
 
 
+def _keep_remarks(accepted: Sequence[SendTask]) -> None:
+    """Says with the attempts what was refused of posts that stand, within the caller's transaction."""
+    said = {
+        task.pk: Attempt(delivery_id=task.pk, at=task.at, outcome="in part", text=_cleaned(sent.remark))
+        for task in accepted
+        if isinstance(sent := task.outcome, Sent) and sent.remark
+    }
+    if said:
+        # A newsletter may have been dropped meanwhile, with its deliveries.
+        there = Delivery.objects.filter(pk__in=said).values_list("pk", flat=True)
+        Attempt.objects.bulk_create([said[pk] for pk in there])
+
+
 def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
     """The lanes that rest after it: its own, or that of the account which it shares with others."""
     if outcome.stops_account and lane.parent_id is not None:
@@ -147,7 +161,7 @@ def is_plain(task: SendTask) -> bool:
     """Whether nothing of the acceptance is to be kept but the acceptance itself."""
     sent = task.outcome
     assert isinstance(sent, Sent)  # noqa: S101 - for the type checker
-    more = (sent.url, sent.parts, task.new_state, task.progress, task.refusals)
+    more = (sent.url, sent.parts, sent.remark, task.new_state, task.progress, task.refusals)
     return sent.stored is None and not any(more)
 
 
@@ -209,7 +223,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
             ours.append(task)
             if becomes.state == Delivery.State.FAILED:
                 lost.append(task)
-            if not is_lanes_alone:
+            if not is_lanes_alone and becomes.state != Delivery.State.CANCELLED:
                 kind, status = type(task.outcome).__name__.lower(), getattr(task.outcome, "status", "")
                 facts = {"outcome": kind, "status": status, "text": _text(task)}
                 attempts.append(Attempt(delivery_id=task.pk, at=task.at, **facts))
@@ -254,7 +268,11 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
         options = task.prepared.letter.options if task.prepared else {}
         policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
         policy = when_unsure(policy, options.get("when_unsure", ""))
+        if task.delivery.kind in Delivery.CHANGES:
+            policy = CrashPolicy.RESEND.value
         return after_ambiguous(policy, attempts=attempts, created_at=created_at, now=at), True
+    if isinstance(outcome, Permanent) and outcome.needless:
+        return Next("cancelled"), False
     if not isinstance(outcome, Temporary):
         return Next("failed"), True
     if _is_lanes_alone(task):
@@ -279,7 +297,11 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
 
 
 def _text(task: SendTask) -> str:
-    return without_controls(getattr(task.outcome, "text", ""))[:LONGEST_OUTCOME_TEXT]
+    return _cleaned(getattr(task.outcome, "text", ""))
+
+
+def _cleaned(text: str) -> str:
+    return without_controls(text)[:LONGEST_OUTCOME_TEXT]
 
 
 def _answers(tasks: Sequence[SendTask]) -> list[SmtpRefusal]:

@@ -18,6 +18,7 @@ from common.db.outage import note_outage, retry_until_stored
 from common.passes import TimeBudget
 from common.shutdown import graceful_shutdown, stopping
 from common.transactions import forbid_open_transaction
+from delivery.bridges.corrections import take_corrections
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.engine.child_client import end_idle_child_process
 from delivery.engine.child_protocol import Permit
@@ -52,7 +53,7 @@ class SendReport:
             self.stored += outcome.stored is not None
             self.sent += outcome.stored is None
         elif isinstance(outcome, Permanent):
-            self.failed += 1
+            self.failed += not outcome.needless
         elif isinstance(outcome, Temporary | Ambiguous):
             self.deferred += 1
             reason = (lane.name, outcome.text)
@@ -98,6 +99,7 @@ class SendPass:
         try:
             with note_outage():
                 reap_expired(now=self.clock())
+                take_corrections(now=self.clock())
                 while not (stopping.is_set() or self.pool.is_broken or self.budget.is_spent):
                     self._renew()
                     again_at = self._look()

@@ -15,6 +15,7 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from common.secrets import Sealed
+from delivery.bridges.post_changes import SentPost
 from delivery.channels.base import Outcome
 from delivery.engine.child_task import NOT_YET
 from delivery.letter import Letter, Recipient
@@ -130,6 +131,8 @@ class SendTask:
     delivery: ClaimedDelivery
     prepared: PreparedLetter | None = None
     recipient: Recipient | None = None
+    # The post that it changes, where that is what it does.
+    changes: SentPost | None = None
     outcome: Outcome | None = None
     at: datetime = NOT_YET
     begun: bool = False

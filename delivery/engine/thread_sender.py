@@ -7,14 +7,19 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from queue import Empty, PriorityQueue
+from typing import Any
 
+from delivery.bridges.post_changes import SentPost
 from delivery.channels.base import (
     Ambiguous,
     BatchSession,
     Channel,
     CountsRefusals,
+    Deletes,
+    Edits,
     LaneFacts,
     Outcome,
+    Permanent,
     Session,
     StatefulSession,
     Temporary,
@@ -22,11 +27,13 @@ from delivery.channels.base import (
 from delivery.engine.child_protocol import Permit
 from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
 from delivery.letter import Letter
+from delivery.models import Delivery
 
 log = logging.getLogger(__name__)
 
 # Comes after all tasks: the thread that gets it ends.
 _LAST = 1_000_000
+CANNOT_CHANGE = "This service does not let us change what was posted."
 _Entry = tuple[int, int, SendTask | None]
 
 
@@ -161,9 +168,12 @@ class ThreadSender:
         message = task.message()
         task.begun = True
         try:
+            key = f"{_letter(task).token}-{task.pk}"
+            if task.changes is not None:
+                return _changed(session, task, task.changes, message, key=key, now=self._clock())
             return session.send(
                 message,
-                key=f"{_letter(task).token}-{task.pk}",
+                key=key,
                 begun_at=task.delivery.begun_before,
                 now=self._clock(),
                 progress=task.progress,
@@ -184,6 +194,19 @@ class ThreadSender:
             log.exception("sending failed", extra={"delivery": tasks[0].pk})
             return [_unforeseen(error)] * len(tasks)
         return outcomes
+
+
+def _changed(
+    session: Session, task: SendTask, post: SentPost, message: Any, *, key: str, now: datetime
+) -> Outcome:
+    """Edits the post, or deletes it. Both may be done again."""
+    if task.delivery.kind == Delivery.Kind.DELETE:
+        if not isinstance(session, Deletes):
+            return Permanent(CANNOT_CHANGE)
+        return session.delete(message, remote_id=post.remote_id, parts=post.parts, now=now)
+    if not isinstance(session, Edits):
+        return Permanent(CANNOT_CHANGE)
+    return session.edit(message, remote_id=post.remote_id, parts=post.parts, key=key, now=now)
 
 
 def _letter(task: SendTask) -> Letter:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,12 +14,11 @@ from common.db.leases import lease
 from common.passes import TimeBudget
 from common.text import without_controls
 from delivery.issues.approve import release_due
-from delivery.issues.contents import collected, issue_facts, note_dropped
+from delivery.issues.contents import collected, note_dropped, rendered_issue
 from delivery.issues.first_reader import release_waiting
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.store import CollectionChanged, store_issue, store_nothing
 from delivery.issues.written_issue import release_letters
-from delivery.rendering.issue import render_issue
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.drop import delete_dropped_feeds
 from subscriptions.collections.post_rules import note_troubles
@@ -76,10 +74,7 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
         note_troubles(contents.troubles, title=contents.subscribable.title, now=now)
         rendered = None
         if contents.posts:
-            rendered = render_issue(issue_facts(contents, now=now))
-            if contents.announcement:
-                # An account's issue has no html: its text is posted, here in the newsletter's own words.
-                rendered = replace(rendered, html="", text=contents.announcement, holes={})
+            rendered = rendered_issue(contents, now=now)
         with transaction.atomic():
             if rendered is None:
                 store_nothing(assignable_id=assignable_id, token=token, contents=contents)

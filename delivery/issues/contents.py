@@ -20,7 +20,7 @@ from delivery.customisation import own_issue_sources, theme_of
 from delivery.issues import own_code
 from delivery.links import archive_url
 from delivery.rendering.errors import LetterError
-from delivery.rendering.issue import IssueFacts
+from delivery.rendering.issue import IssueFacts, Rendered, render_issue, without_letter
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item
 from feeds.parsing.entry import Entry
@@ -159,7 +159,8 @@ def _post(row: Assignment) -> Post:
     """Raises ValueError for an item that was cleared."""
     if row.item.entry is None:
         raise ValueError(f"Item {row.item_id} has no content any more.")
-    return Post(row.item_id, row.pk, Entry.from_json(row.item.entry), row.item.feed.url)
+    entry = Entry.from_json(row.item.entry)
+    return Post(row.item_id, row.pk, entry, row.item.feed.url, row.item.content_hash)
 
 
 def note_html(markdown: str) -> str:
@@ -183,6 +184,18 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
         note_top=note_html(wording.note_top),
         note_foot=note_html(wording.note_foot),
     )
+
+
+def rendered_issue(contents: Collected, *, now: datetime) -> Rendered:
+    """The issue as it is stored: the letter; of a channel that reads none, only what it is called, and what
+    the newsletter's own code wants said.
+
+    Raises LetterError.
+    """
+    facts = issue_facts(contents, now=now)
+    if channels.get(contents.subscribable.channel).needs_html:
+        return render_issue(facts)
+    return replace(without_letter(facts), text=contents.announcement)
 
 
 def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> IssueFacts:

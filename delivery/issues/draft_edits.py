@@ -15,10 +15,9 @@ from django.db.models.functions import Concat, Replace, Trim
 
 from common.text import one_line, shortened
 from delivery.issues.approve import locked_draft
-from delivery.issues.contents import Collected, issue_facts
+from delivery.issues.contents import Collected, rendered_issue
 from delivery.models import Issue, IssueItem, SetAside
 from delivery.rendering.errors import Rendered
-from delivery.rendering.issue import render_issue
 from delivery.rules.posts import Post
 from feeds.models import Item
 from feeds.parsing.entry import Entry
@@ -186,10 +185,11 @@ def _rendered(issue: Issue, draft: Draft) -> Rendered:
         posts=tuple(Post(post.item_id or 0, 0, Entry.from_json(dict(post.entry))) for post in draft.posts),
         wording=draft.wording,
     )
-    rendered = render_issue(issue_facts(contents, now=issue.created_at))
-    if not issue.html:
-        # Words that the newsletter's own code chose for an account: they stay.
-        return replace(rendered, html="", text=issue.text, holes=issue.holes)
+    rendered = rendered_issue(contents, now=issue.created_at)
+    if not rendered.html and not issue.html:
+        # Words that the newsletter's own code chose for an account: they stay. (Beside html, which bridges
+        # once had, too, the text is the letter's.)
+        return replace(rendered, text=issue.text)
     return rendered
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from delivery.issues.progress import counts_of, issue_state
+from delivery.issues.sent_changes import changes_of
 from delivery.models import Issue
 from delivery.rules.item_fate import (
     CANCELLED,
@@ -47,7 +48,7 @@ def fate_of(item: Item, now: datetime) -> str:
     if reaches and item.state == Item.State.EXCLUDED:
         said.append(standing(item, now).replace("Not sent", "Nowhere else"))
     if places and is_through:
-        said.append(_reason_besides(item))
+        said += [_reason_besides(item), *_since_it_was_sent(item)]
     stuck = Stuck.objects.filter(item=item).first()
     said.append(f"It could not be taken in and is tried again: {stuck.last_error}" if stuck else "")
     return " ".join(filter(None, said))
@@ -67,6 +68,16 @@ def places_of(item: Item, now: datetime, *, only: Subscribable | None = None) ->
         if name not in there:
             places.append(ItemPlace(name, LEFT_OUT, BY_EDITOR if row.by_hand else row.reason))
     return places
+
+
+def _since_it_was_sent(item: Item) -> Iterator[str]:
+    """What bridges did about it when it was corrected or withdrawn."""
+    issues = Issue.objects.filter(issue_items__item=item, corrections__isnull=False).distinct()
+    for issue in issues.select_related("subscribable").defer("html", "text", "holes").order_by("pk"):
+        changes = changes_of(issue.deliveries.filter(state="sent"))
+        words = dict.fromkeys(change.words for change in changes.values())
+        if words:
+            yield f"Since then, in {issue.subscribable}: {'; '.join(words).rstrip('.')}."
 
 
 def _reason_besides(item: Item) -> str:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.issues.complete import complete_collection
-from delivery.issues.contents import Collected, collected, issue_facts
+from delivery.issues.contents import Collected, collected, rendered_issue
 from delivery.models import Issue
 from delivery.rendering.errors import LetterError, Rendered
-from delivery.rendering.issue import render_issue
 from delivery.rules.posts import Post
 from subscriptions.collections.edits import reorder, send_now
 from subscriptions.models import Assignable
@@ -38,7 +37,7 @@ def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
     if not contents.posts:
         return NextIssue(contents, problem="There is no post in it that goes out.")
     try:
-        return NextIssue(contents, render_issue(issue_facts(contents, now=now)))
+        return NextIssue(contents, rendered_issue(contents, now=now))
     except LetterError as error:
         return NextIssue(contents, problem=str(error))
 

@@ -22,7 +22,7 @@ from delivery.models.delivery import NOT_FINISHED, WAITING
 from subscriptions.models import Subscribable
 
 DELIVERIES_A_BATCH = 2000
-PAUSE = Delivery.HeldFor.PAUSE
+BY_PAUSE = Delivery.HeldFor.PAUSE
 PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
 PAUSED = "Its issue or newsletter is paused."
@@ -47,11 +47,11 @@ def is_paused(issue: Issue) -> bool:
 HOLD = Move(
     rows=Q(state__in=WAITING),
     fits=lambda issue: is_paused(issue) and issue.cancelled_at is None,
-    changes=lambda now: {"state": Delivery.State.HELD, "held_for": PAUSE},
+    changes=lambda now: {"state": Delivery.State.HELD, "held_for": BY_PAUSE},
 )
 # `created_at` is set anew: days of pause do not count against the days after which a letter is given up.
 QUEUE = Move(
-    rows=Q(state=Delivery.State.HELD, held_for=PAUSE),
+    rows=Q(state=Delivery.State.HELD, held_for=BY_PAUSE),
     fits=lambda issue: not is_paused(issue) and issue.cancelled_at is None,
     changes=lambda now: {"state": Delivery.State.QUEUED, "held_for": "", "created_at": now},
 )

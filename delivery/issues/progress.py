@@ -17,7 +17,7 @@ from django.db.models.functions import TruncMinute
 
 from common.ports.figures import LARGE, kept_figures
 from delivery.issues.pause import is_paused
-from delivery.issues.publish import LATE
+from delivery.issues.publish import LATE_KEY
 from delivery.models import Bounce, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
 from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
@@ -217,7 +217,7 @@ def bounced(issue: Issue) -> Counter[str]:
 
 def sent_late(issue: Issue) -> int:
     """How many late subscribers were sent it."""
-    return _kept(issue, "late", lambda: issue.deliveries.filter(key=LATE).count())
+    return _kept(issue, "late", lambda: issue.deliveries.filter(key=LATE_KEY).count())
 
 
 def forget(issue_id: int) -> None:

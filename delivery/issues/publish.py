@@ -1,5 +1,7 @@
 """Publishes an issue: one Delivery for each confirmed subscription, by one INSERT … SELECT, exactly once.
 
+A newsletter that offers notifications goes to devices, too, by another such statement: their lane is another.
+
 Whoever confirms after that is a late subscriber, and may be sent the issue, too.
 """
 
@@ -10,7 +12,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Value
 
 from common.counters import count
-from common.filled_tables import tend
+from common.db.filled_tables import tend
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
 from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of
@@ -18,11 +20,14 @@ from delivery.issues.frequency_switches import not_switching
 from delivery.issues.pause import locked_issue
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
-from subscriptions.models import Destination, Subscription
+from delivery.rules.corrections import WINDOW, wishes
+from feeds.items.tracked import track
+from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.subscribers.devices import WEBPUSH
 
 log = logging.getLogger(__name__)
 # The key of late subscribers' deliveries: on the issue's page they are counted by themselves.
-LATE = "late"
+LATE_KEY = "late"
 # A confirmation that was not committed yet when the issue was published is late, too.
 COMMITTED_WITHIN = timedelta(minutes=1)
 
@@ -35,6 +40,9 @@ def publish(*, issue_id: int, now: datetime) -> int:
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
     queued = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
+    if queued and wishes(issue.subscribable.options, issue.subscribable.arrangement):
+        texts = issue.issue_items.filter(item__isnull=False).values_list("item_id", "content_hash")
+        track(dict(texts), until=now + WINDOW)
     _tell(issue, queued, now)
     return queued
 
@@ -62,8 +70,21 @@ def _tell(issue: Issue, queued: int, now: datetime) -> None:
 
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
-    """One queued delivery for each, by one statement, within the caller's transaction. Returns how many."""
-    kind = issue.subscribable.channel
+    """One queued delivery for each, by one statement for each channel, within the caller's transaction.
+    Returns how many."""
+    return sum(_queue_by(kind, issue, recipients, now=now, key=key) for kind in _kinds(issue.subscribable))
+
+
+def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
+    """The channels that it goes out by."""
+    return (newsletter.channel, WEBPUSH) if newsletter.offers_devices else (newsletter.channel,)
+
+
+def _queue_by(
+    kind: str, issue: Issue, recipients: "QuerySet[Subscription]", *, now: datetime, key: str
+) -> int:
+    """Those of one channel."""
+    recipients = recipients.filter(destination__kind=kind)
     destinations = Destination.objects.filter(subscriptions__in=recipients)
     values = {
         "kind": Value(Delivery.Kind.ISSUE.value),
@@ -97,7 +118,8 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
 def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]":
     """Each person once. With `lock` in a transaction that publishes. Raises as `subscribers_of`."""
     # (Who switches from one of its newsletters to another gets it by the one that they get now.)
-    return each_once(issue, not_switching(issue, subscribers_of(issue, lock=lock)))
+    rows = subscribers_of(issue, lock=lock).filter(destination__kind__in=_kinds(issue.subscribable))
+    return each_once(issue, not_switching(issue, rows))
 
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
@@ -127,4 +149,4 @@ def send_late(*, issue_id: int, now: datetime) -> int:
         raise CannotAct(f"“{issue}” was cancelled: it goes to nobody any more.")
     if issue.pruned_at is not None:
         raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent again.")
-    return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE)
+    return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE_KEY)

@@ -59,7 +59,13 @@ def store_issue(
     )
     IssueItem.objects.bulk_create(
         [
-            IssueItem(issue=issue, item_id=post.item_id, position=position, entry=post.entry.to_json())
+            IssueItem(
+                issue=issue,
+                item_id=post.item_id,
+                position=position,
+                entry=post.entry.to_json(),
+                content_hash=post.content_hash,
+            )
             for position, post in enumerate(contents.posts)
         ],
         batch_size=500,

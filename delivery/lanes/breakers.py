@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from common.admin.html import when
 from delivery.channels import CHANNELS, channel
 from delivery.models import Lane, ServiceBreaker
-from delivery.rules.breakers import Breaker, Recent, counted, is_too_much
+from delivery.rules.breakers import Breaker, Recent, is_too_much, with_refusals
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def count_refusals(refusals: Mapping[str, int], *, said: str, now: datetime) -> 
     for service, (breaker, number) in sorted(by_service.items()):
         ServiceBreaker.objects.get_or_create(service=service)
         row = ServiceBreaker.objects.select_for_update(no_key=True).get(service=service)
-        recent = counted(_recent(row), number, now, within=breaker.within)
+        recent = with_refusals(_recent(row), number, now, within=breaker.within)
         if is_too_much(recent, breaker):
             _open(row, breaker, said, now)
             recent = []

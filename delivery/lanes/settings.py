@@ -6,10 +6,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
 
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
 from delivery.channels.email.address import parse_address
+from delivery.lanes.recipients import OVER
 from delivery.models import Delivery, Lane, LaneDomain
 
 DOMAIN_BATCH = 2000
@@ -17,7 +19,12 @@ LONGEST_DOMAIN_REASON = 2000
 RATE_LIMITS = frozenset(
     {"rate", "burst", "per_hour", "per_day", "warm_up_from", "warm_up_first", "warm_up_growth"}
 )
-OF_LANES = RATE_LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds"}
+OF_LANES = RATE_LIMITS | {
+    "concurrency",
+    "messages_per_connection",
+    "spacing_seconds",
+    "per_recipient",
+}
 # What was learnt of how many connections a lane's server takes is forgotten.
 NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
 OF_DOMAINS = RATE_LIMITS | {"concurrency"}
@@ -73,12 +80,17 @@ def end_rest(lane_id: int, domain: str, now: datetime) -> None:
         put_off.filter(due_at__gt=now).update(due_at=now)
 
 
+@transaction.atomic
 def alter_lane(*, lane: Lane, **changes: Any) -> Lane:
     """Changes what is named of OF_LANES, and nothing that workers write meanwhile. Raises ValidationError."""
     _check(lane, changes, OF_LANES)
     # Whoever names a number knows better than what was learnt.
     learnt = NOTHING_LEARNT if "concurrency" in changes else {}
     Lane.objects.filter(pk=lane.pk).update(**changes, **learnt)
+    if "per_recipient" in changes:
+        # What the old one had put off is looked at again.
+        late = Delivery.objects.waiting().filter(lane=lane, last_error=OVER)
+        late.update(due_at=F("created_at"), last_error="")
     lane.refresh_from_db()
     return lane
 

@@ -33,6 +33,12 @@ def lane_status(lane: Lane, now: datetime) -> LaneStatus:
     return LaneStatus(used, limits.per_hour, today, warms_up=bool(coming_days(lane, now, days=1)))
 
 
+def day_is_full(lane: Lane, now: datetime) -> bool:
+    """Whether it has sent as many as it may within 24 hours: what is due waits."""
+    status = lane_status(lane, now)
+    return status.today is not None and status.used.day >= status.today
+
+
 def coming_days(row: Lane | LaneDomain, now: datetime, *, days: int) -> list[tuple[date, int]]:
     """What the warm-up allows on the coming days; none where it is over or was never begun."""
     limits = row.limits
@@ -99,6 +105,8 @@ def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
         said.append(f"{row.per_hour:,} an hour")
     if row.per_day is not None:
         said.append(f"{row.per_day:,} in 24 hours")
+    if isinstance(row, Lane) and row.per_recipient is not None:
+        said.append(f"{row.per_recipient:,} to one recipient in a day")
     if days := coming_days(row, now, days=1):
         said.append(f"warming up, {days[0][1]:,} in 24 hours now")
     if isinstance(row, LaneDomain) and row.concurrency is not None:

@@ -4,14 +4,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from common.ports import channels
 from delivery.accounts.default_account import sender_of, usual_sender
 from delivery.letter import Letter
+from delivery.letters.brief_mails import brief_words
 from delivery.letters.mails import newsletter_mail
 from delivery.letters.password_reset import PASSWORD_RESET, reset_context
 from delivery.letters.samples import sample_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
-from delivery.rendering.errors import LetterError
+from delivery.rendering.errors import LetterError, Rendered
 from delivery.rendering.subjects import marked_as_test
 from feeds.parsing.entry import Entry
 from subscriptions.links import page_url
@@ -86,7 +88,11 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
     # The newsletter's own: its accent, its postal address.
     params = subscribable.params if subscribable else {}
     context = reset_context(row.context) if row.template == PASSWORD_RESET else row.context
-    rendered = newsletter_mail(subscribable, row.template, context, language=row.language)
+    brief = brief_words(row, now=now) if channels.get(row.destination.kind).is_by_code else None
+    if brief is not None:
+        rendered = Rendered(title="", subject="", html="", text=brief)
+    else:
+        rendered = newsletter_mail(subscribable, row.template, context, language=row.language)
     return Letter(
         kind=row.kind,
         newsletter=subscribable.name if subscribable else "",

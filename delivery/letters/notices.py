@@ -12,7 +12,7 @@ from delivery.channels import CHANNELS
 from delivery.issues.audience import recipients_of
 from delivery.issues.first_reader import release_issue, waiting_for_a_reader
 from delivery.issues.pause import locked_issue
-from delivery.issues.publish import LATE, queue
+from delivery.issues.publish import LATE_KEY, queue
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery
 from delivery.models.issue import FOR_SOME
@@ -44,7 +44,7 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     issue = locked_issue(issue.pk)
     theirs = Delivery.objects.filter(issue=issue, destination=OuterRef("destination"))
     readers = recipients_of(issue).filter(~Exists(theirs), pk=reader.pk)
-    queue(issue=issue, recipients=readers, now=now, key=LATE)
+    queue(issue=issue, recipients=readers, now=now, key=LATE_KEY)
     return True
 
 

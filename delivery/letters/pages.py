@@ -56,7 +56,8 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
         _facts(newsletter, title=issue.title, published=issue.published_at or issue.created_at, pk=issue.pk),
         theme=theme_of(newsletter) if around.template else USUAL_THEME,
     )
-    key = hashlib.sha256(pickle.dumps((issue.token, newsletter.challenge, around, facts))).hexdigest()
+    form_facts = (newsletter.challenge, newsletter.offers_devices)
+    key = hashlib.sha256(pickle.dumps((issue.token, form_facts, around, facts))).hexdigest()
     return _cache.get(key, lambda: _made(facts, newsletter, around, read=read, form=form))
 
 

@@ -16,7 +16,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
-from delivery.accounts.accounts import EMAIL, record_trial, target_of
+from delivery.accounts.accounts import record_trial, target_of
 from delivery.accounts.default_account import usual_sender
 from delivery.accounts.providers import provider_of
 from delivery.accounts.signing_keys import SigningKeys
@@ -34,19 +34,20 @@ from delivery.lanes.lanes import mail_to
 from delivery.letter import Recipient
 from delivery.letters.build import mail_letter
 from delivery.models import Account, Delivery
+from delivery.models.account import EMAIL
 from delivery.rules.trials import TriedServer, trouble_of_cause, trouble_of_refusal
 from subscriptions.models import Destination, Suppression
 
 log = logging.getLogger(__name__)
 
 # All steps together. A page waits for it.
-TRIAL_SECONDS = 20.0
+TRIAL_MAIL_SECONDS = 20.0
 # The resolver knows no bounds of ours.
-GIVEN_UP_AFTER = TRIAL_SECONDS + 5
+GIVEN_UP_AFTER = TRIAL_MAIL_SECONDS + 5
 # A worker takes the mail over if this process dies while it sends.
-LEASE = timedelta(minutes=5)
+TRIAL_MAIL_LEASE = timedelta(minutes=5)
 LONGEST_TROUBLE = 1000
-TOO_LONG = (
+NO_ANSWER_IN_TIME = (
     "It took longer than {:.0f} seconds. Check host, port and security; if they are right, try again later."
 )
 NEVER_WRITTEN_TO = "{} is not to be written to: give another address, or take that one off the list."
@@ -110,7 +111,7 @@ def _test_mail(account: Account, to: str, now: datetime) -> tuple[Delivery, Mail
         options={"account": account.name},
         state=Delivery.State.SENDING,
         lease_token=uuid.uuid4(),
-        lease_until=now + LEASE,
+        lease_until=now + TRIAL_MAIL_LEASE,
     )
     letter = mail_letter(mail, now=now)
     letter = replace(letter, signing_keys=SigningKeys().of(letter.from_email))
@@ -124,13 +125,13 @@ async def _through_server(
 ) -> Outcome:
     session = SmtpSession(target, helo=helo_name(), timeouts=IMPATIENT)
     try:
-        async with asyncio.timeout(TRIAL_SECONDS):
+        async with asyncio.timeout(TRIAL_MAIL_SECONDS):
             await session.ready()
             outcome = await session.send(message, now=now)
     except CannotConnect as error:
         return Temporary(trouble_of_cause(error.cause, server, error.words))
     except TimeoutError:
-        return Temporary(TOO_LONG.format(TRIAL_SECONDS))
+        return Temporary(NO_ANSWER_IN_TIME.format(TRIAL_MAIL_SECONDS))
     finally:
         await session.close()
     if isinstance(outcome, Sent):
@@ -139,7 +140,7 @@ async def _through_server(
 
 
 def _through_service(target: EspSettings, message: MailMessage, now: datetime) -> Outcome:
-    session = EspSession(target, form=EmailChannel().form, seconds=TRIAL_SECONDS)
+    session = EspSession(target, form=EmailChannel().form, seconds=TRIAL_MAIL_SECONDS)
     try:
         return session.send(message, key="", begun_at=None, now=now)
     finally:
@@ -160,7 +161,7 @@ def _within_bounds(attempt: Callable[[], Outcome]) -> Outcome:
     thread = threading.Thread(target=run, name="mail trial", daemon=True)
     thread.start()
     thread.join(GIVEN_UP_AFTER)
-    return outcomes[0] if outcomes else Temporary(TOO_LONG.format(GIVEN_UP_AFTER))
+    return outcomes[0] if outcomes else Temporary(NO_ANSWER_IN_TIME.format(GIVEN_UP_AFTER))
 
 
 def _without_secrets(text: str, target: SmtpSettings | EspSettings) -> str:

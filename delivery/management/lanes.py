@@ -9,7 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from delivery.accounts.accounts import newsletters_of, server_of
-from delivery.lanes.lanes import mail_lane
+from delivery.channels import channel
+from delivery.lanes.lanes import lane_for, mail_lane
 from delivery.lanes.status import DomainStanding, in_words, lane_state, lane_status
 from delivery.models import Account, Lane
 from delivery.rules.accounts import DEFAULT_ACCOUNT
@@ -33,6 +34,12 @@ def add_limits(parser: CommandParser) -> None:
     limits.add_argument("--burst", type=positive, metavar="N", help="How many may go at once after a rest.")
     limits.add_argument("--per-hour", type=or_none(positive), metavar="N", help="Most in any hour.")
     limits.add_argument("--per-day", type=or_none(positive), metavar="N", help="Most in any 24 hours.")
+    limits.add_argument(
+        "--per-recipient",
+        type=or_none(positive),
+        metavar="N",
+        help="Most to one recipient in a day of UTC, of messages that cost.",
+    )
     limits.add_argument("--warm-up-from", type=or_none(day), metavar="DATE", help="2026-03-02, or “today”.")
     limits.add_argument("--warm-up-first", type=positive, metavar="N", help="Messages on its first day.")
     limits.add_argument(
@@ -43,7 +50,7 @@ def add_limits(parser: CommandParser) -> None:
 FIELDS_OF_OPTIONS = {"connections": "concurrency"}
 LIMIT_OPTIONS = (
     "connections", "messages_per_connection", "rate", "burst", "per_hour", "per_day",
-    "warm_up_from", "warm_up_first", "warm_up_growth",
+    "per_recipient", "warm_up_from", "warm_up_first", "warm_up_growth",
 )  # fmt: skip
 
 
@@ -68,6 +75,10 @@ def find_lane(name: str) -> Lane:
         raise CommandError(f"There are several lanes {name}: say which, such as {found[0].kind}:{name}.")
     if name == DEFAULT_ACCOUNT or Account.objects.mail().filter(name=name).exists():
         return mail_lane(name)
+    services = Account.objects.of_services().filter(kind=kind, name=account)
+    # Where an account's lane carries all of it, and is no bot's many.
+    if services.exists() and channel(kind).account_lane is None:
+        return lane_for(kind=kind, core="", options={"account": account})
     raise CommandError(f"There is no lane {name}. {HINT}")
 
 
@@ -84,6 +95,7 @@ def lane_row(lane: Lane, *, waiting: int, now: datetime) -> dict[str, Any]:
         "messages_per_connection": lane.messages_per_connection,
         "limits": in_words(lane, now),
         **_limits(lane),
+        "per_recipient": lane.per_recipient,
         "last_hour": now_used.used.hour if now_used.counts else None,
         "last_day": now_used.used.day if now_used.counts else None,
         "today": now_used.today,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from delivery.letters.templates import KnownTemplate
 from delivery.models import LetterTemplate
-from delivery.rendering.facts import MOST_HTML
+from delivery.rendering.facts import LONGEST_TEMPLATE_HTML
 from subscriptions.management.options import add_newsletter
 
 # As TemplateRefused names the parts.
@@ -26,7 +26,7 @@ def text_file(name: str) -> str:
     try:
         with Path(name).open(encoding="utf-8") as file:
             # One more than there may be: the service says what is too long.
-            return file.read(MOST_HTML + 1)
+            return file.read(LONGEST_TEMPLATE_HTML + 1)
     except OSError as error:
         raise ArgumentTypeError(f"“{name}” cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('delivery', '0012_service_accounts'),
+        ('delivery', '0014_sms'),
     ]
 
     operations = [

@@ -1,12 +1,14 @@
 from delivery.models.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
 from delivery.models.breaker import ServiceBreaker
+from delivery.models.correction import Correction
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Issue, IssueItem, SetAside
 from delivery.models.issue_card import IssueCard
 from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.mailbox import MailboxMessage
+from delivery.models.receipt import Receipt
 from delivery.models.remote_post import RemotePost
 from delivery.models.restore import Restore
 from delivery.models.template import LetterTemplate, Theme
@@ -17,6 +19,7 @@ __all__ = [
     "Account",
     "Attempt",
     "Bounce",
+    "Correction",
     "Delivery",
     "DkimKey",
     "Issue",
@@ -28,6 +31,7 @@ __all__ = [
     "LaneUse",
     "LetterTemplate",
     "MailboxMessage",
+    "Receipt",
     "RemotePost",
     "Restore",
     "ServiceAccount",

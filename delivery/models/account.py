@@ -9,6 +9,8 @@ from django.utils import timezone
 from common.secrets import SecretsField
 
 EMAIL = "email"
+# Whose accounts are set up elsewhere, or by nobody: notifications have one key, which never changes.
+NOT_OF_SERVICES = (EMAIL, "webpush")
 
 
 class AccountQuerySet(models.QuerySet["Account"]):
@@ -17,7 +19,7 @@ class AccountQuerySet(models.QuerySet["Account"]):
 
     def of_services(self) -> Self:
         """Those of bridges, such as bots."""
-        return self.exclude(kind=EMAIL)
+        return self.exclude(kind__in=NOT_OF_SERVICES)
 
 
 class Account(models.Model):
@@ -64,7 +66,7 @@ class Account(models.Model):
 
 class ServiceAccountManager(models.Manager["ServiceAccount"]):
     def get_queryset(self) -> "models.QuerySet[ServiceAccount]":
-        return super().get_queryset().exclude(kind=EMAIL)
+        return super().get_queryset().exclude(kind__in=NOT_OF_SERVICES)
 
 
 class ServiceAccount(Account):

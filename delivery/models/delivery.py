@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from common.tallies import counted_by
+from common.db.tallies import counted_by
 from delivery.models.issue import Issue
 from delivery.models.lane import Lane
 from subscriptions.models import Destination, Subscription
@@ -53,6 +53,9 @@ class Delivery(models.Model):
         TEST = "test"
         EDIT = "edit", "edit of a post"
         DELETE = "delete", "deletion of a post"
+
+    # Of posts that were sent: to do them again does no harm.
+    CHANGES = (Kind.EDIT, Kind.DELETE)
 
     class State(models.TextChoices):
         QUEUED = "queued"

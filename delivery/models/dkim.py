@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from common.secrets import SecretsField
 from delivery.dkim.keys import ED25519, RSA
-from delivery.dkim.records import Record, record_of
+from delivery.dkim.records import DkimRecord, record_of
 
 
 class DkimKey(models.Model):
@@ -51,7 +51,7 @@ class DkimKey(models.Model):
         return "retired" if self.retired_at else "waiting"
 
     @property
-    def record(self) -> Record:
+    def record(self) -> DkimRecord:
         """What the DNS has to say about it."""
         return record_of(
             domain=self.domain, selector=self.selector, algorithm=self.algorithm, public=self.public

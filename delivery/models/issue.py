@@ -79,6 +79,8 @@ class IssueItem(models.Model):
     item = models.ForeignKey(Item, on_delete=models.SET_NULL, null=True, related_name="issue_items")
     position = models.PositiveIntegerField()
     entry = models.JSONField()
+    # Of the text in its feed that it was made of (Item.content_hash).
+    content_hash = models.CharField(max_length=80, blank=True, default="", db_default="", editable=False)
 
     class Meta:
         ordering = ("issue", "position")

@@ -101,6 +101,14 @@ class Lane(Limits):
     spacing_seconds = models.FloatField(
         default=0, validators=[MinValueValidator(0)], help_text="Pause after each message."
     )
+    # Of messages that cost: what is over it waits for the next day (delivery.lanes.recipients).
+    per_recipient = models.PositiveIntegerField(
+        "most to one recipient in a day",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="A day of UTC. What is over it waits for the next one; empty: no limit.",
+    )
     failures = models.PositiveIntegerField(default=0, editable=False)
     # Where the server takes fewer connections: how many, since when, and what it said to one more.
     server_takes = models.PositiveIntegerField(null=True, blank=True, editable=False)

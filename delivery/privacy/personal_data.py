@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from common.ports.personal_data import PersonalDataSource, add_holding
-from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, RemotePost, WebhookCall
+from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage, Receipt, RemotePost, WebhookCall
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -51,6 +51,7 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     rows.exclude(pk__any_of=frozenset(cancelled)).exclude(last_error=ERASED).update(**WORDLESS)
     # Where a bridge's posts stand is part of their deliveries.
     RemotePost.objects.filter(delivery__destination__in=destinations).delete()
+    Receipt.objects.filter(delivery__destination__in=destinations).delete()
     return len(pks)
 
 
@@ -102,7 +103,7 @@ def mail_rows(destination: Destination) -> Query:
     return (
         Delivery.objects.filter(destination=destination)
         .order_by("-pk")
-        .values(*own, title=title, newsletter=newsletter)
+        .values(*own, title=title, newsletter=newsletter, told_later=F("receipt__status"))
     )
 
 

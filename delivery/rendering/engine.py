@@ -142,13 +142,11 @@ class KeptLoader(cached.Loader, _StrictLoader):
 def with_holes(source: str) -> str:
     """The source with `{% field x %}` for `%x%`; template tags, such as `{%if%}`, are left alone."""
     pieces = tag_re.split(source)
-    pieces[::2] = [FIELD.sub(_hole, piece) for piece in pieces[::2]]
+    pieces[::2] = [
+        FIELD.sub(lambda found: f"%{found[2]}%" if found[1] else f"{{% field {found[2]} %}}", piece)
+        for piece in pieces[::2]
+    ]
     return "".join(pieces)
-
-
-def _hole(match: re.Match[str]) -> str:
-    escaped, name = match.groups()
-    return f"%{name}%" if escaped else f"{{% field {name} %}}"
 
 
 def inline(html: str) -> str:

@@ -14,9 +14,9 @@ from subscriptions.rules.site import USUAL_SITE, SiteFacts
 # In CSS pixels.
 LETTER_WIDTH = 552
 LOGO_WIDTH = 120
-MOST_SUBJECT = 500
-MOST_HTML = 200_000
-MOST_TEXT = 100_000
+LONGEST_TEMPLATE_SUBJECT = 500
+LONGEST_TEMPLATE_HTML = 200_000
+LONGEST_TEMPLATE_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,11 @@ class TemplateSource:
 
     def too_long(self) -> tuple[str, str] | None:
         """The part that is longer than templates may be, and a sentence about it."""
-        for part, most in (("subject", MOST_SUBJECT), ("html", MOST_HTML), ("text", MOST_TEXT)):
+        for part, most in (
+            ("subject", LONGEST_TEMPLATE_SUBJECT),
+            ("html", LONGEST_TEMPLATE_HTML),
+            ("text", LONGEST_TEMPLATE_TEXT),
+        ):
             if (size := len(getattr(self, part))) > most:
                 return part, f"it has {size:,} characters; a template may have {most:,}"
         return None

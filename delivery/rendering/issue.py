@@ -24,6 +24,7 @@ MAX_LETTER_HTML = 100_000
 MAX_OUTPUT = 5_000_000
 _UNCUT_BUDGET = 1_000_000  # for posts that stand nowhere else
 MOST_MENTIONED = 200
+NO_POSTS_IN_IT = "An issue without posts cannot be rendered."
 
 
 def render_issue(facts: IssueFacts) -> Rendered:
@@ -32,7 +33,7 @@ def render_issue(facts: IssueFacts) -> Rendered:
     Raises LetterError: the template is unknown or broken, or the letter too large.
     """
     if not facts.entries:
-        raise LetterError("An issue without posts cannot be rendered.")
+        raise LetterError(NO_POSTS_IN_IT)
     template = facts.template or usual_template(facts)
     engine.known(engine.ISSUE_FOLDER, template)
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
@@ -45,6 +46,16 @@ def render_issue(facts: IssueFacts) -> Rendered:
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The letter is larger than {MAX_OUTPUT:,} characters.")
     return rendered
+
+
+def without_letter(facts: IssueFacts) -> Rendered:
+    """What an issue is called, for a channel that takes its posts and reads no letter. Raises LetterError."""
+    if not facts.entries:
+        raise LetterError(NO_POSTS_IN_IT)
+    with translation.override(spoken(facts.language)), timezone.override(facts.zone):
+        title = subjects.title(facts.entries, facts.language)
+        subject = facts.subject or subjects.subject_line(facts)
+    return Rendered(title=title, subject=subject, html="", text="", holes={})
 
 
 def usual_template(facts: IssueFacts) -> str:

@@ -19,7 +19,7 @@ from django.template import (
 from django.template.base import Parser, Token
 from django.templatetags import i18n
 
-from common import dates
+from common.formats import dates
 from delivery.rendering.placeholders import Placeholders
 
 register = Library()

@@ -47,13 +47,10 @@ def with_notes(drawn: RenderedParts, notes: Notes) -> RenderedParts:
             continue
         name = f"{NOTE_CLASS} {NOTE_CLASS}-{place}"
         if name not in html:
-            html = _with(html, _PLAIN.format(name, note.html), is_top=place == "top")
+            found = (_BODY if place == "top" else _END).search(html)
+            usual = 0 if place == "top" else len(html)
+            at = usual if found is None else found.end() if place == "top" else found.start()
+            html = f"{html[:at]}{_PLAIN.format(name, note.html)}{html[at:]}"
         if note.text not in text:
             text = f"{note.text}\n\n{text}" if place == "top" else f"{text.rstrip()}\n\n{note.text}\n"
     return replace(drawn, html=html, text=text)
-
-
-def _with(html: str, note: str, *, is_top: bool) -> str:
-    found = (_BODY if is_top else _END).search(html)
-    at = (found.end() if is_top else found.start()) if found else 0 if is_top else len(html)
-    return f"{html[:at]}{note}{html[at:]}"

@@ -32,8 +32,8 @@ MOST_PAGE_MEDIA = 10
 TITLE_LEVEL = 2
 # So many characters of html say enough of a post to make readers go on.
 PART_LENGTH = 3_000
-LONGEST_DESCRIPTION = 200
-MOST_TITLES = 20
+LONGEST_PAGE_DESCRIPTION = 200
+TITLES_DESCRIBED = 20
 _PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
 
 
@@ -116,8 +116,8 @@ def summary_of(entries: Sequence[Entry]) -> str:
     """The beginning of a single post, or the titles of several."""
     if len(entries) == 1:
         return description_of(entries[0])
-    titles = (entry.title for entry in entries[:MOST_TITLES] if entry.title)
-    return shortened(one_line(" · ".join(titles)), LONGEST_DESCRIPTION)
+    titles = (entry.title for entry in entries[:TITLES_DESCRIBED] if entry.title)
+    return shortened(one_line(" · ".join(titles)), LONGEST_PAGE_DESCRIPTION)
 
 
 def post_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
@@ -132,7 +132,7 @@ def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
 
 def description_of(stood: Entry) -> str:
     """What the post is about, for a preview of its page, as one line of text."""
-    return shortened(plain(stood.html[:5_000].replace("><", "> <")), LONGEST_DESCRIPTION)
+    return shortened(plain(stood.html[:5_000].replace("><", "> <")), LONGEST_PAGE_DESCRIPTION)
 
 
 def picture_of(stood: Entry) -> str:

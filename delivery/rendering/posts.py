@@ -17,7 +17,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import translation
 from django.utils.safestring import SafeString, mark_safe
 
-from common.dates import day_words
+from common.formats.dates import day_words
 from common.html.balance import balance
 from common.html.clean import plain
 from common.html.images import is_beacon

@@ -8,7 +8,7 @@ from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
 
-from common.dates import days_words
+from common.formats.dates import days_words
 from common.html.clean import plain
 from common.refused import Refused
 from common.text import one_line, shortened
@@ -25,7 +25,7 @@ _LONGEST_BEGINNING = 70
 # After these comes no comma.
 _ENDS = tuple("?!…,;:؟！？。")
 # What a pattern of a theme may hold, in braces.
-PLACES = ("newsletter", "title", "first", "count", "date", "upstream")
+PATTERN_NAMES = ("newsletter", "title", "first", "count", "date", "upstream")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -39,7 +39,10 @@ def title(entries: Sequence[Entry], language: str) -> str:
         others = len(entries) - 1
         if not others:
             return post_title(entries[0])
-        first = _without_full_stop(post_title(entries[0], longest=_LONGEST_FIRST))
+        first = post_title(entries[0], longest=_LONGEST_FIRST)
+        if first.endswith(".") and first.split()[-1].count(".") == 1:
+            # "It rained." goes on with a comma as "It rained"; "the U.S." stays.
+            first = first[:-1]
         if not speaks(language):
             return f"{first} + {others}"
         words = {"first": first, "count": others}
@@ -82,10 +85,10 @@ def marked_as_test(subject: str, language: str) -> str:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises BadPattern unless all that stands in braces is one of PLACES."""
+    """Raises BadPattern unless all that stands in braces is one of PATTERN_NAMES."""
     names = _PLACE.findall(pattern)
-    unknown = [name for name in names if name not in PLACES]
-    there_are = ", ".join(f"{{{name}}}" for name in PLACES)
+    unknown = [name for name in names if name not in PATTERN_NAMES]
+    there_are = ", ".join(f"{{{name}}}" for name in PATTERN_NAMES)
     if unknown:
         raise BadPattern(f"There is no {{{unknown[0]}}}. There are: {there_are}.")
     if re.search(r"[{}]", _PLACE.sub("", pattern)):
@@ -107,38 +110,26 @@ def dateline(facts: IssueFacts) -> str:
 def _upstream(facts: IssueFacts) -> str:
     """As the Scala feedletter words it, with its dates: readers may have rules in their mail programs."""
     name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
-    if facts.arrangement != "each" or len(facts.entries) > 1:
-        subject = _several(facts)
-    elif post := one_line(facts.entries[0].title):
-        subject = gettext("New Post: %(title)s") % {"title": post}
+    count = len(facts.entries)
+    if facts.arrangement == "each" and count == 1:
+        post = one_line(facts.entries[0].title)
+        subject = gettext("New Post: %(title)s") % {"title": post} if post else gettext("New Untitled Post")
+    elif facts.arrangement == "daily" and facts.period_start:
+        day = facts.period_start.astimezone(facts.zone).date()
+        subject = gettext("All posts, %(day)s") % {"day": _short(day)}
+    elif facts.arrangement in ("daily", "weekly", "monthly", "cron"):
+        first, last = map(_short, _days(facts))
+        if first == last:
+            subject = gettext("Posts from %(day)s") % {"day": first}
+        else:
+            subject = gettext("Posts, %(first)s to %(last)s") % {"first": first, "last": last}
     else:
-        subject = gettext("New Untitled Post")
+        subject = ngettext("%(count)d new item", "%(count)d new items", count) % {"count": count}
     return f"[{name}] {subject}"
-
-
-def _without_full_stop(text: str) -> str:
-    """ "It rained." goes on with a comma as "It rained"; "the U.S." stays."""
-    return text[:-1] if text.endswith(".") and text.split()[-1].count(".") == 1 else text
 
 
 def _cut(text: str, longest: int) -> str:
     return cut_at_word(text, lambda part: len(part) <= longest)
-
-
-def _several(facts: IssueFacts) -> str:
-    if facts.arrangement == "daily" and facts.period_start:
-        day = facts.period_start.astimezone(facts.zone).date()
-        return gettext("All posts, %(day)s") % {"day": _short(day)}
-    if facts.arrangement in ("daily", "weekly", "monthly", "cron"):
-        first, last = _days(facts)
-        if first == last:
-            return gettext("Posts from %(day)s") % {"day": _short(first)}
-        return gettext("Posts, %(first)s to %(last)s") % {
-            "first": _short(first),
-            "last": _short(last),
-        }
-    count = len(facts.entries)
-    return ngettext("%(count)d new item", "%(count)d new items", count) % {"count": count}
 
 
 def _short(day: date) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# Refusals by the minute that they were counted in.
+# Refusals by the minute that they were with_refusals in.
 Recent = Sequence[tuple[datetime, int]]
 
 
@@ -30,7 +30,9 @@ class Breaker:
         return 2 * self.within / self.refusals
 
 
-def counted(recent: Recent, number: int, now: datetime, *, within: timedelta) -> list[tuple[datetime, int]]:
+def with_refusals(
+    recent: Recent, number: int, now: datetime, *, within: timedelta
+) -> list[tuple[datetime, int]]:
     """The refusals with so many more; those of minutes that are past the time are left out."""
     this = now.replace(second=0, microsecond=0)
     kept = dict(row for row in recent if row[0] > now - within)

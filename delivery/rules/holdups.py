@@ -14,7 +14,7 @@ WELL_AFTER = timedelta(hours=1)
 # A person has to look at a domain that has refused all for so long: what waits is not news any more.
 LONGEST_REFUSAL = timedelta(days=4)
 
-ADVICE = {
+HOLDUP_ADVICE = {
     Meaning.SENDER: "Let the account (Mail set-up, or EMAIL_URL) send from that address, or change the"
     " newsletter's sender.",
     Meaning.IDENTITY: "Look at SPF, DKIM, DMARC and the name of the server's address (manage.py check_mail).",
@@ -57,4 +57,4 @@ def refuses_sender(domains: Collection[str], *, refused: int, sent: int, untried
 
 def advice(meaning: Meaning) -> str:
     """What to do about it; empty where nothing can be said in general."""
-    return ADVICE.get(meaning, "")
+    return HOLDUP_ADVICE.get(meaning, "")

@@ -1,6 +1,6 @@
 """What became of a post, in one sentence: where it went, where it waits, and why it went nowhere."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -44,32 +44,25 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
 
     `otherwise` is the feed's own sentence about the post, for one that no newsletter had to do with.
     """
-    parts = list(_clauses(places))
+    parts = []
+    for state, clause in TOLD_TOGETHER.items():
+        # A collection that was sent again is the same newsletter.
+        named = dict.fromkeys(place.newsletter for place in places if place.state == state)
+        if named:
+            few = len(named) <= MOST_TOLD
+            parts.append(clause.format(joined(named) if few else counted(len(named), "newsletter")))
+    parts += [f"waits in {each.newsletter} {each.words}".rstrip() for each in places if each.state == WAITS]
+    parts += [
+        f"left out of {each.newsletter}: {each.words.rstrip('.')}"
+        for each in places
+        if each.state == LEFT_OUT
+    ]
     if not parts:
         return otherwise
     said = "; ".join(parts)
     if any(place.state in REACHING for place in places):
         return f"{said[:1].upper()}{said[1:]}."
     return f"Not sent: {said}."
-
-
-def _clauses(places: Sequence[ItemPlace]) -> Iterator[str]:
-    for state, clause in TOLD_TOGETHER.items():
-        # A collection that was sent again is the same newsletter.
-        named = dict.fromkeys(place.newsletter for place in places if place.state == state)
-        if named:
-            yield clause.format(_names(named))
-    for place in places:
-        if place.state == WAITS:
-            yield f"waits in {place.newsletter} {place.words}".rstrip()
-    for place in places:
-        if place.state == LEFT_OUT:
-            yield f"left out of {place.newsletter}: {place.words.rstrip('.')}"
-
-
-def _names(names: Iterable[str]) -> str:
-    every = list(names)
-    return joined(every) if len(every) <= MOST_TOLD else counted(len(every), "newsletter")
 
 
 def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:

@@ -117,7 +117,7 @@ SUBSCRIPTION_GONE = "The subscription was deleted before it was sent."
 UNCONFIRMED = "The subscription is no longer confirmed."
 STAYED = "They came back before it was sent."
 # Mails that make no sense to someone who left; a farewell does, and a sign-in link too.
-FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome"})
+FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome", "edit", "delete"})
 
 
 def cancel_reason(recipient: RecipientStatus) -> str:

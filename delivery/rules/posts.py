@@ -46,12 +46,16 @@ def override(answer: object, announce: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """An item as it stands now, with the assignment that holds it (0 for a sample)."""
+    """An item as it stands now, with the assignment that holds it (0 for a sample).
+
+    `content_hash` is the item's: of the text in its feed.
+    """
 
     item_id: int
     assignment_id: int
     entry: Entry
     feed_url: str = ""
+    content_hash: str = ""
 
     @property
     def announce(self) -> str:

@@ -2,7 +2,8 @@
 
 An answer while a letter is being sent and a report about it later are read alike. Words that say who is
 meant go before codes: servers have said 5.1.1 of full mailboxes, and of senders on a block list. The server's
-own code goes before the `Status` that another host made of it. Time is linear, in MOST_WORDS characters.
+own code goes before the `Status` that another host made of it. Time is linear, in MOST_SERVER_WORDS
+characters.
 """
 
 import re
@@ -10,7 +11,7 @@ import re
 from delivery.rules.meaning import Meaning
 from delivery.rules.server_phrases import LIKELY, LISTS, SURE, VAGUE, Table
 
-MOST_WORDS = 2_000
+MOST_SERVER_WORDS = 2_000
 
 
 def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
@@ -18,7 +19,7 @@ def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
 
     `code` is its reply (550), where that is known by itself; `status` is the enhanced code besides its words.
     """
-    words = words[:MOST_WORDS]
+    words = words[:MOST_SERVER_WORDS]
     line = " ".join(words.lower().replace("’", "'").split())
     bare = " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).split())
     if sure := _first(SURE, bare):

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from zoneinfo import ZoneInfo
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -60,9 +59,13 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
     chosen = int(year) if year.isdecimal() and len(year) == 4 else 0
     words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
     wanted = Wanted(chosen if chosen in years else 0, words)
-    found = _found(every, wanted, zone).values_list("pk", flat=True)
+    found = with_words(wanted.words)
+    if wanted.year:
+        begins, ends = (datetime(each, 1, 1, tzinfo=zone) for each in (wanted.year, wanted.year + 1))
+        found &= Q(published_at__gte=begins, published_at__lt=ends)
+    keys = every.filter(found).values_list("pk", flat=True)
     # What is searched is read once, not once more to be counted.
-    issues = Paginator(list(found) if words else found, ISSUES_ON_A_PAGE)
+    issues = Paginator(list(keys) if words else keys, ISSUES_ON_A_PAGE)
     shown = issues.get_page(request.GET.get("page"))
     rows = every.filter(pk__in=list(shown)).select_related("card").defer("html", "text", "card__words")
     by_year = groupby(rows, lambda row: row.published_at and row.published_at.astimezone(zone).year)
@@ -76,14 +79,6 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
         or (issues.count if not wanted.year else every.count()) > TOO_FEW_TO_SEARCH,
     }
     return render(request, "pages/archive.html", context)
-
-
-def _found(issues: QuerySet[Issue], wanted: Wanted, zone: ZoneInfo) -> QuerySet[Issue]:
-    found = with_words(wanted.words)
-    if wanted.year:
-        begins, ends = (datetime(year, 1, 1, tzinfo=zone) for year in (wanted.year, wanted.year + 1))
-        found &= Q(published_at__gte=begins, published_at__lt=ends)
-    return issues.filter(found)
 
 
 def _titles_of(issue: Issue) -> Titles | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from delivery.customisation import facts_of, theme_of
+from delivery.customisation import theme_facts, theme_of
 from delivery.models import Theme
 from delivery.rendering.branding import header_picture_of, logo_of
 from delivery.rendering.facts import USUAL_THEME
@@ -44,7 +44,7 @@ def install() -> None:
 def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
     """By one question; those without a look of their own are left out."""
     themes = {
-        row.subscribable_id: facts_of(row) for row in Theme.objects.filter(subscribable__in=newsletters)
+        row.subscribable_id: theme_facts(row) for row in Theme.objects.filter(subscribable__in=newsletters)
     }
     found = {}
     for newsletter in newsletters:

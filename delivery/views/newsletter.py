@@ -10,6 +10,7 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from delivery.views.devices import device_key
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import part_of_issue
 from delivery.views.share import share_of
@@ -18,9 +19,9 @@ from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
+from subscriptions.views.by_channel import form_of, take_form
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.sign_up import take_sign_up
 
 # The newest is shown in part, the others by name.
 NEWEST_SHOWN = 6
@@ -34,14 +35,14 @@ def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
     """GET shows the page, POST takes a sign-up."""
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
-        shown = _page(request, subscribable, SignUpForm(subscribables=[subscribable]))
+        shown = _page(request, subscribable, form_of(subscribable))
         patch_cache_control(shown, public=True, max_age=60)
         return shown
     if not is_open(subscribable):
-        return _page(request, subscribable, SignUpForm(subscribables=[subscribable]), status=403)
-    form = SignUpForm(request.POST, subscribables=[subscribable], ip=request.META.get("REMOTE_ADDR", ""))
+        return _page(request, subscribable, form_of(subscribable), status=403)
+    form = form_of(subscribable, request.POST, ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
-        return take_sign_up(request, form, How.PAGE)
+        return take_form(request, form, How.PAGE)
     focus_on_error(form)
     return _page(request, subscribable, form, status=400)
 
@@ -60,6 +61,7 @@ def _page(
         "brand": brand,
         "rhythm": rhythm(subscribable),
         "form": form,
+        "device_key": device_key(subscribable),
         "is_open": is_open(subscribable),
         "latest": latest,
         "earlier": issues[1:],
@@ -71,5 +73,10 @@ def _page(
 
 def sign_up_form(newsletter: Subscribable) -> str:
     """The html of its form. It may be kept for as long as a page may."""
-    context = {"newsletter": newsletter, "form": SignUpForm(subscribables=[newsletter]), "is_below": True}
+    context = {
+        "newsletter": newsletter,
+        "form": form_of(newsletter),
+        "device_key": device_key(newsletter),
+        "is_below": True,
+    }
     return render_to_string("pages/_form.html", context)

@@ -83,6 +83,9 @@ def rss(
         changed=changed,
     )
     for issue, shown in issues:
+        # The posts, between what an editor says of them.
+        posts = format_html_join("\n", "<h2>{}</h2>\n{}{}", map(_pieces, shown.posts))
+        parts = ((part,) for part in (shown.note_top, posts, shown.note_foot) if part)
         document.add_item(
             title=one_line(issue.title),
             link=issue_url(issue),
@@ -90,7 +93,7 @@ def rss(
             unique_id=issue_url(issue),
             unique_id_is_permalink=True,
             pubdate=issue.published_at,
-            content=without_controls(_content(shown)),
+            content=without_controls(format_html_join("\n", "{}", parts)),
         )
     return document.writeString("utf-8").encode()
 
@@ -118,14 +121,6 @@ class IssuesFeed(Rss201rev2Feed):
 
     def latest_post_date(self) -> datetime:
         return self.feed["changed"] or super().latest_post_date()
-
-
-def _content(shown: Shown) -> SafeString:
-    """The posts of an issue, between what an editor says of them."""
-    posts = format_html_join("\n", "<h2>{}</h2>\n{}{}", map(_pieces, shown.posts))
-    return format_html_join(
-        "\n", "{}", ((part,) for part in (shown.note_top, posts, shown.note_foot) if part)
-    )
 
 
 def _pieces(post: PagePost) -> tuple[str, SafeString, str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from common.text import one_line, shortened
-from delivery.rendering.page_posts import LONGEST_DESCRIPTION
+from delivery.rendering.page_posts import LONGEST_PAGE_DESCRIPTION
 from subscriptions.branding.brands import Brand, Latest
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
@@ -31,7 +31,9 @@ def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> S
         url=page_url(newsletter),
         title=name,
         site=name,
-        description=shortened(one_line(newsletter.description) or rhythm(newsletter), LONGEST_DESCRIPTION),
+        description=shortened(
+            one_line(newsletter.description) or rhythm(newsletter), LONGEST_PAGE_DESCRIPTION
+        ),
         image=picture or brand.header_picture_url or brand.logo_url,
         is_wide=bool(picture or brand.header_picture_url),
     )

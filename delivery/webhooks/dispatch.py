@@ -34,7 +34,7 @@ from delivery.webhooks.calls import (
 log = logging.getLogger(__name__)
 
 MAX_ERROR = 500
-NEVER_SENT = "It was not sent: the address had taken nothing for three days."
+CALL_NEVER_SENT = "It was not sent: the address had taken nothing for three days."
 DONE = (WebhookCall.State.SENT, WebhookCall.State.FAILED)
 # While calls are under way, others are looked for after so long.
 SECONDS_BETWEEN_CLAIMS = 0.5
@@ -94,7 +94,7 @@ def _put_off(job: WebhookJob, answer: WebhookResponse, now: datetime) -> None:
     if webhook.failing_since <= now - GIVE_UP_AFTER:
         # Tried one by one, with rests between, the waiting calls would only pile up.
         waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED, give_up_at__lte=now)
-        waiting.update(state=WebhookCall.State.FAILED, error=NEVER_SENT)
+        waiting.update(state=WebhookCall.State.FAILED, error=CALL_NEVER_SENT)
 
 
 def _short(text: str) -> str:

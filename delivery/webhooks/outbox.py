@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connection
 
-from common.batches import batched
+from common.db.batches import batched
 from common.db.prepared import rows_of
 from common.ports.events import Event, EventKind
 from delivery.links import issue_url
@@ -23,7 +23,7 @@ from delivery.rules.webhooks import GIVE_UP_AFTER
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
 
-BODY_VERSION = 1
+EVENT_VERSION = 1
 # So much is kept of the words of servers.
 MAX_QUOTED = 500
 TOGETHER = 500
@@ -41,7 +41,7 @@ class WebhookBody:
 
 def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
     """The JSON that goes out."""
-    whole = {"type": kind, "timestamp": at.isoformat(), "version": BODY_VERSION, "data": data}
+    whole = {"type": kind, "timestamp": at.isoformat(), "version": EVENT_VERSION, "data": data}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -160,7 +160,7 @@ _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingP
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WebhookWish:
     """A webhook that wants an event. If `newsletters` is empty, it wants that of all newsletters."""
 
     webhook_id: int
@@ -194,13 +194,13 @@ def is_anybody_listening(kind: str) -> bool:
     return bool(_wishes(kind))
 
 
-def _wishes(kind: str) -> list[Wish]:
+def _wishes(kind: str) -> list[WebhookWish]:
     chosen: dict[int, set[int]] = defaultdict(set)
     rows = Webhook.objects.filter(active=True).order_by("pk")
     for pk, events, newsletter in rows.values_list("pk", "events", "newsletters"):
         if kind in events:
             chosen[pk] |= {newsletter} - {None}
-    return [Wish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
+    return [WebhookWish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
 
 
 def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:

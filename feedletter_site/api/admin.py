@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.html import facts, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
+from common.admin.page_words import EmptyList, PageWords
 from common.api.permissions import may_hand_on
 from common.api.scopes import SCOPES
 from common.clock import utcnow
@@ -97,6 +97,8 @@ class ApiTokenAdmin(ServiceAdmin):
     own_actions = (
         Action("revoke", "Revoke", revoke, what_revoking_does, fits=lambda row: row.revoked_at is None),
     )
+    # Nothing goes with one.
+    has_delete_permission = PageWords.has_delete_permission
     made = moment_of("created_at", "made")
     last_used = moment_of("last_used_at", "last used", "not yet")
 
@@ -125,9 +127,6 @@ class ApiTokenAdmin(ServiceAdmin):
         )
         obj.pk, obj.prefix, obj.expires_at = made.pk, made.prefix, made.expires_at
         request.made_key = key  # type: ignore[attr-defined]
-
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Shows the key in the answer itself: a message would be kept in a cookie or the session."""

@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core.management import CommandError
 
 from feedletter_site import env
+from feedletter_site.demo.discord import API as DISCORD_API
+from feedletter_site.demo.timeline import PICTURES, POSTS
 from feedletter_site.management.commands.up import EVERYWHERE
 
 MARK = "FEEDLETTER_DEMO"
@@ -27,11 +29,14 @@ NOT_OURS = (
     "BOUNCE_DOMAIN",
     "TRUSTED_PROXIES",
     "ALLOW_PRIVATE_NETWORKS",
+    "DISCORD_API_URL",
+    "TELEGRAM_API_URL",
     "POLL_THREADS",
     "POLL_HOST_REQUESTS",
 )
+LOOPBACK = "127.0.0.1"
 PORTS = 50
-LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive")
+LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, f"{PICTURES}/*")
 
 
 def enter() -> None:
@@ -41,6 +46,11 @@ def enter() -> None:
         return
     sys.stdout.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment(folder, os.environ))  # noqa: S606
+
+
+def is_demo() -> bool:
+    """Whether this process is one of a demo's."""
+    return bool(os.environ.get(MARK))
 
 
 def demo_folder() -> Path:
@@ -62,8 +72,9 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         "BIND": f"{host}:{port}",
         "SITE_URL": f"http://{EVERYWHERE.get(host, host)}:{port}",
         "EMAIL_URL": "mailbox:",
-        # The sample blog is on this machine.
-        "ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
+        # The sample blog is on this machine, and so are the services that its bridges post to.
+        "ALLOW_PRIVATE_NETWORKS": f"{LOOPBACK}/32",
+        "DISCORD_API_URL": f"http://{LOOPBACK}:{free_port(LOOPBACK, port + 1)}{DISCORD_API}",
         "POLL_HOST_GAP": "0",
         "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
     }

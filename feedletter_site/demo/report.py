@@ -38,7 +38,7 @@ def without_letters(rows: Iterable[TableRow]) -> list[str]:
     return [str(row["rhythm"]) for row in rows if not row["letters"]]
 
 
-def story(tally: Tally, rows: Iterable[TableRow], seconds: float) -> Iterator[str]:
+def story(tally: Tally, rows: Iterable[TableRow], bridged: int, seconds: float) -> Iterator[str]:
     """Lines: what happened to the posts, then the table."""
     yield f"Five weeks of Harbour Notes, replayed in {seconds:.0f} seconds:"
     yield f"  {tally.posts} posts were seen, {tally.there_before} older than the newsletters: not sent."
@@ -47,7 +47,9 @@ def story(tally: Tally, rows: Iterable[TableRow], seconds: float) -> Iterator[st
         "the letters carry the new text."
     )
     yield f"  {tally.withdrawn} was withdrawn after 20 minutes (“{WITHDRAWN.title}”): nobody got it."
-    yield f"  {tally.issues} issues went out as {tally.letters} letters, all of them kept in the mailbox."
+    issues = tally.issues - bridged
+    yield f"  {issues} issues went out as {tally.letters} letters, all of them in the mailbox."
+    yield f"  Two bridges made {bridged} posts in the last days, on the demo's own Mastodon and Discord."
     yield ""
     yield from table_lines(rows)
 
@@ -58,12 +60,14 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
     yield f"Mailbox      {urls['mailbox']}"
     yield f"Admin        {urls['admin']}   user {user}, password {password} (for this demo only)"
     yield f"Sample blog  {urls['blog']}"
+    yield f"Mastodon     {urls['mastodon']}   where a bridge posts"
+    yield f"Discord      {urls['discord']}   where another does"
 
 
 def farewell() -> Iterator[str]:
     """Lines: what goes on while the demo runs."""
     minutes = LIVE_EVERY.total_seconds() / 60
-    yield f"The blog goes on: a new note every {minutes:.0f} minutes, in the mailbox within another."
+    yield f"The blog goes on: a note every {minutes:.0f} minutes, soon in the mailbox and on both timelines."
     yield "Stop the demo with Ctrl-C."
 
 

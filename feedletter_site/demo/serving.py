@@ -1,8 +1,11 @@
-"""After the replay: the service as `manage.py up` runs it, with the sample blog as one process more."""
+"""After the replay: what `manage.py up` runs, and the sample blog and the services beside it."""
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
+
+from django.conf import settings
 
 from common.clock import utcnow
 from feedletter_site.management.commands.up import plan
@@ -12,12 +15,21 @@ from feeds.models import Feed
 from feeds.polling.poll import request_poll
 
 
-def serving_plan(bind: str, *, blog_port: int, today: date, live_from: datetime) -> ProcessPlan:
-    """What the supervisor keeps running."""
-    blog = [sys.executable, "-m", "feedletter_site.demo.server"]
-    blog += [str(blog_port), today.isoformat(), live_from.isoformat()]
+def serving_plan(
+    bind: str, *, blog_port: int, services_port: int, bridges: Iterable[str], today: date, live_from: datetime
+) -> ProcessPlan:
+    """What the supervisor keeps running. `bridges` are their pages' addresses, as the services take them."""
+    module = [sys.executable, "-m"]
+    blog = [*module, "feedletter_site.demo.server", str(blog_port), today.isoformat(), live_from.isoformat()]
+    services = [
+        *module,
+        "feedletter_site.demo.services",
+        str(services_port),
+        str(settings.DATA_DIR),
+        *bridges,
+    ]
     usual = plan(bind)
-    return replace(usual, commands={"blog": blog, **usual.commands})
+    return replace(usual, commands={"blog": blog, "services": services, **usual.commands})
 
 
 def go_live(feed: Feed) -> None:

@@ -18,6 +18,10 @@ from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall, WrittenLetter
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
+from feedletter_site.demo.bridges import timeline_urls
+from feedletter_site.demo.discord import DISCORD
+from feedletter_site.demo.environment import is_demo
+from feedletter_site.demo.mastodon import MASTODON
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscribable
 
@@ -57,7 +61,7 @@ def alerts(user: Any) -> list[Alert]:
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
-    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail()]
+    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *demo()]
 
 
 def paused_newsletters() -> list[Alert]:
@@ -212,3 +216,12 @@ def mail() -> list[Alert]:
     if sends_nothing():
         return [Alert("No letter can go out.", "Set up mail", where)]
     return []
+
+
+def demo() -> list[Alert]:
+    """Where the demo's bridges post."""
+    if not is_demo():
+        return []
+    urls = timeline_urls()
+    words = "This is the demo: its bridges post to a Mastodon and a Discord of its own."
+    return [Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD]))]

@@ -57,17 +57,15 @@ def count_again() -> None:
     """For the workers."""
     _count(Figure.objects.filter(pk=NAME).first())
     for kind, count in counters().items():
-        _keep(kind, count())
-
-
-def _keep(kind: str, found: Mapping[int, Any]) -> None:
-    """Those of a kind, in the place of all there were."""
-    rows = [Figure(name=f"{kind}:{key}", value=value, counted_at=utcnow()) for key, value in found.items()]
-    names = [row.name for row in rows]
-    Figure.objects.filter(name__startswith=f"{kind}:").exclude(name__in=names).delete()
-    Figure.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["name"], update_fields=["value", "counted_at"]
-    )
+        # In the place of all there were.
+        rows = [
+            Figure(name=f"{kind}:{key}", value=each, counted_at=utcnow()) for key, each in count().items()
+        ]
+        old = Figure.objects.filter(name__startswith=f"{kind}:")
+        old.exclude(name__in=[row.name for row in rows]).delete()
+        Figure.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=["name"], update_fields=["value", "counted_at"]
+        )
 
 
 def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
@@ -97,13 +95,18 @@ def last_days(today: date, count: int = DAYS) -> list[date]:
 def _count(kept: Figure | None) -> Figures:
     began, today = time.monotonic(), timezone.localdate()
     usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
-    counts = issue_counts(newest_issues(), {})
+    # What has settled; the letters of others are still on their way.
+    counts = {
+        pk: each
+        for pk, each in issue_counts(newest_issues(), {}).items()
+        if total(each) >= LARGE and not (waiting(each) or each.get("held"))
+    }
     found = Figures(
         today=today,
         subscribers=Subscription.objects.confirmed().count(),
         letters=_letters(today, _days(usable.get("letters", {}))),
         growth=counted_growth(today),
-        issues={pk: each for pk, each in counts.items() if total(each) >= LARGE and not _is_moving(each)},
+        issues=counts,
     )
     if time.monotonic() - began > SLOW_SECONDS:
         Figure.objects.update_or_create(pk=NAME, defaults={"value": _written(found), "counted_at": utcnow()})
@@ -112,21 +115,19 @@ def _count(kept: Figure | None) -> Figures:
     return found
 
 
-def _is_moving(counts: Mapping[str, int]) -> bool:
-    return bool(waiting(counts) or counts.get("held"))
-
-
 def _letters(today: date, known: Mapping[date, int]) -> dict[date, int]:
     """A day that is over is counted once; today and yesterday, which may get late ones, each time."""
-    days = last_days(today)
-    return {day: known[day] if day in known and day < days[-2] else _letters_of(day) for day in days}
-
-
-def _letters_of(day: date) -> int:
-    start, end = (
-        timezone.make_aware(datetime.combine(each, clock_time())) for each in (day, day + timedelta(days=1))
-    )
-    return Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
+    days, found = last_days(today), {}
+    for day in days:
+        if day in known and day < days[-2]:
+            found[day] = known[day]
+            continue
+        start, end = (
+            timezone.make_aware(datetime.combine(each, clock_time()))
+            for each in (day, day + timedelta(days=1))
+        )
+        found[day] = Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
+    return found
 
 
 def _zone() -> str:

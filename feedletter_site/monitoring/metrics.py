@@ -22,12 +22,13 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from common.clock import behind, utcnow
-from common.tallies import EXACT
+from common.db.tallies import EXACT
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted
 from feedletter_site.monitoring.stages import stage_statuses
 from feeds.models import Feed, Item
+from reader.models import Entry
 from subscriptions.models import Assignable, Subscription
 
 # What `common.counters` is asked to count: the help text, and the label that divides it.
@@ -71,6 +72,9 @@ class Ledger(Collector):
         yield gauge_by("lanes", "Lanes by state.", "state", lanes)
         paused = lanes["paused"]
         yield GaugeMetricFamily("feedletter_paused_lanes", "Lanes somebody must look at.", value=paused)
+        unplaced = Entry.objects.due(self.now).count()
+        text = "Posts that wait to be put into the channels of those who read here."
+        yield GaugeMetricFamily("feedletter_unplaced_posts", text, value=unplaced)
         yield from self.stages()
         yield from counted_events()
         yield from database_metrics()

@@ -69,7 +69,13 @@ class Vitals:
             return
         try:
             self._written_at = time.monotonic()
-            self._write_rows()
+            for column, seen in self._seen.items():
+                taken = {stage: seen.pop(stage) for stage in list(seen)}
+                try:
+                    write_stages(column, taken)
+                except (DatabaseError, InterfaceError):
+                    self._seen[column] = taken | seen
+                    raise
             counters.flush()
         except (DatabaseError, InterfaceError) as error:
             log.info("The signs of life cannot be written: %s", error)
@@ -77,15 +83,6 @@ class Vitals:
             self._touch()
         finally:
             self._lock.release()
-
-    def _write_rows(self) -> None:
-        for column, seen in self._seen.items():
-            taken = {stage: seen.pop(stage) for stage in list(seen)}
-            try:
-                write_stages(column, taken)
-            except (DatabaseError, InterfaceError):
-                self._seen[column] = taken | seen
-                raise
 
     def _touch(self) -> None:
         if longest_running() > HANGS_AFTER_SECONDS:

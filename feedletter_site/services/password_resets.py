@@ -40,14 +40,10 @@ def ask_for_reset(*, email: str, ip: str, now: datetime) -> None:
             count_request(check_values([(OF_ADDRESS, f"{email.lower()} {network}")], now))
         except OverLimit:
             return
-        for user in _admins(email):
+        # Those who may sign in to the admin with a password, and have that address.
+        users = PasswordResetForm().get_users(email)
+        for user in [each for each in users if isinstance(each, User) and each.is_staff][:MOST_ACCOUNTS]:
             _queue(user, now)
-
-
-def _admins(email: str) -> list[User]:
-    """Those who may sign in to the admin with a password, and have that address."""
-    users = PasswordResetForm().get_users(email)
-    return [user for user in users if isinstance(user, User) and user.is_staff][:MOST_ACCOUNTS]
 
 
 def _queue(user: User, now: datetime) -> None:

@@ -13,6 +13,7 @@ STAGES = {
     "feeds.poll": (1, 5, "Read the feeds that are due."),
     "feeds.pushes": (1, 1, "Read what hubs have pushed."),
     "feeds.hubs": (30, 30, "Subscribe to hubs that push new posts, and keep those subscriptions."),
+    "feeds.audience": (60, 60, "Tell people who read here what they were not told when it came."),
     "feeds.prune": (3600, 3600, "Forget readings that are a month old."),
     "subscriptions.assign": (1, 2, "Put settled posts into collections."),
     "subscriptions.forget": (3600, 3600, "Forget old sign-in links, and what came in late of erased people."),
@@ -27,6 +28,8 @@ STAGES = {
     "chat.answer": (1, 1, "Answer what people of Discord servers asked for."),
     "chat.notify": (10, 10, "Tell Discord servers of trouble with their feeds, and do what they decided."),
     "chat.tidy": (3600, 3600, "Look which Discord servers the bot is still in, and forget what is over."),
+    "reader.place": (1, 2, "Put what feeds brought into the channels of those who read here."),
+    "reader.prune": (3600, 3600, "Forget posts in channels that are older than READER_KEEP_READ_DAYS."),
     "feedletter_site.figures": (300, 300, "Count what the overview shows of large tables."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),
 }

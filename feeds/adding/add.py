@@ -50,16 +50,17 @@ def add_feed(
     start_count: int = 0,
     tags: Iterable[str] = (),
     credentials: Mapping[str, str] | None = None,
+    for_letters: bool = True,
     **settings: Any,
 ) -> Feed:
     """A new feed, due at once. Raises ValidationError when an argument is wrong. No network.
 
     `settings` are those of SETTINGS, `credentials` what `checked_credentials` takes; a user name and a
-    password in the address are taken out of it.
+    password in the address are taken out of it. Without `for_letters` it is for people who read here.
     """
     names = checked_tags(tags)
     feed = new_feed(url=url, now=now, credentials=credentials, **settings)
-    feed.start, feed.start_count = start, start_count
+    feed.start, feed.start_count, feed.for_letters = start, start_count, for_letters
     check_feed(feed)
     with transaction.atomic():
         feed.save()

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.core.exceptions import ValidationError
 
-from common.batches import batched
+from common.db.batches import batched
 from common.net.client import MAX_BYTES, SafeClient, client
 from common.net.redirects import keeps_secrets
 from common.text import counted

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
-from common.batches import batched
 from common.clock import utcnow
+from common.db.batches import batched
 from feeds.adding.add import check_feed, new_feed
 from feeds.addresses import host_of_url, same_address
 from feeds.credentials import split_address, without_secrets

@@ -136,13 +136,6 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         if warning := exposure(feed) if form.credentials() else "":
             messages.warning(request, warning)
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the services saved."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Feeds are dropped, by an action: their posts may still be on their way.
-        return False
-
     @display(description="feed", ordering="title")
     def shown_title(self, feed: Feed) -> str:
         return str(feed)

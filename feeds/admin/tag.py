@@ -93,14 +93,8 @@ class TagAdmin(ServiceAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
     def save_model(self, request: HttpRequest, obj: Tag, form: Any, change: bool) -> None:
         rename_tag(tag=obj, name=form.cleaned_data["name"])
-
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the services saved."""
 
     @display(description="feeds", ordering="count")
     def shown_feeds(self, tag: Any) -> SafeString:

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 CLAIM = timedelta(minutes=5)
 HUB_TIMEOUT = 10.0
 MAX_ANSWER = 1_000_000
-MAX_SAID = 300
+MAX_WORDS_OF_HUB = 300
 MAX_ERROR = 1_000
 REQUESTS_A_PASS = 500
 
@@ -128,6 +128,8 @@ def _post(row: HubSubscription, act: str) -> Outcome:
         return Outcome()
     # The hub's own words, where they are plain text (WebSub, 5.1: "a description of the error").
     is_text = answer.headers.get("content-type", "").lower().startswith("text/plain")
-    said = shortened(one_line(answer.body[: 4 * MAX_SAID].decode("utf-8", "replace")), MAX_SAID)
+    said = shortened(
+        one_line(answer.body[: 4 * MAX_WORDS_OF_HUB].decode("utf-8", "replace")), MAX_WORDS_OF_HUB
+    )
     words = f": {said}" if is_text and said else "."
     return Outcome(f"The hub answered HTTP {answer.status}{words}", answer.headers.get("retry-after", ""))

@@ -52,15 +52,15 @@ def readings(feed: Feed, *, limit: int = KEPT_PER_FEED) -> list[Poll]:
 
 def folded(polls: Sequence[Poll]) -> list[PollStretch]:
     """Readings in a row that brought nothing, or failed the same way, become one line."""
-    groups = groupby(enumerate(polls), _kind_of_line)
+
+    def kind_of_line(numbered: tuple[int, Poll]) -> tuple[object, ...]:
+        number, poll = numbered
+        if poll.outcome == Poll.Outcome.FAILED:
+            return ("failed", poll.status, poll.note)
+        return ("quiet", poll.origin) if brought_nothing(poll) else ("loud", number)
+
+    groups = groupby(enumerate(polls), kind_of_line)
     return [PollStretch(tuple(poll for _, poll in group)) for _, group in groups]
-
-
-def _kind_of_line(numbered: tuple[int, Poll]) -> tuple[object, ...]:
-    number, poll = numbered
-    if poll.outcome == Poll.Outcome.FAILED:
-        return ("failed", poll.status, poll.note)
-    return ("quiet", poll.origin) if brought_nothing(poll) else ("loud", number)
 
 
 def brought_nothing(poll: Poll) -> bool:

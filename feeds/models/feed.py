@@ -141,6 +141,8 @@ class Feed(models.Model):
     restless_polls = models.PositiveIntegerField(default=0, editable=False)
     # A flood waits for an admin's word since then.
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # Until then it has posts whose corrections and withdrawals somebody wants to know of (TrackedItem).
+    tracked_until = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     # How many readings in a row, and since when, its server has answered that it is gone for good (410).
@@ -150,6 +152,14 @@ class Feed(models.Model):
     alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     warning = models.TextField(blank=True, default="", editable=False)
+    # False: added by people who read it here. Its posts are not sent until a newsletter takes it.
+    for_letters = models.BooleanField(default=True, db_default=True, editable=False)
+    # By how many channels of people who read here it is followed; nobody is told of its posts while it is 0.
+    read_by = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    # Since when nobody has followed it any more.
+    unread_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # Since this reading the audience has not been told everything (feeds.polling.audience).
+    audience_behind_since = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -171,6 +181,10 @@ class Feed(models.Model):
             models.Index(name="feed_due", fields=["next_poll_at"], condition=Q(status="active")),
             models.Index(name="feed_dropping", fields=["id"], condition=Q(dropping=True)),
             models.Index(name="feed_host", fields=["host"], condition=Q(status="active")),
+            models.Index(
+                name="feed_audience_behind", fields=["id"], condition=Q(audience_behind_since__isnull=False)
+            ),
+            models.Index(name="feed_only_read", fields=["id"], condition=Q(for_letters=False)),
         )
 
     def __str__(self) -> str:
@@ -184,6 +198,10 @@ class Feed(models.Model):
         if self.failures:
             return "failing"
         return "held" if self.held_since else self.status
+
+    def is_tracked(self, moment: datetime) -> bool:
+        """Whether a reading then has to look at posts that went out."""
+        return self.tracked_until is not None and moment <= self.tracked_until
 
     @property
     def timing(self) -> Timing:

@@ -5,7 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
-from common.tallies import counted_by
+from common.db.tallies import counted_by
 from feeds.models.feed import Feed
 
 

@@ -1,6 +1,6 @@
 """The neutral entry: what a post is, whatever format it came in."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,55 @@ class Media:
     @property
     def is_image(self) -> bool:
         return self.type.startswith("image")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An author with what leads to them; each may be ""."""
+
+    name: str = ""
+    url: str = ""
+    photo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Somewhere on earth, in the post's own words."""
+
+    name: str = ""
+    url: str = ""
+    latitude: str = ""
+    longitude: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What a post says of another one that it answers, likes or repeats. `text` is plain."""
+
+    url: str
+    name: str = ""
+    text: str = ""
+    author: Person = Person()
+
+
+@dataclass(frozen=True, slots=True)
+class Social:
+    """What only people who read posts here see of one: nothing in it makes a letter differ.
+
+    `relations` are (microformats property, address), such as ("in-reply-to", "https://…"). `start` and `end`
+    are ISO 8601 with offset. `kind` is "event" for one of these, else "".
+    """
+
+    people: tuple[Person, ...] = ()
+    kind: str = ""
+    relations: tuple[tuple[str, str], ...] = ()
+    refs: tuple[Citation, ...] = ()
+    syndication: tuple[str, ...] = ()
+    rsvp: str = ""
+    start: str = ""
+    end: str = ""
+    place: Spot | None = None
+    checkin: Spot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +90,8 @@ class Entry:
     base: str = ""
     # How much later than `published` it may have come out (see dates.slack_of). Not kept.
     slack: timedelta = field(default=timedelta(0), compare=False)
+    # Not kept either: a worker of the release before would stumble over it, and letters have no use for it.
+    social: Social = field(default=Social(), compare=False)
 
     @property
     def html(self) -> str:
@@ -49,22 +100,23 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict; `from_json` is its inverse."""
-        data = asdict(self)
-        del data["slack"]
+        data: dict[str, Any] = {name: getattr(self, name) for name in _KEPT}
+        data["media"] = tuple(map(asdict, self.media))
         for key in ("published", "updated"):
             data[key] = data[key].isoformat() if data[key] else None
         return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Entry":
-        """The entry of a `to_json` dict."""
+        """The entry of a `to_json` dict; what another release put there besides is passed over."""
 
         def moment(value: str | None) -> datetime | None:
             return datetime.fromisoformat(value) if value else None
 
+        known = {name: value for name, value in data.items() if name in _KEPT}
         return cls(
             **{
-                **data,
+                **known,
                 "authors": tuple(data["authors"]),
                 "categories": tuple(data["categories"]),
                 "media": tuple(Media(**medium) for medium in data["media"]),
@@ -72,6 +124,9 @@ class Entry:
                 "updated": moment(data["updated"]),
             }
         )
+
+
+_KEPT = tuple(one.name for one in fields(Entry) if one.name not in ("slack", "social"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import feedparser.datetimes
 from common.html.clean import bounded, plain
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
-from feeds.parsing.entry import Entry
+from feeds.parsing.entry import Entry, Person, Social
 from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, media_of
 from feeds.parsing.namesakes import SYNTHETIC, digest_of
@@ -64,13 +64,15 @@ def moment(raw: Raw, key: str) -> datetime | None:
 class XmlReader(PostReader[Raw]):
     """Reads entries of a document at `url`; their links are resolved against `base`.
 
-    `inherited` are the authors of an Atom feed, for entries that have none. Html stays as the feed gave it.
+    `inherited` are the authors of an Atom feed, for entries that have none, and `owners` the same with their
+    addresses. Html stays as the feed gave it.
     """
 
     base: str
     url: str
     atom: bool
     inherited: tuple[str, ...] = ()
+    owners: tuple[Person, ...] = ()
 
     def guid(self, post: Raw) -> str:
         return identity(post)
@@ -141,6 +143,9 @@ class XmlReader(PostReader[Raw]):
             announce=hint_of(raw)[0],
             base=near,
             slack=slack_of(_text(raw, "published" if published else "updated")),
+            social=Social(
+                people=people_of(raw, self.base) or people_of(_dict(raw, "source"), self.base) or self.owners
+            ),
         )
 
 
@@ -208,6 +213,16 @@ def names_of(raw: Raw) -> list[str]:
     """The authors of an entry, its source (RFC 4287 §4.2.1) or a feed: names, else addresses."""
     people = [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)]
     return [str(one.get("name") or one.get("email") or "") for one in people]
+
+
+def people_of(raw: Raw, base: str) -> tuple[Person, ...]:
+    """The authors that have a name, each with the address that Atom gives (RFC 4287 §3.2.2)."""
+    people = [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)][:MAX_LISTED]
+    return tuple(
+        Person(shortened(plain(name), MAX_LISTED_NAME), absolute(one.get("href"), base))
+        for one in people
+        if (name := _text(one, "name").strip())
+    )
 
 
 def listed(names: Iterable[object]) -> tuple[str, ...]:

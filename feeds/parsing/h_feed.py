@@ -16,12 +16,39 @@ from bs4.element import AttributeValueList
 from common.html.balance import balance
 from common.html.clean import bounded, plain
 from common.text import one_line, shortened, without_controls, words
-from feeds.parsing import channels, format
+from feeds.parsing import channels, expense, format
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.discovery import MAX_PAGE, decoded
-from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity, language, listed
+from feeds.parsing.entry import (
+    Channel,
+    Entry,
+    Media,
+    ParsedFeed,
+    ParseError,
+    Person,
+    Social,
+)
+from feeds.parsing.fields import (
+    MAX_CONTENT,
+    MAX_ENTRY_TITLE,
+    identity,
+    language,
+    listed,
+)
 from feeds.parsing.format import PAGE_NOT_FEED
+from feeds.parsing.h_social import REFERRING, cards_of, photo_of, social_of
+from feeds.parsing.h_values import (
+    MAX_NESTING,
+    Microformat,
+    address_of,
+    content_text,
+    found_in,
+    link_of,
+    plain_of,
+    text_of,
+    title_of,
+    values_of,
+)
 from feeds.parsing.media import MAX_ALT, absolute, distinct
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader, read_posts
@@ -36,17 +63,25 @@ PROPERTIES = words(
     "p-name u-url u-uid p-summary e-content p-content dt-published dt-updated p-author u-author p-category"
     " u-category u-photo u-featured u-video u-audio p-entry"
 )
-MAX_NESTING = 8
+# What a letter has no use for is read in a second look, from a page of its own: in the first one these names
+# would change what mf2py implies of an entry's name and address, and so which post it is.
+SOCIAL_ROOTS = ROOTS | words("h-adr h-geo")
+SOCIAL_PROPERTIES = PROPERTIES | words(
+    " ".join(f"{kind}-{relation}" for relation in REFERRING for kind in "up")
+    + " p-rsvp u-checkin p-checkin u-syndication dt-start dt-end p-location u-location p-latitude p-longitude"
+    " p-geo"
+)
+_SOCIAL = re.compile("|".join(sorted(map(re.escape, SOCIAL_PROPERTIES - PROPERTIES))))
 MAX_FEED_NAME = 200
 MEDIA = {"photo": "image", "featured": "image", "video": "video", "audio": "audio"}
 _TITLE = re.compile(r"<title[^>]*>([^<]{0,2000})</title", re.IGNORECASE)
-_CUT = re.compile(r"(?:…|\.\.\.|\[…\])\s*$")
 
 
-def microformats(html: str, url: str) -> dict[str, Any]:
+def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]:
     """What mf2py finds in a page at `url`: its `items` and `rels`, and the page's `lang`.
 
-    Raises whatever mf2py raises. Nothing is fetched: mf2py fetches only when it is given no document.
+    With `social` also what posts say of others, and where and when something is. Raises whatever mf2py
+    raises. Nothing is fetched: mf2py fetches only when it is given no document.
     """
     # Slow to load, and hardly ever needed.
     import mf2py
@@ -54,18 +89,29 @@ def microformats(html: str, url: str) -> dict[str, Any]:
     beginning = "<".join(html[:MAX_PAGE].split("<", MAX_PAGE_TAGS)[:MAX_PAGE_TAGS])
     # Balanced, it needs none of the mending that makes html5lib slow (minutes for a megabyte of "<").
     page = BeautifulSoup(balance(beginning), "html.parser")
+    known = (SOCIAL_ROOTS, SOCIAL_PROPERTIES) if social else (ROOTS, PROPERTIES)
     for child in _child_tags(page):
-        _prune(child, roots=0, properties=0, embedded=False)
+        _prune(child, known, roots=0, properties=0, embedded=False)
     parser = mf2py.Parser(doc=page, url=url)
     found: dict[str, Any] = parser.to_dict()
     return {"items": found["items"], "rels": found["rels"], "lang": parser.lang}
 
 
-def _prune(element: Tag, *, roots: int, properties: int, embedded: bool) -> None:
-    """Takes away the classes that are not read, also of what is below: classic microformats (hentry) too."""
+def _prune(
+    element: Tag,
+    known: tuple[frozenset[str], frozenset[str]],
+    *,
+    roots: int,
+    properties: int,
+    embedded: bool,
+) -> None:
+    """Takes away the classes that are not `known` (roots, properties), also of what is below.
+
+    Classic microformats (hentry) go too.
+    """
     names = list(dict.fromkeys(name for name in element.get_attribute_list("class") if name))
-    kinds = [name for name in names if name in ROOTS][:1] if roots < MAX_ROOTS else []
-    said = [name for name in names if name in PROPERTIES] if properties < MAX_PROPERTIES else []
+    kinds = [name for name in names if name in known[0]][:1] if roots < MAX_ROOTS else []
+    said = [name for name in names if name in known[1]] if properties < MAX_PROPERTIES else []
     if embedded:
         said = [name for name in said if name != EMBEDDED]
     # What value-class-pattern reads: without it, dates are incomplete.
@@ -73,18 +119,15 @@ def _prune(element: Tag, *, roots: int, properties: int, embedded: bool) -> None
     kept = [*kinds, *(said[:1] if kinds else said), *values]
     if "class" in element.attrs:
         element["class"] = AttributeValueList(kept)
-    roots += any(one in ROOTS for one in kept)
-    properties += any(one in PROPERTIES for one in kept)
+    roots += any(one in known[0] for one in kept)
+    properties += any(one in known[1] for one in kept)
     embedded = embedded or EMBEDDED in kept
     for child in _child_tags(element):
-        _prune(child, roots=roots, properties=properties, embedded=embedded)
+        _prune(child, known, roots=roots, properties=properties, embedded=embedded)
 
 
 def _child_tags(element: Tag) -> list[Tag]:
     return [child for child in element.children if isinstance(child, Tag)]
-
-
-Microformat = Mapping[str, Any]
 
 
 def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
@@ -100,24 +143,25 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
         # Pages break mf2py in as many ways as feeds break feedparser.
         raise ParseError(PAGE_NOT_FEED) from error
     tongue, place = language(page["lang"]), absolute(url, "")
-    feed = next(_found(page["items"], "h-feed"), None)
-    # Entries are an h-feed's children; some call them its property `entry`.
-    children = [*(feed.get("children") or ()), *_values(feed, "entry")] if feed else page["items"]
-    entries = list(_found(children, "h-entry")) or list(_found(page["items"], "h-entry"))
-    if feed is None and not any(_link(entry, url) for entry in entries):
+    feed, entries = _entries(page["items"])
+    if feed is None and not any(link_of(entry, url) for entry in entries):
         raise ParseError(PAGE_NOT_FEED)
     cards = dict(_cards(page["items"], url))
-    shared = Entry("", authors=_authors(feed, url, cards) if feed else (), language=tongue)
-    posts = read_posts(entries, PageReader(url, shared, cards), limit=limit)
-    name = one_line(_text_of(feed, "name")[: 10 * MAX_ENTRY_TITLE]) if feed else ""
+    names = {address: card.name for address, card in cards.items()}
+    owners = Social(people=cards_of(feed, url, cards) if feed else ())
+    authors = _authors(feed, url, names) if feed else ()
+    shared = Entry("", authors=authors, language=tongue, social=owners)
+    reader = PageReader(url, shared, names, cards)
+    posts = read_posts(_with_social(entries, html, url), reader, limit=limit)
+    name = one_line(text_of(feed, "name")[: 10 * MAX_ENTRY_TITLE]) if feed else ""
     if not name or len(name) > MAX_FEED_NAME:
         # So long a name is implied: it is all of the page's text.
         match = _TITLE.search(html)
         name = shortened(plain(match.group(1) if match else ""), MAX_ENTRY_TITLE)
-    photos = (absolute(_address(value), url) for value in _values(feed, "photo")) if feed else iter(())
+    photos = (absolute(address_of(value), url) for value in values_of(feed, "photo")) if feed else iter(())
     return ParsedFeed(
         title=name,
-        link=(_link(feed, url) if feed else "") or place,
+        link=(link_of(feed, url) if feed else "") or place,
         language=tongue,
         guids=posts.guids,
         names=posts.names,
@@ -131,115 +175,110 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     )
 
 
-def _found(items: object, kind: str, depth: int = 0) -> Iterator[Microformat]:
-    """The microformats of a kind, in the page's order, without those within another of the same kind."""
+def _entries(items: list[Any]) -> tuple[Microformat | None, list[Microformat]]:
+    """The page's h-feed, and its h-entries: the children of that; some call them its property `entry`."""
+    feed = next(found_in(items, "h-feed"), None)
+    children = [*(feed.get("children") or ()), *values_of(feed, "entry")] if feed else items
+    return feed, list(found_in(children, "h-entry")) or list(found_in(items, "h-entry"))
+
+
+def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microformat]:
+    """The entries, each with its second look under "social", where there is something to see."""
+    if not _SOCIAL.search(html):
+        return entries
+    expense.check_allowance()
+    try:
+        _, seen = _entries(microformats(html, url, social=True)["items"])
+    except (MemoryError, KeyboardInterrupt, ParseError):
+        raise
+    except Exception:  # noqa: BLE001 - as in the first look; the posts are there without it
+        return entries
+    if len(seen) != len(entries):
+        return entries
+    return [{**entry, "social": other} for entry, other in zip(entries, seen, strict=True)]
+
+
+def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, Person]]:
+    """The address and the person of every h-card, wherever it stands; of one address the last."""
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict) or depth > MAX_NESTING:
             continue
-        if kind in (item.get("type") or ()):
-            yield item
-        else:
-            yield from _found(item.get("children"), kind, depth + 1)
-
-
-def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The address and the name of every h-card, wherever it stands; of one address the last."""
-    for item in items if isinstance(items, list) else []:
-        if not isinstance(item, dict) or depth > MAX_NESTING:
-            continue
-        name = one_line(_text_of(item, "name")[: 10 * MAX_ENTRY_TITLE])
+        name = one_line(text_of(item, "name")[: 10 * MAX_ENTRY_TITLE])
         if "h-card" in (item.get("type") or ()) and name:
             for key in ("url", "uid"):
-                addresses = (absolute(_address(value), url) for value in _values(item, key))
+                addresses = (absolute(address_of(value), url) for value in values_of(item, key))
                 if address := next(filter(None, addresses), ""):
-                    yield address, name
+                    yield address, Person(name, address, photo_of(item, url))
         yield from _cards(item.get("children"), url, depth + 1)
-        yield from _cards(_values(item, "author"), url, depth + 1)
-        yield from _cards(_values(item, "entry"), url, depth + 1)
+        yield from _cards(values_of(item, "author"), url, depth + 1)
+        yield from _cards(values_of(item, "entry"), url, depth + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PageReader(PostReader[Microformat]):
     """Reads h-entries of a page at `url`.
 
-    `shared` has the authors and the language for entries that have none of their own. `cards` are the page's
-    h-cards: names by address.
+    `shared` has the authors and the language for entries that have none of their own. `names` and `cards` are
+    the page's h-cards by address.
     """
 
     url: str
     shared: Entry
-    cards: Mapping[str, str]
+    names: Mapping[str, str]
+    cards: Mapping[str, Person]
 
     def guid(self, post: Microformat) -> str:
-        date = _text_of(post, "published") or _text_of(post, "updated")
-        title = shortened(_title(post) or one_line(_content_text(post)), MAX_ENTRY_TITLE)
-        guid = _text_of(post, "uid") or _link(post, self.url)
+        date = text_of(post, "published") or text_of(post, "updated")
+        title = shortened(title_of(post) or one_line(content_text(post)), MAX_ENTRY_TITLE)
+        guid = text_of(post, "uid") or link_of(post, self.url)
         return identity({"id": guid, "link": "", "title": title, "published": date})
 
     def words(self, post: Microformat) -> str:
-        return _title(post) or _content_text(post) or _link(post, self.url)
+        return title_of(post) or content_text(post) or link_of(post, self.url)
 
     def date(self, post: Microformat) -> datetime | None:
-        return moment_of(_text_of(post, "published")) or moment_of(_text_of(post, "updated"))
+        return moment_of(text_of(post, "published")) or moment_of(text_of(post, "updated"))
 
     def entry(self, post: Microformat, guid: str) -> Entry:
         media = distinct(
             Media(
-                absolute(_address(value), self.url),
+                absolute(address_of(value), self.url),
                 kind,
                 alt=shortened(one_line(str(value.get("alt") or "")), MAX_ALT)
                 if isinstance(value, dict)
                 else "",
             )
             for key, kind in MEDIA.items()
-            for value in _values(post, key)
+            for value in values_of(post, key)
         )
-        featured = next((absolute(_address(value), self.url) for value in _values(post, "featured")), "")
+        featured = next((absolute(address_of(value), self.url) for value in values_of(post, "featured")), "")
         # e-content has html and a language; p-content is text.
-        text = next(iter(_values(post, "content")), "")
+        text = next(iter(values_of(post, "content")), "")
         marked_up = text if isinstance(text, dict) else {}
         html = str(marked_up.get("html") or "") if isinstance(text, dict) else paragraphs(str(text))
-        published, updated = (moment_of(_text_of(post, key)) for key in ("published", "updated"))
+        published, updated = (moment_of(text_of(post, key)) for key in ("published", "updated"))
         return Entry(
             guid=guid,
-            title=_title(post),
-            link=_link(post, self.url),
-            authors=_authors(post, self.url, self.cards) or self.shared.authors,
+            title=title_of(post),
+            link=link_of(post, self.url),
+            authors=_authors(post, self.url, self.names) or self.shared.authors,
             content=bounded(without_controls(html), MAX_CONTENT).strip(),
-            summary=paragraphs(without_controls(_text_of(post, "summary"))[:MAX_CONTENT].strip()),
+            summary=paragraphs(without_controls(text_of(post, "summary"))[:MAX_CONTENT].strip()),
             published=published or updated,
             updated=updated,
-            categories=listed(_author(value) for value in _values(post, "category")),
+            categories=listed(_author(value) for value in values_of(post, "category")),
             media=media,
             language=language(marked_up.get("lang")) or language(post.get("lang")) or self.shared.language,
             image=featured or next((medium.url for medium in media if medium.is_image), ""),
             base=absolute(self.url, ""),
-            slack=slack_of(_text_of(post, "published" if published else "updated")),
+            slack=slack_of(text_of(post, "published" if published else "updated")),
+            social=social_of(post, self.url, self.cards, self.shared.social.people),
         )
-
-
-def _link(item: Microformat, url: str) -> str:
-    links = (absolute(_address(value), url) for key in ("url", "uid") for value in _values(item, key))
-    return next(filter(None, links), "")
-
-
-def _title(item: Microformat) -> str:
-    """The name; none where it merely repeats the text, as the implied name of a note does."""
-    name, content = one_line(_text_of(item, "name")[: 10 * MAX_ENTRY_TITLE]), one_line(_content_text(item))
-    beginning = _CUT.sub("", name).strip()
-    if name and (name == content or (beginning != name and content.startswith(beginning))):
-        return ""
-    return shortened(name, MAX_ENTRY_TITLE)
-
-
-def _content_text(item: Microformat) -> str:
-    value = next(iter(_values(item, "content")), "")
-    return _plain(value)[: 100 * MAX_ENTRY_TITLE]
 
 
 def _authors(item: Microformat, url: str, cards: Mapping[str, str]) -> tuple[str, ...]:
     """An author may be an address: then the name is on its h-card (indieweb.org/authorship, 5 to 7)."""
-    names = map(_author, _values(item, "author"))
+    names = map(_author, values_of(item, "author"))
     return listed(
         cards.get(absolute(name, url), name) if name.startswith(("http://", "https://")) else name
         for name in names
@@ -249,28 +288,5 @@ def _authors(item: Microformat, url: str, cards: Mapping[str, str]) -> tuple[str
 def _author(value: object) -> str:
     """A text, or the name of an h-card."""
     if isinstance(value, dict):
-        return _text_of(value, "name") or _plain(value)
-    return _plain(value)
-
-
-def _values(item: Microformat, key: str) -> list[Any]:
-    properties = item.get("properties")
-    value = properties.get(key) if isinstance(properties, dict) else None
-    return value if isinstance(value, list) else []
-
-
-def _text_of(item: Microformat, key: str) -> str:
-    return _plain(next(iter(_values(item, key)), ""))
-
-
-def _plain(value: object) -> str:
-    """A property's text: of a microformat or of e-*, its value."""
-    text = value.get("value") if isinstance(value, dict) else value
-    return text if isinstance(text, str) else ""
-
-
-def _address(value: object) -> str:
-    """An address; of an image with alt its value, of a microformat (h-cite) its url."""
-    if isinstance(value, dict):
-        return next((one for one in _values(value, "url") if isinstance(one, str)), "") or _plain(value)
-    return _plain(value)
+        return text_of(value, "name") or plain_of(value)
+    return plain_of(value)

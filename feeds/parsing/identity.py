@@ -85,15 +85,11 @@ def _without(query: re.Match[str]) -> str:
 
 
 def _cleared(query: str) -> str:
-    return _TRACKED.sub(_kept, query)
+    return _TRACKED.sub(lambda found: found[1] if _ENDS_IN_AND.search(found[0]) else "", query)
 
 
 # A feed says the same in most of its links.
 _remembered = lru_cache(maxsize=1_000)(_cleared)
-
-
-def _kept(match: re.Match[str]) -> str:
-    return match.group(1) if _ENDS_IN_AND.search(match.group()) else ""
 
 
 def content_hash(entry: Entry) -> str:

@@ -13,8 +13,17 @@ from common.html.clean import bounded
 from common.text import one_line, shortened, without_controls
 from feeds.parsing import channels
 from feeds.parsing.dates import moment_of, slack_of
-from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError
-from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, language, listed
+from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
+from feeds.parsing.fields import (
+    MAX_CONTENT,
+    MAX_DESCRIPTION,
+    MAX_ENTRY_TITLE,
+    MAX_LISTED,
+    MAX_LISTED_NAME,
+    identity,
+    language,
+    listed,
+)
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, absolute, distinct, length_of, type_of
 from feeds.parsing.plain_html import paragraphs
@@ -70,7 +79,8 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
         )
     site = absolute(_text(document, "home_page_url"), url)
     tongue = language(_text(document, "language"))
-    shared = Entry("", authors=listed(_authors(document)), language=tongue)
+    owners = Social(people=_people(document, site or url))
+    shared = Entry("", authors=listed(_authors(document)), language=tongue, social=owners)
     posts = read_posts(items, JsonReader(site or url, shared), limit=limit)
     policies = (announced(_hints(item))[1] for item in items if "_iffy" in item)
     hubs = [hub for hub in _list(document, "hubs") if isinstance(hub, dict)]
@@ -172,6 +182,7 @@ class JsonReader(PostReader[Json]):
             image=image or next((medium.url for medium in media if medium.is_image), ""),
             announce=announced(_hints(post))[0],
             slack=slack_of(_text(post, "date_published" if published else "date_modified")),
+            social=Social(people=_people(post, self.base) or self.shared.social.people),
         )
 
 
@@ -179,10 +190,27 @@ def _html(item: Json, key: str) -> str:
     return bounded(without_controls(_text(item, key)), MAX_CONTENT).strip()
 
 
-def _authors(item: Json) -> Iterator[str]:
+def _said_authors(item: Json) -> list[Any]:
     """1.1 has a list, 1.0 one; feeds in the wild have names where objects should be."""
     authors = item.get("authors") or item.get("author")
-    for author in authors if isinstance(authors, list) else [authors]:
+    return authors if isinstance(authors, list) else [authors]
+
+
+def _people(item: Json, base: str) -> tuple[Person, ...]:
+    people = (
+        Person(
+            shortened(one_line(_text(author, "name")), MAX_LISTED_NAME),
+            absolute(_text(author, "url"), base),
+            absolute(_text(author, "avatar"), base),
+        )
+        for author in _said_authors(item)[:MAX_LISTED]
+        if isinstance(author, dict)
+    )
+    return tuple(person for person in people if person != Person())
+
+
+def _authors(item: Json) -> Iterator[str]:
+    for author in _said_authors(item):
         if isinstance(author, dict):
             yield _text(author, "name") or _text(author, "url")
         elif _is_text(author):

@@ -20,6 +20,7 @@ from feeds.parsing.fields import (
     language,
     listed,
     names_of,
+    people_of,
 )
 from feeds.parsing.format import NOT_A_FEED, charset_header, escaped, tidied
 from feeds.parsing.hints import unknown_policy
@@ -56,7 +57,8 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     atom = version.startswith("atom")
     # RFC 4287 §4.2.1: they are the authors of entries that have none. RSS says nothing of the kind.
     inherited = listed(names_of(feed)) if atom else ()
-    posts = read_posts(raw, XmlReader(site or url, url, atom, inherited), limit=limit)
+    owners = people_of(feed, site or url) if atom else ()
+    posts = read_posts(raw, XmlReader(site or url, url, atom, inherited, owners), limit=limit)
     policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
     return ParsedFeed(
         title=shortened(plain(str(feed.get("title") or "")), MAX_ENTRY_TITLE),

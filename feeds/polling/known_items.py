@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from django.db.models import Q
 
-from common.batches import batched
+from common.db.batches import batched
 from feeds.models import Feed, FeedDocument, Item
 from feeds.models.item import ItemQuerySet
 from feeds.parsing.likeness import likeness

@@ -19,6 +19,8 @@ from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
 from feeds.models import Feed, Item, Poll
+from feeds.polling.audience import tell_audience
+from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
@@ -134,7 +136,9 @@ def record(one: Answered) -> PollResult:
             if locked is None:
                 return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
             counts = store(locked, reading, moment, rows)
-            waits = Item.objects.settling().filter(feed=locked).exists()
+            if locked.read_by:
+                tell_audience(locked, reading, moment)
+            waits = _waits(locked, moment)
             live = bool(live_among(feed_ids=[feed.pk], now=moment))
             poll = _read(locked, reading, counts, settling=waits, hub_is_live=live, moment=moment)
             if live and counts.new:
@@ -166,10 +170,10 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
             continue
         reading, moment = reading_of(one.kept, one.answer), one.answer.moment
         counts, waits = PollCounts(), False
-        # Nothing is asked about the items of a feed in which none waits.
-        if feed.pk in with_items:
+        # Nothing is asked about the items of a feed in which none waits, and none is tracked.
+        if feed.pk in with_items or feed.is_tracked(moment):
             counts = store(feed, reading, moment)
-            waits = Item.objects.settling().filter(feed=feed).exists()
+            waits = _waits(feed, moment)
         elif one.kept is not None and (
             reading.headers != one.kept.headers or (reading.was_sent and wants_all(one.kept.sent_at, moment))
         ):
@@ -180,6 +184,13 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
     update_rows(list(feeds.values()), READ_FIELDS)
     Poll.objects.bulk_create(polls)
     return results
+
+
+def _waits(feed: Feed, moment: datetime) -> bool:
+    """Whether something that was seen in the feed has to come to rest."""
+    if Item.objects.settling().filter(feed=feed).exists():
+        return True
+    return feed.is_tracked(moment) and is_unsettled(feed)
 
 
 def _locked(feed_id: int, token: UUID) -> Feed | None:
@@ -265,6 +276,8 @@ def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
         if locked is None:
             return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
         counts = store(locked, reading, moment, rows)
+        if locked.read_by:
+            tell_audience(locked, reading, moment)
         soon = Next(moment if counts.deferred else moment + locked.pacing.floor, "push")
         if soon.at < locked.next_poll_at and not locked.failures:
             locked.next_poll_at, locked.next_poll_why = soon.at, soon.why

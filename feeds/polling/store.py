@@ -7,16 +7,18 @@ from typing import Any
 
 from django.db.models import F
 
-from common.batches import batched
+from common.db.batches import batched
 from feeds.models import Feed, Item
 from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
+from feeds.polling.corrections import keep_news, news_of
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
 from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts
 from feeds.polling.namesakes import leave_before, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.facts import Adding, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
+from feeds.rules.only_read import only_read
 from feeds.rules.pace import behind
 from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
@@ -62,10 +64,17 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
         with expense.allowance():
             rows = look_up(feed, reading)
             plan = plan_of(feed, reading, rows, moment, lock=False)
-            written = [insert.id for insert in plan.insert if not insert.excluded]
+            # Those who read the feed here have the excluded ones, too.
+            new = (insert for insert in plan.insert if feed.read_by or not insert.excluded)
+            written = [insert.id for insert in new if insert.id in reading.entries]
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
                 reading.cleaned(id_)
                 expense.check_allowance()
+            if feed.is_tracked(moment):
+                for post in news_of(feed, reading, plan, rows.order, moment, lock=False):
+                    if post.seen_since == moment:
+                        reading.cleaned(post.id)
+                        expense.check_allowance()
     except ParseError as error:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:
@@ -82,12 +91,18 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
         keep_answer(feed, reading, moment)
-        return apply(feed, plan, reading, moment)
+        counts = apply(feed, plan, reading, moment)
+        if feed.is_tracked(moment):
+            keep_news(news_of(feed, reading, plan, (), moment, lock=True), reading, moment)
+        return counts
     if reading.partial and feed.first_polled_at is None:
         return PollCounts()
     rows = rows or look_up(feed, reading)
     plan = plan_of(feed, reading, rows, moment, lock=True)
     counts = apply(feed, plan, reading, moment)
+    if feed.is_tracked(moment):
+        # Before the document's order takes the place of the last one's.
+        keep_news(news_of(feed, reading, plan, shorts(feed), moment, lock=True), reading, moment)
     leave_before(feed, reading, moment)
     feed.held_since = (feed.held_since or moment) if plan.holds else None
     if reading.partial:
@@ -112,7 +127,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
     # After a change of address the feed was read before: what has come since then is new.
     seen_through = feed.fetched_through if adding else None
     ids = {former.id for former in rows.formers}.union(reading.document.order, (item.id for item in items))
-    return plan_document(
+    plan = plan_document(
         reading.document,
         items,
         done=rows.done,
@@ -127,10 +142,11 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         read_at=feed.fetched_through,
         behind=behind(reading.fetched.headers, moment) if reading.fetched else timedelta(0),
         join=feed.join_reposts,
-        hold_floods=feed.hold_floods,
-        hold_new=feed.hold_next,
+        hold_floods=feed.hold_floods and feed.for_letters,
+        hold_new=feed.hold_next and feed.for_letters,
         partial=reading.partial,
     )
+    return plan if feed.for_letters else only_read(plan)
 
 
 def settle_last(feed: Feed, moment: datetime) -> int:

@@ -126,6 +126,8 @@ class PollPlan:
     steady: int = field(default=0, compare=False)
     # New ids in a pushed document that the next reading has to judge.
     deferred: tuple[str, ...] = field(default=(), compare=False)
+    # The ids of posts that stand in the document under another one.
+    came_back: tuple[str, ...] = field(default=(), compare=False)
     # How many posts came under a new id, and how many of those not for the first time.
     reposts: int = field(default=0, compare=False)
     habitual: int = field(default=0, compare=False)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from feeds.rules.finality import FLOOD, LEFT_WHILE_HELD, MINUTE, NOT_AFTER_RESTORE, RESTORED, Timing
+from feeds.rules.only_read import LETTERS_ENDED, ONLY_READ
 from feeds.rules.plan import BEYOND, NAMESAKE, OLDER, THERE_BEFORE
 from feeds.rules.reposts import REPOST
 from feeds.rules.rhythm import RESTLESS
@@ -18,6 +19,8 @@ WHY_EXCLUDED = {
     REPOST: "it is the same post as one that was there before, under another id",
     FLOOD: "it came with many others at once, and they were not to be sent",
     NOT_AFTER_RESTORE: "it was held after a backup was restored, and was not to be sent",
+    ONLY_READ: "it came while no newsletter took its feed, which people read here",
+    LETTERS_ENDED: "its feed is no longer sent; people still read it here",
     LEFT_WHILE_HELD: "it left the feed while it was held with more posts than can be kept",
 }
 

@@ -67,6 +67,7 @@ def plan_document(
         moved=moved,
         partial=partial,
     )
+    plan.came_back = tuple(former.id for former in twins.values())
     unwanted = _unwanted(document, adding, told.union(twins), added_at=added_at, behind=behind, moment=moment)
     long_out = _long_out(document, timing, moment) if adding else set()
     for id_ in reversed(document.newest_first()):
@@ -95,7 +96,7 @@ def plan_document(
     if partial:
         plan.calm.clear()
     else:
-        there = {*document.order, *(former.id for former in twins.values())}
+        there = {*document.order, *plan.came_back}
         returned = told.intersection(document.order).difference(previous, reposts)
         _look_for_missing(plan, rows.values(), there, previous, timing, moment, read_at if returned else None)
     plan.holds = _holds(plan, rows.values())

@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.admin.html import add_url, facts, html_table, link_to, listed, moment_of, when
 from common.admin.lists import LargeList
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
+from common.admin.page_words import EmptyList, PageWords
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import counted
@@ -171,9 +171,10 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        if data.get("kind") == "email" and data.get("core"):
+        kind = {one.key: one for one in channels.person_kinds()}.get(data.get("kind", ""))
+        if kind is not None and data.get("core"):
             try:
-                data["core"] = channels.get("email").parse_destination({"email": data["core"]}).core
+                data["core"] = channels.parse_typed(kind, data["core"]).core
             except channels.InvalidDestination as error:
                 self.add_error("core", str(error))
         return data
@@ -199,6 +200,8 @@ class SuppressionAdmin(ServiceAdmin):
         "admin:subscriptions_suppression_add",
         "subscriptions.add_suppression",
     )
+    # Nothing goes with one.
+    has_delete_permission = PageWords.has_delete_permission
     own_actions = (Action("lift", "May be written to again", may_be_written_to, permission="drop"),)
     since = moment_of("created_at", "since")
 

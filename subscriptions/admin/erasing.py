@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from common.clock import utcnow
+from common.ports import channels
 from common.ports.panels import Action, CannotAct
 from common.text import counted
 from subscriptions.models import Destination
@@ -39,8 +40,9 @@ def erase_people(request: HttpRequest, keys: list[int]) -> str:
 
 
 def _people(keys: list[int]) -> "QuerySet[Destination]":
-    """Addresses of people. The accounts that bridges post to belong to nobody."""
-    return Destination.objects.filter(pk__in=keys, kind="email", erased_at=None).order_by("pk")
+    """Addresses, numbers and devices of people. The accounts that bridges post to belong to nobody."""
+    kinds = [kind.key for kind in channels.person_kinds()]
+    return Destination.objects.filter(pk__in=keys, kind__in=kinds, erased_at=None).order_by("pk")
 
 
 ERASE = Action(
@@ -49,5 +51,5 @@ ERASE = Action(
     erase_people,
     confirm=what_erasing_does,
     permission="drop",
-    fits=lambda row: row.kind == "email" and not row.erased_at,
+    fits=lambda row: channels.get(row.kind).public_sign_up and not row.erased_at,
 )

@@ -42,8 +42,8 @@ STATUS_CHOICES = (
 
 
 def with_lists() -> "QuerySet[Subscribable]":
-    """All newsletters, without bridges, which have no list."""
-    channels = [kind.key for kind in kinds.all_kinds() if kind.public_sign_up]
+    """All newsletters by e-mail: bridges and phone numbers have no list."""
+    channels = [kind.key for kind in kinds.person_kinds() if not (kind.is_by_code or kind.is_companion)]
     return Subscribable.objects.filter(channel__in=channels).order_by("name")
 
 

@@ -21,7 +21,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Column, Panel, Tab, columns_of
 from feeds.models import Feed
@@ -46,6 +46,7 @@ CLOSED = (
     " Change that below if it is not meant so."
 )
 APPROVAL = ("approval", "approval_minutes")
+SIGN_UP = ("sign_up", "embed_hosts", "offers_devices")
 COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
 SCHEDULE = ("weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
 
@@ -119,10 +120,10 @@ class SubscribableAdmin(ServiceAdmin):
             for name in SCHEDULING
         }
         periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
-        channels = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
-        by_mail = dict.fromkeys(
-            ("from_email", "reply_to", "sign_up", "embed_hosts", *COMING_AND_GOING), "channel == 'email'"
-        )
+        of_channel = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
+        by_mail = dict.fromkeys(("from_email", "reply_to"), "channel == 'email'")
+        to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
+        for_people = dict.fromkeys(("sign_up", "embed_hosts", *COMING_AND_GOING), to_people)
         approval = {"approval_minutes": "approval == 'delay'"}
         several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
@@ -131,7 +132,8 @@ class SubscribableAdmin(ServiceAdmin):
             **several,
             "grace_minutes": periods,
             **by_mail,
-            **shown_for("option_fields", channels),
+            **for_people,
+            **shown_for("option_fields", of_channel),
         }
 
     @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)
@@ -160,7 +162,7 @@ class SubscribableAdmin(ServiceAdmin):
         look = ("template", "language", "params")
         options = tuple(shown_for("option_fields", {}))
         # A new one has nothing that could be stopped.
-        access = ("visibility", "sign_up", "embed_hosts", *(("stopped",) if obj is not None else ()))
+        access = ("visibility", *SIGN_UP, *(("stopped",) if obj is not None else ()))
         sets: list[Any] = [
             ("What", {"fields": ("feeds", "title", "name", "description")}),
             ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
@@ -270,10 +272,6 @@ class SubscribableAdmin(ServiceAdmin):
         for formset in formsets:
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # An action deletes it, which says first what is deleted along with it.
-        return False
 
     @display(description="newsletter", ordering="title")
     def shown_title(self, subscribable: Subscribable) -> str:

@@ -17,13 +17,14 @@ from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.words import moment_words
 from subscriptions.subscribers.counts import reader_counts
+from subscriptions.subscribers.devices import count_devices
 
 COLLECTIONS_SHOWN = 20
 NEXT_TIMES = 5
 
 
 def channel_labels() -> list[tuple[str, str]]:
-    return [(kind.key, kind.label) for kind in channels.all_kinds()]
+    return [(kind.key, kind.label) for kind in channels.newsletter_kinds()]
 
 
 def how_it_goes(subscribable: Subscribable) -> SafeString:
@@ -38,6 +39,8 @@ def how_it_goes(subscribable: Subscribable) -> SafeString:
         rows.append(("If there is anything new, it goes out on", lines))
     counts = reader_counts(subscribable)
     rows.append(("Subscribers", subscribers(subscribable, counts.by_status)))
+    if subscribable.offers_devices:
+        rows.append(("Of these, told on devices", f"{count_devices(subscribable):,}"))
     if counts.why_left:
         words = dict(Subscription.LeftWhy.choices)
         rows.append(
@@ -62,8 +65,9 @@ def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeSt
         '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
     )
     ways = []
-    # Bridges have no lists.
-    if channels.get(subscribable.channel).public_sign_up:
+    # Bridges have no lists, and lists have no numbers.
+    kind = channels.get(subscribable.channel)
+    if kind.public_sign_up and not kind.is_by_code:
         ways.append((import_url(subscribable), "Import a list"))
         if links:
             ways.append((export_url(subscribable), "Export it"))

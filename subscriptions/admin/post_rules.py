@@ -84,11 +84,7 @@ class RuleInline(TabularInline):  # type: ignore[misc]
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("subscriptions.change_subscribable")
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("subscriptions.change_subscribable")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("subscriptions.change_subscribable")
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 def save_rules(subscribable: Subscribable, formset: Any) -> None:

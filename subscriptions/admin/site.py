@@ -10,7 +10,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.admin.colour_input import ColourInput
 from common.admin.model_admin import ServiceAdmin
 from common.body_limits import MAX_FORM_BYTES, takes_body
-from common.pictures import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import SiteSettings
@@ -82,14 +82,8 @@ class SiteSettingsAdmin(ServiceAdmin):
     def save_model(self, request: HttpRequest, obj: SiteSettings, form: Any, change: bool) -> None:
         alter_site(**form.cleaned_data)
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
     def response_post_save_change(self, request: HttpRequest, obj: SiteSettings) -> HttpResponseRedirect:
         return HttpResponseRedirect(self.page_url(ONLY))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -13,7 +13,7 @@ from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.rules.embed_hosts import WILD, sites
-from subscriptions.subscribers.sign_up import is_open
+from subscriptions.subscribers.sign_up import is_by_code, is_open
 
 WIDGET = "feedletter/widget.js"
 
@@ -27,6 +27,10 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
         return "It is private: there is no page for it, and only you add subscribers."
     if not is_open(subscribable):
         return facts([("Its page", web_link(url)), ("Sign-up", "Closed: only you add subscribers.")])
+    if is_by_code(subscribable):
+        link_there = format_html("<code>{}</code>", link(subscribable, url))
+        words = "Readers type their number there, and a code. Put a link to it on your site:"
+        return format_html("{}<p>{}</p>", facts([("Its page", web_link(url)), ("How", words)]), link_there)
     context = {
         "url": url,
         "sites": [str(site) for site in sites(subscribable.embed_hosts)],

@@ -106,6 +106,8 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ListPages, ServiceAdmin):
+    """No row is deleted: that of a subscriber who left keeps an import from taking them back."""
+
     list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
     # With tags a row is longer than most.
     list_per_page = 25
@@ -180,13 +182,6 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         waiting = made.status == Subscription.Status.UNCONFIRMED
         said = " and is asked by mail to confirm" if waiting else ""
         messages.success(request, f"{made.destination} was added{said}.")
-
-    def save_related(self, *args: Any) -> None:
-        """Saves nothing: the services have saved everything."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # The row of a subscriber who left stays, so that an import does not take them back.
-        return False
 
     def noun(self, object_id: str | None) -> str:
         return super().noun(object_id) if object_id else "Add a subscriber"

@@ -142,6 +142,7 @@ class ChangeSubscribable(Fields):
     embed_hosts = words(5000, "Your sites that may show its form, one to a line.")
     challenge = Flag(required=False)
     keep_ip = Flag(required=False)
+    offers_devices = Flag(required=False, help_text="Its page offers notifications on devices.")
     language = language("Of the letters, such as en.")
     from_email = words(320, "Such as “Name <a@example.org>”.")
     reply_to = words(320)

@@ -67,6 +67,7 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
             "embed_hosts",
             "challenge",
             "keep_ip",
+            "offers_devices",
             "language",
             "from_email",
             "reply_to",

@@ -22,7 +22,7 @@ from subscriptions.api.cors import add_cors, may_read
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.antispam import is_solved
-from subscriptions.subscribers.sign_up import SignUpClosed, sign_up
+from subscriptions.subscribers.sign_up import SignUpClosed, is_by_code, sign_up
 from subscriptions.views.pages import same_time
 
 CHECK_YOUR_MAIL = _(
@@ -82,6 +82,8 @@ class SubscribeView(APIView):
     def post(self, request: Request, name: str) -> Response:
         if self.subscribable is None:
             raise Http404
+        if is_by_code(self.subscribable):
+            raise PermissionDenied("Readers sign up for it with a phone number, on its own page.")
         asked = SignUpSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given, now = asked.validated_data, utcnow()

@@ -76,7 +76,7 @@ class SubscriptionViewSet(ResourceViewSet):
                 now=utcnow(),
             )
         except InvalidDestination as error:
-            raise InvalidRequest({"to": named(str(error), asked["to"])}) from error
+            raise InvalidRequest({"to": at_its_field(str(error), asked["to"])}) from error
         return self.shown(made.pk, code=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
     @extend_schema(summary="Change a subscriber")
@@ -124,7 +124,7 @@ class SubscriptionViewSet(ResourceViewSet):
         return self.shown()
 
 
-def named(text: str, fields: dict[str, str]) -> Any:
+def at_its_field(text: str, fields: dict[str, str]) -> Any:
     """The error by its field. Channels put the field's name in front: "access_token: it is missing."."""
     field, colon, said = text.partition(": ")
     if colon and field.isidentifier():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.ttl_cache import TtlCache
 from subscriptions.models import Picture
 

@@ -1,4 +1,7 @@
-"""Dropping feeds and newsletters: refused while something depends on them, unless forced."""
+"""Dropping feeds and newsletters: refused while something depends on them, unless forced.
+
+A feed that people read here only loses its letters: with it they would lose the posts that they have.
+"""
 
 from datetime import datetime
 
@@ -7,8 +10,12 @@ from django.db import transaction
 from common.refused import Refused
 from common.text import counted
 from feeds.models import Feed, Item
+from feeds.polling.store import DROPPED
+from feeds.rules.only_read import LETTERS_ENDED
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Subscribable
+
+STILL_READ = "People read it here, so it stays, and is read on."
 
 
 class DropRefused(Refused):
@@ -17,7 +24,10 @@ class DropRefused(Refused):
 
 @transaction.atomic
 def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
-    """Deletes a feed and its items. With posts on their way: refused, or (forced) once they went out."""
+    """Deletes a feed and its items, or ends its letters if it is read here.
+
+    With posts on their way: refused, or (forced) once they went out.
+    """
     lock_for_membership(Subscribable.objects.filter(feeds=feed))
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     waiting = on_the_way(feed)
@@ -26,11 +36,24 @@ def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
         raise DropRefused(
             f"{counted(waiting, 'post')} of {feed} {are} still to be sent. Force it to let them go out first."
         )
+    if waiting and feed.read_by:
+        Feed.objects.filter(pk=feed.pk).update(for_letters=False, dropping=True)
+        return f"{feed} is no longer sent once its last {counted(waiting, 'post')} went out. {STILL_READ}"
     if waiting:
         Feed.objects.filter(pk=feed.pk).update(status=Feed.Status.STOPPED, dropping=True)
         return f"{feed} is no longer read; it is deleted once its last {counted(waiting, 'post')} went out."
-    feed.delete()
-    return f"{feed} was deleted."
+    return _drop_now(feed)
+
+
+def _drop_now(feed: Feed) -> str:
+    """Under the locks of its newsletters and its own row, with nothing of it on the way."""
+    if not feed.read_by:
+        feed.delete()
+        return f"{feed} was deleted."
+    feed.subscribables.clear()
+    Item.objects.filter(feed=feed, state=Item.State.UNASSIGNED).update(**DROPPED, reason=LETTERS_ENDED)
+    Feed.objects.filter(pk=feed.pk).update(for_letters=False, dropping=False, held_since=None)
+    return f"{feed} is no longer sent. {STILL_READ}"
 
 
 def on_the_way(feed: Feed) -> int:
@@ -68,7 +91,7 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
 
 
 def delete_dropped_feeds() -> int:
-    """Deletes feeds whose dropping waited for their last posts to go out. Returns how many."""
+    """Drops the feeds whose dropping waited for their last posts to go out. Returns how many."""
     dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
     deleted = 0
     for pk in list(dropping):
@@ -77,6 +100,6 @@ def delete_dropped_feeds() -> int:
             lock_for_membership(Subscribable.objects.filter(feeds=pk))
             feed = Feed.objects.select_for_update().filter(pk=pk, dropping=True).first()
             if feed is not None and not on_the_way(feed):
-                feed.delete()
+                _drop_now(feed)
                 deleted += 1
     return deleted

@@ -38,7 +38,7 @@ Arrangement = Subscribable.Arrangement
 LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
-def name_of(kind: channels.ChannelSpec, field: channels.Field) -> str:
+def name_of(kind: channels.Keyed, field: channels.Field) -> str:
     """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere."""
     return f"{kind.key}_{field.name}"
 
@@ -59,7 +59,7 @@ def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
 
 
 def filled(
-    kind: channels.ChannelSpec, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
+    kind: channels.Keyed, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
 ) -> dict[str, str]:
     """What was typed for one channel, by the channel's own names, without empty ones."""
     values = {field.name: str(data.get(name_of(kind, field)) or "") for field in fields}
@@ -76,7 +76,7 @@ def refusal_by_field(kind: channels.ChannelSpec, message: str, otherwise: str) -
 
 
 def _each(attribute: str) -> Iterator[tuple[channels.ChannelSpec, channels.Field]]:
-    for kind in channels.all_kinds():
+    for kind in channels.newsletter_kinds():
         for field in getattr(kind, attribute):
             yield kind, field
 
@@ -202,7 +202,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _offer(self, "channel", [(kind.key, kind.label) for kind in channels.all_kinds()])
+        _offer(self, "channel", [(kind.key, kind.label) for kind in channels.newsletter_kinds()])
         _offer(self, "time_zone", [(name, name) for name in sorted(available_timezones())])
         names = {name for source in template_sources for name in source()} | {self.instance.template}
         _offer(self, "template", [("", "The usual one"), *((name, name) for name in sorted(names) if name)])
@@ -244,7 +244,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             if not self.is_bound and "time_zone" not in self.initial:
                 # newsletter.js chooses the browser's, where it has scripts.
                 self.fields["time_zone"].widget.attrs["data-of-browser"] = ""
-        for kind in channels.all_kinds():
+        for kind in channels.newsletter_kinds():
             for field in kind.option_fields if kind.key == self.instance.channel else ():
                 if name_of(kind, field) in self.fields:
                     self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")

@@ -7,8 +7,8 @@ from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from common.picture_codec import clean_picture
-from common.pictures import BadPicture, CleanPicture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import BadPicture, CleanPicture
 from subscriptions.branding.pictures import picture_url
 
 ACCEPTED = "image/png,image/jpeg,image/webp,image/gif"

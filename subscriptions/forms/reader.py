@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.translation import get_language_info, gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from common.dates import day_words
+from common.formats.dates import day_words
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from subscriptions.forms.sign_up import NameForm

@@ -30,7 +30,9 @@ def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> It
 def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]:
     yield list(COLUMNS)
     same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
-    rows = subscribable.subscriptions.annotate(suppressed=Exists(same)).order_by("pk")
+    # Devices belong to the browser that asked: no list can bring them elsewhere.
+    listed = subscribable.subscriptions.filter(destination__kind=subscribable.channel)
+    rows = listed.annotate(suppressed=Exists(same)).order_by("pk")
     values = rows.values_list(
         "pk",
         "destination__label",

@@ -95,7 +95,9 @@ def plan_import(
     `owners` says which subscription has which of upstream's numbers (`owners_of_upstream_ids`).
     """
     made, given = ImportPlan(), dict[int, str]()
-    tags = set(_known_tags(lines))
+    tags = set[str]()
+    if any(wanted.row.tags for wanted in lines):
+        tags.update(SubscriberTag.objects.order_by().values_list("key", flat=True))
     for wanted in lines:
         core = wanted.parsed.core
         one = made.planned.get(core)
@@ -103,8 +105,9 @@ def plan_import(
         before = one.then if one else standing.known
         try:
             then = after(wanted.row, before)
-            if new_tags := then.tags - tags:
-                _refuse_too_many_tags(len(tags) + len(new_tags))
+            new_tags = then.tags - tags
+            if new_tags and len(tags) + len(new_tags) > MOST_TAGS:
+                raise UnusableLine(f"there would be more than {MOST_TAGS:,} tags; is this a column of tags?")
         except UnusableLine as error:
             made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells)))
             continue
@@ -123,18 +126,6 @@ def plan_import(
             one = made.planned[core] = Planned(wanted, standing, then)
         one.take(wanted.row, then)
     return made
-
-
-def _known_tags(lines: Iterable[Wanted]) -> Iterable[str]:
-    """The keys of all tags, if any of the lines names one."""
-    if not any(wanted.row.tags for wanted in lines):
-        return ()
-    return SubscriberTag.objects.order_by().values_list("key", flat=True)
-
-
-def _refuse_too_many_tags(count: int) -> None:
-    if count > MOST_TAGS:
-        raise UnusableLine(f"there would be more than {MOST_TAGS:,} tags; is this a column of tags?")
 
 
 def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:

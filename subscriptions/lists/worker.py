@@ -16,8 +16,8 @@ from django.db.models import Q, QuerySet
 
 from common.clock import utcnow
 from common.db.bulk import insert_rows
+from common.db.filled_tables import tend
 from common.db.leases import RELEASED, lease
-from common.filled_tables import tend
 from common.passes import TimeBudget
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import read_head, records

@@ -158,7 +158,7 @@ def weekday(text: str) -> int:
 def fields_of_all_channels() -> Iterator[channels.Field]:
     """The fields of all channels, each name once."""
     seen: set[str] = set()
-    for kind in channels.all_kinds():
+    for kind in channels.newsletter_kinds():
         for field in kind.destination_fields:
             if field.name not in seen:
                 seen.add(field.name)
@@ -199,7 +199,11 @@ def add_bridge_destination(parser: CommandParser) -> None:
     """Adds an option for each field of the bridges' destinations; none is called as an option of ours is."""
     group = parser.add_argument_group("where a bridge posts (“list_channels” says what each service needs)")
     for field in channels.bridge_fields():
-        users = [kind.label for kind in channels.bridge_kinds() if named(kind, field.name)]
+        users = [
+            kind.label
+            for kind in channels.bridge_kinds()
+            if field.name in {one.name for one in kind.destination_fields}
+        ]
         said = (field.help or field.label).replace("%", "%%")
         group.add_argument(
             option(field),
@@ -207,11 +211,6 @@ def add_bridge_destination(parser: CommandParser) -> None:
             metavar=field.name.upper(),
             help=f"{', '.join(users)}: {said}" + (" “-” asks for it." if field.secret else ""),
         )
-
-
-def named(kind: channels.ChannelSpec, field: str) -> bool:
-    """Whether destinations of that kind have a field of that name."""
-    return any(one.name == field for one in kind.destination_fields)
 
 
 def bridge_destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:

@@ -8,6 +8,7 @@ from subscriptions.models.notice import Notice
 from subscriptions.models.picture import Picture
 from subscriptions.models.rule import LeftOut, PostRule, Stuck
 from subscriptions.models.sign_in import SignIn, SignInWish
+from subscriptions.models.sign_up_code import SignUpCode
 from subscriptions.models.site import SiteSettings
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscriber_tag import SubscriberTag, Tagging
@@ -33,6 +34,7 @@ __all__ = [
     "RefusedLine",
     "SignIn",
     "SignInWish",
+    "SignUpCode",
     "SiteSettings",
     "Stuck",
     "Subscribable",

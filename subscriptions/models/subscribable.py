@@ -181,6 +181,13 @@ class Subscribable(models.Model):
         default=False,
         help_text="With the proof of consent. Say so in your privacy statement.",
     )
+    # Beside its own channel, for readers who ask for it there.
+    offers_devices = models.BooleanField(
+        "offer notifications on devices",
+        default=False,
+        db_default=False,
+        help_text="Its page offers to tell a reader's phone or desktop of each issue.",
+    )
     language = models.CharField(max_length=35, blank=True, default="en")
     from_email = models.CharField(
         "from", max_length=320, blank=True, default="", help_text="Such as Example <letters@example.org>."

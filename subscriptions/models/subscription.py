@@ -97,6 +97,11 @@ class Subscription(models.Model):
     def __str__(self) -> str:
         return f"{self.destination} → {self.subscribable}"
 
+    @property
+    def is_beside(self) -> bool:
+        """Whether it comes by another channel than the newsletter's own: to a device."""
+        return self.destination.kind != self.subscribable.channel
+
 
 class OldNumber(models.Model):
     """A further number that a subscription had in the Feedletter before this one.

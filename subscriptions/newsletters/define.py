@@ -125,6 +125,8 @@ def _set_feeds(subscribable: Subscribable, feeds: Sequence[Feed]) -> None:
     if gone := [str(feed) for feed in feeds if feed.pk not in there]:
         raise ValidationError({"feeds": f"No longer there: {', '.join(gone)}. Choose another feed."})
     subscribable.feeds.set(pks)
+    # So far only people who read here had them. What they publish from now on is sent.
+    Feed.objects.filter(pk__in=pks, for_letters=False).update(for_letters=True)
 
 
 def set_extra_params(
@@ -229,6 +231,13 @@ def _check_channel(subscribable: Subscribable) -> None:
         subscribable.options = kind.parse_options(subscribable.options)
     except channels.InvalidDestination as error:
         raise ValidationError({"options": str(error)}) from error
+    if kind.is_companion:
+        said = f"{kind.label} come beside a newsletter: let one offer them on its page."
+        raise ValidationError({"channel": said})
+    if subscribable.offers_devices and not kind.public_sign_up:
+        raise ValidationError({"offers_devices": "A bridge has no page whose readers could ask for them."})
+    if subscribable.offers_devices and subscribable.visibility == Subscribable.Visibility.PRIVATE:
+        raise ValidationError({"offers_devices": "A private newsletter has no page that could offer them."})
     if subscribable.arrangement not in kind.arrangements:
         raise ValidationError({"arrangement": f"{kind.label} does not take “{subscribable.arrangement}”."})
     if not kind.public_sign_up:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from common.ports.events import Event, EventKind, emit
 from common.ports.personal_data import holdings
-from subscriptions.models import Destination, Subscription, Suppression
+from subscriptions.models import Destination, SignUpCode, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
 # The reason of a suppression whose person was erased: it says just enough to go on never writing there.
@@ -77,6 +77,7 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
     Subscription.objects.filter(pk__in=confirmed).exclude(status=left).update(status=left, left_at=now)
     # While the rows are there, and say whom they are about.
     emit(Event(EventKind.LEFT, tuple(confirmed), now, {"how": "erased"}))
+    SignUpCode.objects.filter(destination__in=pks).delete()
     _forget_in_admin_log(Subscription, [pk for pk, _ in held])
     _forget_in_admin_log(Destination, pks)
     for pk in pks:

@@ -89,32 +89,11 @@ def _title(path: str) -> Coalesce:
     return Coalesce(NullIf(F(f"{path}__title"), Value("")), F(f"{path}__name"))
 
 
-def _with_the_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
-    # `erase_subscriptions` does it.
-    return 0
-
-
-def _delete_notices(destinations: Sequence[Destination], now: datetime) -> int:
-    return Notice.objects.filter(destination__in=destinations).delete()[0]
-
-
 def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
     """The links, and the wishes for one that no worker has looked at yet."""
     cores = [destination.core for destination in destinations]
     SignInWish.objects.filter(core__in=cores).delete()
     return SignIn.objects.filter(destination__in=destinations).delete()[0]
-
-
-def _delete_tags(destinations: Sequence[Destination], now: datetime) -> int:
-    return Tagging.objects.filter(destination__in=destinations).delete()[0]
-
-
-def _delete_address_changes(destinations: Sequence[Destination], now: datetime) -> int:
-    return AddressChange.objects.filter(Q(old__in=destinations) | Q(new__in=destinations)).delete()[0]
-
-
-def _delete_consents(destinations: Sequence[Destination], now: datetime) -> int:
-    return Consent.objects.filter(subscription__destination__in=destinations).delete()[0]
 
 
 ADDRESS = PersonalDataSource(
@@ -127,7 +106,8 @@ ADDRESS = PersonalDataSource(
         "disabled_reason": _("Why"),
     },
     query=address_rows,
-    erase=_with_the_subscriptions,
+    # `erase_subscriptions` does it.
+    erase=lambda of, now: 0,
 )
 SUBSCRIPTIONS = PersonalDataSource(
     key="subscriptions",
@@ -163,7 +143,7 @@ CONSENTS = PersonalDataSource(
         "ip": _("From the internet address"),
     },
     query=consent_rows,
-    erase=_delete_consents,
+    erase=lambda of, now: Consent.objects.filter(subscription__destination__in=of).delete()[0],
     words={
         Consent.Act.ASKED: _("asked for it"),
         Consent.Act.CONFIRMED: _("confirmed it"),
@@ -177,7 +157,7 @@ TAGS = PersonalDataSource(
     title=_("Groups you are in"),
     columns={"tag_name": _("Name")},
     query=tag_rows,
-    erase=_delete_tags,
+    erase=lambda of, now: Tagging.objects.filter(destination__in=of).delete()[0],
 )
 SUPPRESSIONS = PersonalDataSource(
     key="suppressions",
@@ -204,14 +184,14 @@ ADDRESS_CHANGES = PersonalDataSource(
         "undone_at": _("Taken back"),
     },
     query=address_change_rows,
-    erase=_delete_address_changes,
+    erase=lambda of, now: AddressChange.objects.filter(Q(old__in=of) | Q(new__in=of)).delete()[0],
 )
 NOTICES = PersonalDataSource(
     key="mails_to_come",
     title=_("Mails about to be written"),
     columns={"created_at": _("Since"), "kind": _("What")},
     query=notice_rows,
-    erase=_delete_notices,
+    erase=lambda of, now: Notice.objects.filter(destination__in=of).delete()[0],
     words={
         Notice.Kind.CONFIRMATION: _("a request to confirm"),
         Notice.Kind.WELCOME: _("a welcome"),

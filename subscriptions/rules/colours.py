@@ -141,7 +141,13 @@ def stylesheet(accent: str, background: str = "") -> str:
     """Style rules that win over the usual colours wherever they stand; "" where nothing was chosen."""
     if not accent and not background:
         return ""
-    day, night = (_root(colours) for colours in page_colours(accent, background))
+    rules = []
+    for colours in page_colours(accent, background):
+        scheme = "dark" if is_dark(colours.ground) else "light"
+        named = ((field.name.replace("_", "-"), getattr(colours, field.name)) for field in fields(colours))
+        values = " ".join(f"--{name}: {value};" for name, value in named)
+        rules.append(f"html:root {{ color-scheme: {scheme}; {values} }}")
+    day, night = rules
     return f"{day}\n@media (prefers-color-scheme: dark) {{ {night} }}\n"
 
 
@@ -152,7 +158,12 @@ def is_dark(colour: str) -> bool:
 
 def readable(colour: str, paper: str, least: float = CONTRAST) -> str:
     """The colour, or the nearest shade of it that can be read on that paper."""
-    return _readable(_rgb(colour), on=_rgb(paper), towards=_WHITE if is_dark(paper) else _BLACK, least=least)
+    given, on, towards = _rgb(colour), _rgb(paper), _WHITE if is_dark(paper) else _BLACK
+    for step in range(21):
+        red, green, blue = (round(a + (b - a) * step / 20) for a, b in zip(given, towards, strict=True))
+        if _contrast((red, green, blue), on) >= least:
+            return _hex((red, green, blue))
+    return _hex(towards)
 
 
 def shade(accent: str, paper: str, least: float) -> str:
@@ -246,20 +257,6 @@ def _on(link: str, accent: str) -> str:
     """What is written on a button: white, or what is nearly black."""
     dark = _lean(accent, *_LETTER[1]["paper"])
     return next((each for each in (PAPER, dark) if contrast(each, link) >= CONTRAST), "#000000")
-
-
-def _root(colours: PageColours) -> str:
-    scheme = "dark" if is_dark(colours.ground) else "light"
-    named = {field.name.replace("_", "-"): getattr(colours, field.name) for field in fields(colours)}
-    return f"html:root {{ color-scheme: {scheme}; {' '.join(f'--{k}: {v};' for k, v in named.items())} }}"
-
-
-def _readable(colour: _Rgb, *, on: _Rgb, towards: _Rgb, least: float) -> str:
-    for step in range(21):
-        red, green, blue = (round(a + (b - a) * step / 20) for a, b in zip(colour, towards, strict=True))
-        if _contrast((red, green, blue), on) >= least:
-            return _hex((red, green, blue))
-    return _hex(towards)
 
 
 def _contrast(one: _Rgb, other: _Rgb) -> float:

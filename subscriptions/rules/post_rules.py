@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from common import patterns
 from common.html.balance import MAX_HTML
 from common.html.clean import clean
+from common.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 from common.refused import Refused
 from common.text import one_line, words
 from feeds.parsing.entry import Entry
-from subscriptions.rules import patterns
-from subscriptions.rules.patterns import CONTAINS, EQUALS, MATCHES, Deadline, InvalidPattern, OutOfTime
 
 KEEP, DROP, REPLACE = "keep", "drop", "replace"
 ANY, TITLE, AUTHOR, CATEGORY, CONTENT, LINK = "any", "title", "author", "category", "content", "link"
@@ -140,10 +140,17 @@ def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
 
 def in_order(posts: Sequence[T], order: str, title: Callable[[T], str]) -> list[T]:
     """Posts that come newest first, in the order wanted. By title: case and accents aside, untitled last."""
+
+    def alphabetical(post: T) -> tuple[bool, str]:
+        marks = unicodedata.normalize("NFKD", title(post))
+        plain = "".join(char for char in marks if not unicodedata.combining(char))
+        key = plain.casefold().lstrip(" \t“”„«»‘’‚'\"([¡¿…")
+        return not key, key
+
     if order == "oldest":
         return list(reversed(posts))
     if order == "title":
-        return sorted(posts, key=lambda post: _alphabetical(title(post)))
+        return sorted(posts, key=alphabetical)
     return list(posts)
 
 
@@ -213,12 +220,6 @@ def _replaced(rule: Rule, entry: Entry) -> Entry:
 def _verb(rule: Rule) -> str:
     verb = {CONTAINS: "contains", EQUALS: "is", MATCHES: "matches"}[rule.test]
     return f"{verb} “{rule.pattern}”"
-
-
-def _alphabetical(title: str) -> tuple[bool, str]:
-    plain = "".join(char for char in unicodedata.normalize("NFKD", title) if not unicodedata.combining(char))
-    key = plain.casefold().lstrip(" \t“”„«»‘’‚'\"([¡¿…")
-    return not key, key
 
 
 def visible(html: str) -> str:

@@ -48,13 +48,9 @@ def _plan_words(plan: CronPlan) -> str:
     if plan.weekdays:
         return f"every {joined(WEEKDAYS[day] for day in plan.weekdays)} {at}"
     if plan.days_of_month:
-        return f"on the {joined(_day_words(day) for day in plan.days_of_month)} of each month {at}"
+        days = ("last day" if day == LAST_DAY else ordinal(day) for day in plan.days_of_month)
+        return f"on the {joined(days)} of each month {at}"
     return f"every day {at}"
-
-
-def _day_words(day: int) -> str:
-    """A day of the month as a cron plan means it."""
-    return "last day" if day == LAST_DAY else ordinal(day)
 
 
 def moment_words(moment: datetime, zone: ZoneInfo) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Case, Count, F, Q, QuerySet, When
 
-from common.batches import batched
+from common.db.batches import batched
 from common.db.bulk import insert_rows
 from common.ports.events import Event, EventKind, emit
 from subscriptions.models import Consent, Notice, Subscribable, Subscription, Switch

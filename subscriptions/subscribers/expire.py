@@ -7,12 +7,13 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from subscriptions.models import AddressChange, Consent, Destination, Subscription, Tally
+from subscriptions.models import AddressChange, Consent, Destination, SignUpCode, Subscription, Tally
 from subscriptions.rules.limits import LONGEST_PERIOD
 
 # Whoever comes back from a holiday finds an old mail, whose link still says where to get a fresh one.
 KEPT_AFTER_EXPIRY = timedelta(days=7)
 EXPIRED_AT_ONCE = 500
+CODES_FOR = timedelta(hours=1)
 # Counts may be asked for with a clock that is a little behind.
 TALLIES_FOR = LONGEST_PERIOD * 2
 # Added by later apps: of the keys of these destinations, each returns those that its app still needs.
@@ -24,6 +25,7 @@ def expire_sign_ups(*, now: datetime) -> int:
 
     Whoever had left before is as before the sign-up. What an admin's list brought was never asked, and stays.
     """
+    SignUpCode.objects.filter(expires_at__lt=now - CODES_FOR).delete()
     before = now - timedelta(hours=settings.CONFIRM_HOURS) - KEPT_AFTER_EXPIRY
     asked_since = Consent.objects.filter(subscription=OuterRef("pk"), at__gte=before)
     waiting = Subscription.objects.filter(status=Subscription.Status.UNCONFIRMED).exclude(confirm_nonce="")

@@ -123,7 +123,7 @@ def switch(
     The new subscription is confirmed at once. A switch that is still to come makes way for this one. Raises
     CannotSwitch.
     """
-    if to not in siblings(subscription.subscribable, now=now):
+    if subscription.is_beside or to not in siblings(subscription.subscribable, now=now):
         raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
     _lock_counting(subscription, to)
     old = _locked(subscription)

@@ -101,7 +101,7 @@ def _locked(keys: set[int], which: Q) -> list[Subscription]:
 
 def _say_farewell(gone: list[Subscription], now: datetime) -> None:
     """One mail at most. Where a switch joins two subscriptions, it is of the older one."""
-    said = [one for one in gone if one.subscribable.farewell_mail]
+    said = [one for one in gone if one.subscribable.farewell_mail and not one.is_beside]
     if not said:
         return
     one = said[0]

@@ -30,7 +30,8 @@ from subscriptions.rules.sign_up import (
     remembered,
     tidy_name,
 )
-from subscriptions.subscribers import rate_limits
+from subscriptions.subscribers import phone_limits, rate_limits
+from subscriptions.subscribers.codes import send_code, subscriptions_of_code
 from subscriptions.subscribers.consent import confirming, consent, record_consents
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, say_already, welcome
 
@@ -86,7 +87,10 @@ def answer_all(asked: SignUpRequest) -> bool:
         elif reply is SignUpReply.ALREADY:
             already.append(row)
     _save(waiting, already, asked)
-    if waiting:
+    if channels.get(kind).is_by_code:
+        # The same code for who has some of them already: it leads to the page where they are managed.
+        send_code([*waiting, *already], now=asked.now, language=asked.language)
+    elif waiting:
         ask_to_confirm(waiting, already=already, now=asked.now, language=asked.language)
     elif already:
         language = already[0].language or asked.language
@@ -135,6 +139,23 @@ def is_open(subscribable: Subscribable) -> bool:
     return open_ and channels.get(subscribable.channel).public_sign_up
 
 
+def is_by_code(subscribable: Subscribable) -> bool:
+    """Whether readers sign up with a number, on its own page, and not with an address."""
+    return channels.get(subscribable.channel).is_by_code
+
+
+def refuse_closed(subscribables: Sequence[Subscribable]) -> None:
+    """Raises SignUpClosed unless all of them take sign-ups, of one channel."""
+    if not subscribables:
+        raise SignUpClosed(gettext("Choose a newsletter."))
+    if len(subscribables) > MOST_AT_ONCE:
+        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
+    for each in subscribables:
+        if not is_open(each) or each.channel != subscribables[0].channel:
+            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
+            raise SignUpClosed(said % {"newsletter": each})
+
+
 def sign_up(
     *,
     subscribables: Sequence[Subscribable],
@@ -148,15 +169,28 @@ def sign_up(
 
     Raises InvalidDestination when it is no address at all, and SignUpClosed.
     """
-    if not subscribables:
-        raise SignUpClosed(gettext("Choose a newsletter."))
-    if len(subscribables) > MOST_AT_ONCE:
-        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
-    for each in subscribables:
-        if not is_open(each) or each.channel != subscribables[0].channel:
-            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
-            raise SignUpClosed(said % {"newsletter": each})
-    parsed = channels.get(subscribables[0].channel).parse_destination({"email": email})
+    refuse_closed(subscribables)
+    sign_up_parsed(
+        subscribables=subscribables,
+        parsed=channels.get(subscribables[0].channel).parse_destination({"email": email}),
+        name=name,
+        origin=origin,
+        now=now,
+        language=language,
+    )
+
+
+def sign_up_parsed(
+    *,
+    subscribables: Sequence[Subscribable],
+    parsed: ParsedDestination,
+    name: str,
+    origin: Origin,
+    now: datetime,
+    language: str = "",
+) -> None:
+    """As `sign_up`, with a destination of any channel. Raises SignUpClosed."""
+    refuse_closed(subscribables)
     asked = SignUpRequest(
         subscribables=sorted(subscribables, key=lambda each: each.pk),
         parsed=parsed,
@@ -172,9 +206,10 @@ def sign_up(
 
 
 def _answer_within_limits(asked: SignUpRequest) -> None:
-    drawn = rate_limits.check_limits(
-        core=asked.parsed.core, ip=asked.origin.ip, subscribables=asked.subscribables, now=asked.now
-    )
+    newsletters, facts = asked.subscribables, {"core": asked.parsed.core, "ip": asked.origin.ip}
+    drawn = rate_limits.check_limits(**facts, subscribables=newsletters, now=asked.now)
+    if is_by_code(newsletters[0]):
+        drawn += phone_limits.check_phone_limits(**facts, newsletter=newsletters[0], now=asked.now)
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
@@ -221,13 +256,26 @@ def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = 
     Raises TokenError for a link that no longer stands.
     """
     subscriptions = subscriptions_of_link(token=token, now=now, lock=True)
-    waiting = [each for each in subscriptions if each.status == Subscription.Status.UNCONFIRMED]
+    confirm_waiting(subscriptions, now=now, origin=origin or Origin())
+    return subscriptions
+
+
+@transaction.atomic
+def confirm_by_code(*, kind: str, core: str, typed: str, now: datetime, origin: Origin) -> list[Subscription]:
+    """Confirms all subscriptions that a code is for. Returns them; none if it is not the code."""
+    subscriptions = subscriptions_of_code(kind=kind, core=core, typed=typed, now=now)
+    confirm_waiting(subscriptions, now=now, origin=origin)
+    return subscriptions
+
+
+def confirm_waiting(subscriptions: Sequence[Subscription], *, now: datetime, origin: Origin) -> None:
+    """Confirms those that wait for it; in the caller's transaction, on locked rows."""
+    waiting = [each for each in subscriptions if each.status == UNCONFIRMED]
     for each in waiting:
         each.display_name = each.asked_name or each.display_name
         mark_confirmed(each, now=now)
-    record_consents(confirming(each, origin or Origin(), at=now) for each in waiting)
+    record_consents(confirming(each, origin, at=now) for each in waiting)
     welcome(waiting, now=now)
-    return subscriptions
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Prefetch
 
-from common.batches import batched
+from common.db.batches import batched
 from common.db.bulk import insert_rows
 from subscriptions.models import Destination, SubscriberTag, Tagging
 from subscriptions.rules.tags import MOST_TAGS, BadTag, tag_key, tidy_tag, tidy_tags

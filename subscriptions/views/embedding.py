@@ -14,7 +14,7 @@ from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
 from subscriptions.rules.origin import How
-from subscriptions.subscribers.sign_up import is_open
+from subscriptions.subscribers.sign_up import is_by_code, is_open
 from subscriptions.views.pages import POLICY, focus_on_error, page
 from subscriptions.views.sign_up import take_sign_up, told_sign_up
 
@@ -38,6 +38,10 @@ def of_newsletter(view: NewsletterView) -> Callable[..., HttpResponse]:
 @of_newsletter
 def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     """The form alone, in a frame on one of the newsletter's sites; POST takes a sign-up and says so there."""
+    if is_by_code(newsletter):
+        # A frame has no room for the second page, so the newsletter's own is opened.
+        response = render(request, "pages/embed/elsewhere.html", {"newsletter": newsletter})
+        return _framed(response, newsletter)
     form = SignUpForm(
         request.POST if request.method == "POST" else None,
         subscribables=[newsletter],
@@ -56,6 +60,10 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
         focus_on_error(form)
         context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter)}
         response = render(request, "pages/embed/form.html", context, status=400 if form.errors else 200)
+    return _framed(response, newsletter)
+
+
+def _framed(response: HttpResponse, newsletter: Subscribable) -> HttpResponse:
     # Only our own scripts and styles; only the newsletter's sites and our admin may frame it.
     ancestors = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
     response["Content-Security-Policy"] = (
@@ -69,8 +77,8 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
 @page
 def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     """Takes what a plain form on another site posts, and sends the reader back there if that is allowed."""
-    if request.method != "POST":
-        return HttpResponseRedirect(links.page_url(newsletter))
+    if request.method != "POST" or is_by_code(newsletter):
+        return HttpResponseRedirect(links.page_url(newsletter), status=303)
     back = allowed(newsletter.embed_hosts, request.POST.get("return_to", ""))
     form = SignUpForm(request.POST, subscribables=[newsletter], ip=request.META.get("REMOTE_ADDR", ""))
     if not is_open(newsletter):

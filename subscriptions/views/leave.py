@@ -52,11 +52,12 @@ def _page(
     request: HttpRequest, subscription: Subscription, now: datetime, *, status: int = 200
 ) -> HttpResponse:
     follows = successor(subscription)
+    may_switch = follows is None and not subscription.is_beside
     has_left = subscription.status == Subscription.Status.UNSUBSCRIBED and follows is None
     context = {
         **subscription_context(subscription, now),
         "leaves": follows.subscribable if follows else subscription.subscribable,
-        "rarer": choices(rarer_siblings(subscription.subscribable, now=now)) if follows is None else [],
+        "rarer": choices(rarer_siblings(subscription.subscribable, now=now)) if may_switch else [],
         "path": request.path,
         "reasons": Subscription.LeftWhy.choices if may_say_why(subscription, now) else [],
         "thanks": "thanks" in request.GET and bool(subscription.left_why),

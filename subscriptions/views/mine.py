@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
-from common.dates import day_words
+from common.formats.dates import day_words
 from common.ports.personal_data import PersonalDataSource, holdings
 from subscriptions import links
 from subscriptions.models import Destination, Subscribable, Subscription

@@ -16,7 +16,7 @@ from subscriptions.forms.sign_up import SeveralForm
 from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.origin import How
-from subscriptions.subscribers.sign_up import is_open
+from subscriptions.subscribers.sign_up import is_by_code, is_open
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take_sign_up
@@ -37,7 +37,7 @@ def newsletter_directory(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, SeveralForm(subscribables=()))
     names = request.POST.getlist("newsletter")[:MOST_CHOSEN]
-    chosen = [each for each in _listed().named(*names) if is_open(each)]
+    chosen = [each for each in _listed().named(*names) if _may_choose(each)]
     form = SeveralForm(request.POST, subscribables=chosen, ip=request.META.get("REMOTE_ADDR", ""))
     if form.is_valid():
         return take_sign_up(request, form, How.DIRECTORY)
@@ -60,6 +60,7 @@ def _page(request: HttpRequest, form: SeveralForm, status: int = 200) -> HttpRes
             "rhythm": rhythm(each),
             "brand": branding.get(each.pk),
             "is_open": is_open(each),
+            "may_choose": _may_choose(each),
             "is_chosen": each.pk in chosen,
         }
         for each in newsletters
@@ -70,11 +71,16 @@ def _page(request: HttpRequest, form: SeveralForm, status: int = 200) -> HttpRes
         "form": form,
         "words": words,
         "has_search": bool(words) or found.count > FEW,
-        "may_choose": sum(entry["is_open"] for entry in entries) > 1,
+        "may_choose": sum(entry["may_choose"] for entry in entries) > 1,
     }
     return render(request, "pages/newsletters.html", context, status=status)
 
 
+def _may_choose(newsletter: Subscribable) -> bool:
+    """Whether the form for several takes it: it asks for a mail address."""
+    return is_open(newsletter) and not is_by_code(newsletter)
+
+
 def _listed() -> SubscribableQuerySet:
-    channels = [kind.key for kind in kinds.all_kinds() if kind.public_sign_up]
+    channels = [kind.key for kind in kinds.person_kinds()]
     return Subscribable.objects.listed().filter(channel__in=channels).order_by("title", "name")

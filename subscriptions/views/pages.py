@@ -35,22 +35,23 @@ POLICY = "; ".join(
     )
 )
 
-# Where a form holds off robots, a script of ours solves its sum (templates/pages/_form_safety.html).
-SCRIPT = "; script-src 'self'; connect-src 'self'"
-SUM = b' data-challenge="'
+# Where a form holds off robots, a script of ours solves its sum (templates/pages/_form_safety.html); another
+# offers notifications (templates/pages/_device.html).
+SCRIPT = "; script-src 'self'; connect-src 'self'; manifest-src 'self'"
+SCRIPTED = (b' data-challenge="', b' data-device="')
 # Within this time every address is dealt with, however many inserts and lookups it takes.
 SECONDS = 0.02
 
 
 def page(view: PageView) -> PageView:
-    """A page of ours: no script except where a sum is to be solved, no plug-in, no frame around it."""
+    """A page of ours: no script but two of ours where they are needed, no plug-in, no frame around it."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = view(request, *args, **kwargs)
         policy = response.headers.get("Content-Security-Policy", POLICY)
-        has_sum = not response.streaming and SUM in response.content
-        response.headers["Content-Security-Policy"] = policy + (SCRIPT if has_sum else "")
+        has_script = not response.streaming and any(mark in response.content for mark in SCRIPTED)
+        response.headers["Content-Security-Policy"] = policy + (SCRIPT if has_script else "")
         return response
 
     return wrapped

@@ -55,6 +55,7 @@ def subscription_context(subscription: Subscription, now: datetime) -> dict[str,
     newsletter, page_url = subscription.subscribable, links.page_url(subscription.subscribable)
     goes, comes = switch_ending(subscription), switch_beginning(subscription)
     is_active = subscription.status == Subscription.Status.CONFIRMED and subscription.ended_at is None
+    may_switch = is_active and not comes and not subscription.is_beside
     return {
         "subscription": subscription,
         "newsletter": newsletter,
@@ -66,7 +67,7 @@ def subscription_context(subscription: Subscription, now: datetime) -> dict[str,
         "paused_until": subscription.paused_until if is_paused(subscription, now) else None,
         "change": shown_change(goes, now) if goes and is_active else None,
         "coming": shown_change(comes, now) if comes and is_active else None,
-        "choices": choices(siblings(newsletter, now=now)) if is_active and not comes else [],
+        "choices": choices(siblings(newsletter, now=now)) if may_switch else [],
         "successor": None if is_active else successor(subscription),
         "can_undo": can_undo(subscription=subscription, now=now),
         "manage_url": links.manage_url(subscription),

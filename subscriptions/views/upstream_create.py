@@ -1,16 +1,17 @@
 """/v0/subscription/create, which upstream's forms post to, and its links to subscribe again open."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.ports import channels
+from subscriptions import links
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
 from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
-from subscriptions.subscribers.sign_up import is_open
+from subscriptions.subscribers.sign_up import is_by_code, is_open
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.sign_up import take_sign_up
 
@@ -37,6 +38,8 @@ def create_upstream(request: HttpRequest) -> HttpResponse:
         newsletter = _newsletter(wanted)
     except WrongFields as error:
         return render(request, "pages/upstream/refused.html", {"reason": str(error)}, status=400)
+    if is_by_code(newsletter):
+        return HttpResponseRedirect(links.page_url(newsletter), status=303)
     filled = {"email": wanted.email, "name": wanted.name}
     if request.method != "POST":
         return _form(request, newsletter, OldForm(initial=filled, subscribables=[newsletter]))

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from common.picture_codec import clean_picture
-from common.pictures import CleanPicture
-from delivery.customisation import facts_of, set_theme, theme_of
+from common.pictures.codec import clean_picture
+from common.pictures.picture import CleanPicture
+from delivery.customisation import set_theme, theme_facts, theme_of
 from delivery.letters.mails import newsletter_mail
 from delivery.models import Theme
 from subscriptions.branding.site import alter_site, site_facts
@@ -88,7 +88,7 @@ def test_the_form_takes_pictures_keeps_them_and_takes_them_away(
     assert row.logo_picture_id
     assert row.header_picture_id
     ada.post(page, sent(**{"logo_picture-clear": "on"}))
-    assert facts_of(Theme.objects.get()).logo_url == ""
+    assert theme_facts(Theme.objects.get()).logo_url == ""
     assert Picture.objects.count() == 2
 
 

@@ -14,6 +14,7 @@ import grapheme
 from PIL import Image
 
 from tests.servers.api_server import ApiServer, Reply, Request
+from tests.servers.consent import App, Consent
 
 __all__ = ["MastodonInstance", "Reply", "Request"]
 
@@ -26,6 +27,8 @@ LINK = re.compile(r"https?://\S+")
 MOST_MEDIA = 4
 POLICIES = ("", "public", "followers", "nobody")
 NOT_READY = "Cannot attach files that have not finished processing. Try again in a moment!"
+OUTSIDE = Reply(403, {"error": "This action is outside the authorized scopes"})
+SCOPES_43 = {"read", "write", "profile", "read:accounts", "read:statuses", "write:media", "write:statuses"}
 NOT_FOUND = Reply(404, {"error": "Record not found"})
 
 
@@ -57,21 +60,75 @@ class MastodonInstance(ApiServer):
         self.media_looks = 0
         self.description_limit, self.image_size_limit, self.image_matrix_limit = 1500, 16 * 2**20, 33_177_600
 
+        self.consent = Consent("A Mastodon instance")
+        # Before 4.3 there is no such document, no PKCE, and no scope "profile".
+        self.is_before_43 = False
+        self.takes_registrations = True
+        self.account = dict(ACCOUNT)
+
     def posts(self, request: Request) -> bool:
         return (request.method, request.place) == ("POST", "/api/v1/statuses")
+
+    def _oauth(self, request: Request) -> Reply | None:
+        """What needs no token; None for all else."""
+        match (request.method, request.place):
+            case ("GET", "/.well-known/oauth-authorization-server") if self.is_before_43:
+                return Reply(200, "<!doctype html><title>Mastodon</title>", {"Content-Type": "text/html"})
+            case ("GET", "/.well-known/oauth-authorization-server"):
+                says = {"scopes_supported": sorted(SCOPES_43), "code_challenge_methods_supported": ["S256"]}
+                return Reply(body={"issuer": self.url, **says})
+            case ("POST", "/api/v1/apps"):
+                return self._register(request)
+            case ("GET", "/oauth/authorize"):
+                return self.consent.page(request)
+            case ("POST", "/oauth/token"):
+                return self._token(request)
+        return None
+
+    def _register(self, request: Request) -> Reply:
+        scopes = set(request.form["scopes"].split())
+        known = SCOPES_43 - {"profile"} if self.is_before_43 else SCOPES_43
+        if not self.takes_registrations:
+            return Reply(403, {"error": "This action is not allowed"})
+        if not scopes <= known:
+            return Reply(422, {"error": "Validation failed: Scopes doesn't match configured on the server."})
+        number = len(self.consent.apps)
+        app = App(f"client-{number}", f"app-s3cret-{number}", request.form["redirect_uris"].split(), scopes)
+        self.consent.apps[app.client_id] = app
+        made = {"id": "1", "name": request.form["client_name"], "client_id": app.client_id}
+        return Reply(body={**made, "client_secret": app.client_secret})
+
+    def _token(self, request: Request) -> Reply:
+        form = request.form
+        app = self.consent.apps.get(form.get("client_id", ""))
+        if form.get("grant_type") == "client_credentials" and app:
+            is_fine = form.get("client_secret") == app.client_secret and {form.get("scope")} <= app.scopes
+            return Reply(body={"access_token": "of-the-app"}) if is_fine else _oauth_error("invalid_scope")
+        found = self.consent.redeem(request)
+        if isinstance(found, str):
+            return _oauth_error(found)
+        if set(form.get("scope", "").split()) != set(found.scope.split()):
+            return _oauth_error("invalid_scope")
+        self.scopes = found.scope.split()
+        return Reply(body={"access_token": TOKEN, "token_type": "Bearer", "scope": found.scope})
 
     def length(self, text: str) -> int:
         return int(grapheme.length(LINK.sub("x" * self.per_url, text)))
 
     def usual(self, request: Request) -> Reply:
         path = request.place
+        if reply := self._oauth(request):
+            return reply
         if path.startswith("/api/v2/instance"):
             return Reply(body=self._about())
         if request.headers.get("authorization") != f"Bearer {TOKEN}":
             return Reply(401, {"error": "The access token is invalid"})
         if path == "/api/v1/accounts/verify_credentials":
-            return Reply(body=ACCOUNT)
+            may = self.scopes is None or {"read", "read:accounts", "profile"} & set(self.scopes)
+            return Reply(body=self.account) if may else OUTSIDE
         if path == "/api/v1/apps/verify_credentials":
+            if self.is_before_43 and "read" not in (self.scopes or ["read"]):
+                return OUTSIDE
             about = {"id": "3", "name": "Feedletter"}
             return Reply(body=about if self.scopes is None else {**about, "scopes": self.scopes})
         if path == f"/api/v1/accounts/{ACCOUNT['id']}/statuses":
@@ -93,7 +150,7 @@ class MastodonInstance(ApiServer):
 
     def _upload(self, request: Request) -> Reply:
         if not self._may("write:media"):
-            return Reply(403, {"error": "This action is outside the authorized scopes"})
+            return OUTSIDE
         head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
         parts: Any = BytesParser().parsebytes(head + request.body).get_payload()
         form = {part.get_param("name", header="content-disposition"): part for part in parts}
@@ -209,6 +266,14 @@ class MastodonInstance(ApiServer):
 
 def _list(request: Request, name: str) -> list[str]:
     return parse_qs(request.body.decode()).get(name, [])
+
+
+def _oauth_error(code: str) -> Reply:
+    said = {
+        "error": code,
+        "error_description": "The provided authorization grant is invalid, expired or revoked.",
+    }
+    return Reply(401 if code == "invalid_client" else 400, said)
 
 
 def _linked(match: re.Match[str]) -> str:

@@ -9,9 +9,11 @@ import sys
 from datetime import UTC, date, datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from html import unescape
 from pathlib import Path
 
 import pytest
+import requests
 from django.core.management import CommandError, call_command
 
 from feedletter_site.demo.blog import Blog
@@ -76,11 +78,15 @@ def test_a_letter_of_each_arrangement_comes_it_goes_on_live_and_begins_afresh(tm
         assert_every_arrangement_ends_in_the_mailbox(first, said)
         assert_the_withdrawn_post_is_in_no_letter(first)
         assert_every_letter_carries_the_corrected_text(first)
-        for url in (site, f"{site}/s/harbour-notes/", *blogs(said)):
+        timelines = [addresses(said, name)[0] for name in ("Mastodon", "Discord")]
+        for url in (site, f"{site}/s/harbour-notes/", *addresses(said, "Sample blog"), *timelines):
             until(lambda url=url: answers(url), url)  # type: ignore[misc]
+        assert_bridges_have_posted(timelines)
         with pytest.raises(CommandError, match="running"):
             make_folder_fresh(tmp_path / "demo")
         until(lambda: notes(letters(tmp_path)), "a live note in the mailbox", 180)
+        for url in timelines:
+            until(lambda url=url: "From the quay" in page(url), f"a live note at {url}", 60)  # type: ignore[misc]
         process.terminate()
         assert process.wait(40) == 0
 
@@ -114,8 +120,21 @@ def assert_every_letter_carries_the_corrected_text(found: dict[str, list[EmailMe
     assert not [text for each in texts.values() for text in each if "19:52" in text]
 
 
-def blogs(said: str) -> list[str]:
-    return [line.split()[-1] for line in said.splitlines() if line.startswith("Sample blog")]
+def addresses(said: str, name: str) -> list[str]:
+    lines = [line.removeprefix(name).split() for line in said.splitlines() if line.startswith(f"{name} ")]
+    return [line[0] for line in lines]
+
+
+def page(url: str) -> str:
+    return requests.get(url, timeout=10).text
+
+
+def assert_bridges_have_posted(timelines: list[str]) -> None:
+    newest = min((post for post in POSTS if not post.withdrawn), key=lambda post: post.days_ago)
+    for url in timelines:
+        shown = page(url)
+        assert newest.title in unescape(shown)
+        assert "/change/" in shown, "it leads to the bridge"
 
 
 def counts(found: dict[str, list[EmailMessage]]) -> dict[str, int]:

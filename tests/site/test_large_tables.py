@@ -10,8 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from bench.ledger import MOST_KB, Size, fill, pages
-from common import tallies
 from common.admin.lists import BoundedPaginator
+from common.db import tallies
 from delivery.models import Delivery
 from feeds.models import Item
 

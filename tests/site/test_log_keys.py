@@ -54,6 +54,12 @@ def test_no_handler_of_ours_writes_a_key(prefix: str, formatter: str) -> None:
         assert json.loads(written.getvalue())["message"] == f"Not Found: /{prefix}/.../"
 
 
+@pytest.mark.parametrize("glue", ["?", "%3F"])
+def test_what_a_service_leads_back_with_is_in_no_log(glue: str) -> None:
+    path = f"/admin/bridge-connected/{glue}code=SECRET&state=SECRET2"
+    assert without_keys(f"GET {path} HTTP/1.1") == f"GET /admin/bridge-connected/{glue}... HTTP/1.1"
+
+
 def test_a_logger_with_a_handler_of_its_own_writes_none_either() -> None:
     """As gunicorn's and Celery's."""
     written = io.StringIO()

@@ -1,12 +1,13 @@
 """The page “Add a bridge”: the service, then where it posts to."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
@@ -14,16 +15,23 @@ from common.admin.html import add_url, list_url
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.ports import channels
-from delivery.accounts.services import lacks_account
-from delivery.admin.bridges.forms import ConnectForm
-from delivery.bridges.connect import connect_bridge
+from delivery.accounts.services import add_service_account, free_account_name, lacks_account
+from delivery.admin.bridges.forms import ApplicationForm, ConnectForm
+from delivery.admin.bridges.leave import form_again, lead_there, return_url
+from delivery.bridges.connect import connect_bridge, typed_destination
+from delivery.bridges.handshake import oauth_of
 from delivery.models import ServiceAccount
 from feeds.models import Feed
 from subscriptions.admin.newsletter import free_name
 from subscriptions.models import Subscribable
 
 MAY_ADD = ("subscriptions.add_subscribable", "subscriptions.add_subscription")
-ADD_PAGE, SET_UP_PAGE = "add_bridge", "bridge_set_up"
+MAY_ADD_ACCOUNT = "delivery.add_serviceaccount"
+# What the page is opened for.
+GIVEN = ("feed", "newsletter")
+# What a form's button says: the service is to be asked.
+ASK = "ask"
+ADD_PAGE, SET_UP_PAGE, APPLICATION_PAGE = "add_bridge", "bridge_set_up", "bridge_application"
 
 
 def set_up_url(bridge: Subscribable) -> str:
@@ -42,7 +50,7 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perms(MAY_ADD):
         raise PermissionDenied
     feeds = _given_feeds(request)
-    given = {name: request.GET[name] for name in ("feed", "newsletter") if name in request.GET}
+    given = {name: request.GET[name] for name in GIVEN if name in request.GET}
     kinds = {kind.key: kind for kind in channels.bridge_kinds()}
     kind = kinds.get(request.GET.get("kind", ""))
     context: dict[str, Any] = {
@@ -55,36 +63,95 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
     if kind is None or not context["has_feeds"]:
         context["services"] = [(each, add_bridge_url(kind=each.key, **given)) for each in kinds.values()]
         return TemplateResponse(request, "admin/delivery/bridge_services.html", context)
-    form = ConnectForm(kind, request.POST or None, initial=_initial(kind, feeds))
-    if request.method == "POST" and form.is_valid() and (bridge := _connected(request, form)):
-        return HttpResponseRedirect(set_up_url(bridge))
+    form = form_again(request, partial(ConnectForm, kind, asks_service=True))
+    if form is None:
+        asks_service = request.POST.get("act") == ASK
+        form = ConnectForm(
+            kind, request.POST or None, initial=_initial(kind, feeds), asks_service=asks_service
+        )
+    if request.method == "POST" and form.is_valid() and (answer := _answer(request, form, given)):
+        return answer
     accounts_url = add_url(ServiceAccount, kind=kind.key) if lacks_account(kind) else ""
     context |= {"kind": kind, "form": form, "accounts_url": accounts_url}
+    if form.oauth and not form.can_ask and request.user.has_perm(MAY_ADD_ACCOUNT):
+        app_url = f"{reverse(APPLICATION_PAGE, args=[kind.key])}?{urlencode(given)}"
+        context |= {"app_url": app_url}
     return TemplateResponse(request, "admin/delivery/bridge_add.html", context)
 
 
-def _connected(request: HttpRequest, form: ConnectForm) -> Subscribable | None:
-    """The new bridge, which posts nothing yet. None where it was refused, which the form shows."""
+def add_application(request: HttpRequest, kind: str) -> HttpResponse:
+    """How an application is made at a service, and the form for what it has; once for all bridges there."""
+    if not request.user.has_perm(MAY_ADD_ACCOUNT):
+        raise PermissionDenied
+    oauth = next((oauth_of(one) for one in channels.bridge_kinds() if one.key == kind), None)
+    if oauth is None or not oauth.account_fields:
+        raise Http404("It needs no application.")
+    given = {name: request.GET[name] for name in GIVEN if name in request.GET}
+    back, form = add_bridge_url(kind=kind, **given), ApplicationForm(oauth, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = add_service_account(
+                kind=oauth.key, name=free_account_name(oauth.key), values=form.values(), now=utcnow()
+            )
+        except channels.InvalidDestination as error:
+            form.refuse(error)
+        else:
+            messages.success(request, f"The {oauth.label} is kept as {made}. Now press Connect.")
+            return HttpResponseRedirect(back)
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": f"Add a {oauth.label}",
+        "oauth": oauth,
+        "form": form,
+        "return_url": return_url(),
+        "wants_https": oauth.needs_https and not return_url().startswith("https:"),
+        "back": back,
+    }
+    return TemplateResponse(request, "admin/delivery/bridge_application.html", context)
+
+
+def _answer(request: HttpRequest, form: ConnectForm, given: dict[str, str]) -> HttpResponse | None:
+    """The way to the service or to the new bridge. None where it was refused, which the form shows."""
     data = form.cleaned_data
+    named: dict[str, Any] = {"name": data["name"], "title": data["title"]}
+    if form.asks_service:
+        then = {**named, "feeds": [feed.pk for feed in data["feeds"]]}
+        return lead_there(request, form, back=add_bridge_url(kind=form.kind.key, **given), then=then)
     try:
-        made = connect_bridge(
-            name=data["name"],
-            title=data["title"],
-            channel=form.kind.key,
-            feeds=list(data["feeds"]),
-            data=form.destination(),
-            now=utcnow(),
-            stopped=True,
-            time_zone=settings.TIME_ZONE,
+        parsed = typed_destination(form.kind.key, form.destination())
+        feeds = [feed.pk for feed in data["feeds"]]
+        return HttpResponseRedirect(
+            set_up_url(add_connected(request, form.kind, parsed, feeds=feeds, **named))
         )
     except channels.InvalidDestination as error:
         form.refuse(error)
     except ValidationError as error:
         add_refusal(form, error)
-    else:
-        messages.success(request, f"Connected as {made.destination.label}. Nothing is posted yet.")
-        return made.subscribable
     return None
+
+
+def add_connected(
+    request: HttpRequest,
+    kind: channels.ChannelSpec,
+    parsed: channels.ParsedDestination,
+    *,
+    feeds: list[int],
+    name: str,
+    title: str,
+) -> Subscribable:
+    """The new bridge, which posts nothing yet. Raises InvalidDestination and ValidationError."""
+    made = connect_bridge(
+        name=name,
+        title=title,
+        channel=kind.key,
+        feeds=list(Feed.objects.filter(pk__in=feeds, dropping=False)),
+        parsed=parsed,
+        now=utcnow(),
+        stopped=True,
+        time_zone=settings.TIME_ZONE,
+    )
+    messages.success(request, f"Connected as {made.destination.label}. Nothing is posted yet.")
+    return made.subscribable
 
 
 def _given_feeds(request: HttpRequest) -> list[Feed]:

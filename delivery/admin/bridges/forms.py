@@ -7,10 +7,15 @@ from django import forms
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
 )
 
 from common.ports import channels
+from common.ports.channels import read_fields
+from common.refused import Refused
+from delivery.bridges.handshake import applications, oauth_of
+from delivery.channels.oauth import OAuth
 from feeds.models import Feed
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.forms.admin import EARLY, ClockWidget, filled, form_field, name_of, refusal_by_field
@@ -24,6 +29,9 @@ RHYTHMS = {
     Arrangement.WEEKLY: "One post a week",
     Arrangement.MONTHLY: "One post a month",
 }
+
+# Of a new bridge, whatever its service.
+OWN_NAMES = ("feeds", "title", "name")
 
 
 class KindForm(forms.Form):
@@ -44,21 +52,116 @@ class KindForm(forms.Form):
         """What was typed, by the channel's own names."""
         return filled(self.kind, fields, self.cleaned_data)
 
-    def refuse(self, error: channels.InvalidDestination) -> None:
+    def refuse(self, error: Refused) -> None:
         """Shows a channel's refusal at the field that it names, else above the form."""
         for name, text in refusal_by_field(self.kind, str(error), otherwise="").items():
             self.add_error(name if name in self.fields else None, text)
 
 
 class DestinationForm(KindForm):
-    """Where a bridge posts to; secrets are typed anew."""
+    """Where a bridge posts to; secrets are typed anew.
 
-    def __init__(self, kind: channels.ChannelSpec, *args: Any, known: Any = None, **kwargs: Any) -> None:
+    `asks_service`: the service is to give what it can, so that only what it has to know before is needed.
+    """
+
+    def __init__(
+        self,
+        kind: channels.ChannelSpec,
+        *args: Any,
+        known: Any = None,
+        asks_service: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(kind, *args, **kwargs)
+        self.asks_service, self.oauth = asks_service, oauth_of(kind)
         self.add(kind.destination_fields, known or {})
+        apps = applications(self.oauth) if self.oauth else []
+        # Whether the service can be asked: where admins add applications, one has to be there.
+        self.can_ask = self.oauth is not None and bool(apps or not self.oauth.account_fields)
+        if len(apps) > 1:
+            self.fields["app"] = forms.ChoiceField(
+                label="Application",
+                required=False,
+                choices=[(app.name, app.name) for app in apps],
+                widget=UnfoldAdminSelectWidget(),
+            )
+        self.app = apps[0].name if apps else ""
+        if asks_service:
+            for field in kind.destination_fields:
+                self.fields[name_of(kind, field)].required = field in self._asked()
+
+    def _asked(self) -> list[channels.Field]:
+        asks = self.oauth.asks if self.oauth else ()
+        return [field for field in self.kind.destination_fields if field.name in asks]
 
     def destination(self) -> dict[str, str]:
         return self.given(self.kind.destination_fields)
+
+    def known_before(self) -> dict[str, str]:
+        """What the service is asked with, cleaned. Raises InvalidDestination."""
+        return read_fields(self._asked(), self.given(tuple(self._asked())), owner=self.kind.label)
+
+    def typed_besides(self) -> dict[str, str]:
+        """What was typed besides and is no secret: it goes before what the service says."""
+        asked = self._asked()
+        return self.given(
+            tuple(field for field in self.kind.destination_fields if field not in asked and not field.secret)
+        )
+
+    def chosen_app(self) -> str:
+        """The name of the application that asks; empty where it registers itself."""
+        return str(self.cleaned_data.get("app") or self.app)
+
+    @property
+    def fields_to_ask(self) -> list[forms.BoundField]:
+        """What is filled in before the service is asked."""
+        names = [name_of(self.kind, field) for field in self._asked()]
+        return [self[name] for name in (*names, "app") if name in self.fields]
+
+    @property
+    def fields_to_paste(self) -> list[forms.BoundField]:
+        """What the service gives, and who wants to may paste."""
+        asked = self._asked()
+        rest = [field for field in self.kind.destination_fields if field not in asked]
+        return [self[name_of(self.kind, field)] for field in rest]
+
+    @property
+    def is_pasted(self) -> bool:
+        """Whether somebody tried to paste, or something is wrong there."""
+        tried = self.is_bound and not self.asks_service
+        return tried or any(field.errors for field in self.fields_to_paste)
+
+    @property
+    def words(self) -> dict[str, list[str]]:
+        """What was typed and is no secret: it stands in the form again if the service says no."""
+        open_ = [name for name, field in self.fields.items() if not _is_unseen(field)]
+        return {name: self.data.getlist(name) for name in open_ if name in self.data}  # type: ignore[attr-defined]
+
+
+def _is_unseen(field: forms.Field) -> bool:
+    return getattr(field.widget, "input_type", "") == "password"
+
+
+class ApplicationForm(forms.Form):
+    """What an admin copies of an application at the service, by which bridges are connected."""
+
+    def __init__(self, oauth: OAuth, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.oauth = oauth
+        for field in oauth.account_fields:
+            made = form_field(field)
+            made.required = field.required
+            self.fields[name_of(oauth, field)] = made
+
+    def values(self) -> dict[str, str]:
+        return filled(self.oauth, self.oauth.account_fields, self.cleaned_data)
+
+    def refuse(self, error: Refused) -> None:
+        """Shows a refusal at the field that it names, else above the form."""
+        name, _, text = str(error).partition(": ")
+        field = f"{self.oauth.key}_{name}"
+        known = field in self.fields
+        self.add_error(field if known else None, text[:1].upper() + text[1:] if known else str(error))
 
 
 class ConnectForm(DestinationForm):
@@ -87,8 +190,13 @@ class ConnectForm(DestinationForm):
         choice: Any = self.fields["feeds"]
         choice.queryset = Feed.objects.filter(dropping=False).order_by("title", "pk")
         # The service comes first: that is what whoever opens the page has at hand.
-        last = ("feeds", "title", "name")
+        last = OWN_NAMES
         self.order_fields([*(name for name in self.fields if name not in last), *last])
+
+    @property
+    def own_fields(self) -> list[forms.BoundField]:
+        """Those of the bridge itself."""
+        return [self[name] for name in OWN_NAMES]
 
 
 class HowForm(KindForm):

@@ -3,20 +3,26 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import button, html_table, link_to, paragraph, web_link, when
 from common.ports import channels
+from common.refused import Refused
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
 from delivery.admin.bridges.set_up import reconnect_url
 from delivery.bridges.connect import connections_of
-from delivery.bridges.trial_posts import deletion_key
-from delivery.models import Delivery
+from delivery.bridges.messages import looks_of, recipient_at
+from delivery.issues.sent_changes import SentChanges, changes_of
+from delivery.letters.build import issue_letter
+from delivery.models import Delivery, Issue
+from delivery.rendering.errors import LetterError
 from feeds.models import Feed
 from subscriptions.models import Subscribable, Subscription
 
 POSTS_SHOWN = 10
+AS_OF_NOW = "By the words that the bridge has now: what was posted with others stays as it was."
 ELSEWHERE = "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone."
 
 
@@ -82,15 +88,37 @@ def _standing(subscription: Subscription) -> SafeString:
     )
 
 
+def what_was_posted(issue: Issue) -> SafeString | str:
+    """On the page of a bridge's issue: how it stands there. It is composed anew, by what is kept of it."""
+    bridge = issue.subscribable
+    if not is_bridge(bridge):
+        return ""
+    rows = Delivery.objects.filter(issue=issue).select_related("destination", "remote_post").order_by("pk")
+    posted = list(rows[:POSTS_SHOWN])
+    to = posted[0].destination if posted else next((one.destination for one in connections_of(bridge)), None)
+    if to is None:
+        return "It posts nowhere so far."
+    try:
+        looks = looks_of(issue_letter(issue), recipient_at(to), kind=bridge.channel)
+    except (LetterError, Refused) as error:
+        return str(error)
+    context = {"each": looks, "kind": channels.get(bridge.channel)}
+    shown = render_to_string("admin/delivery/bridge_looks.html", context)
+    changes = changes_of(posted)
+    each = ((row.destination.label, _how(row, changes.get(row.pk))) for row in posted)
+    states = format_html_join("", "<p>{}: {}</p>", each)
+    told = paragraph(AS_OF_NOW) if issue.published_at is not None else ""
+    return format_html("{}{}{}", shown, states, told)
+
+
 def _last_posts(bridge: Subscribable) -> SafeString:
-    every = Delivery.objects.filter(subscription__subscribable=bridge).exclude(kind=Delivery.Kind.DELETE)
+    every = Delivery.objects.filter(subscription__subscribable=bridge).exclude(kind__in=Delivery.CHANGES)
     related = every.select_related("issue", "destination", "remote_post").order_by("-pk")
     rows = list(related.defer("issue__html", "issue__text", "context")[:POSTS_SHOWN])
-    deletions = Delivery.objects.filter(kind=Delivery.Kind.DELETE, key__in=map(deletion_key, rows))
-    gone = set(deletions.values_list("key", flat=True))
+    changes = changes_of(rows)
     return html_table(
         ("post", "when", "how it went"),
-        ((_named(row), when(row.sent_at or row.created_at), _how(row, gone)) for row in rows),
+        ((_named(row), when(row.sent_at or row.created_at), _how(row, changes.get(row.pk))) for row in rows),
         "Nothing was posted so far.",
     )
 
@@ -99,12 +127,15 @@ def _named(row: Delivery) -> SafeString:
     return link_to(row, row.issue.title if row.issue else "Test post")
 
 
-def _how(row: Delivery, gone: set[str]) -> Any:
-    """Its state; where it stands there, or what the service said against it."""
-    if deletion_key(row) in gone:
-        return "deleted"
+def _how(row: Delivery, changes: SentChanges | None) -> Any:
+    """Its state; where it stands there, and what was done about it since; or what the service said against
+    it."""
+    said = changes.words if changes else ""
+    if changes and changes.is_gone:
+        return said
     if row.state != Delivery.State.SENT:
         state = row.get_state_display().lower()
         return f"{state}: {row.last_error}" if row.last_error else state
     remote = getattr(row, "remote_post", None)
-    return web_link(remote.url, "See it there") if remote and remote.url else "posted"
+    there = web_link(remote.url, "See it there") if remote and remote.url else "posted"
+    return format_html("{}; {}", there, said) if said else there

@@ -1,7 +1,9 @@
 """A bridge's own page: who it posts as, how its posts will look, a test, and the word to begin."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -15,9 +17,17 @@ from common.admin.refusals import add_refusal, report
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
-from delivery.admin.bridges.add import set_up_url
+from delivery.admin.bridges.add import ASK, set_up_url
+from delivery.admin.bridges.begun import keep_begun, look_up_begun, new_token, take_begun
 from delivery.admin.bridges.forms import DestinationForm, HowForm
-from delivery.bridges.connect import begin_posting, connections_of, reconnect
+from delivery.admin.bridges.leave import form_again, lead_there
+from delivery.bridges.connect import (
+    Elsewhere,
+    begin_posting,
+    connections_of,
+    reconnect,
+    typed_destination,
+)
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
 from delivery.channels.base import Looks
@@ -29,10 +39,12 @@ from subscriptions.newsletters.define import alter_subscribable
 MAY_SEE, MAY_CHANGE = "subscriptions.view_subscribable", "subscriptions.change_subscribable"
 LOOKED_AT = 3
 RECONNECT_PAGE = "bridge_reconnect"
+# The parameter of its address, and what its button says, where another account said yes.
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class BridgeConnection:
     """A destination as the page shows it, with the test posts that stand there."""
 
     subscription: Subscription
@@ -77,7 +89,7 @@ def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
         "kind": kind,
         "form": form,
         "connections": [
-            Connection(each, standing_tests(each), may_delete(each), reconnect_url(each))
+            BridgeConnection(each, standing_tests(each), may_delete(each), reconnect_url(each))
             for each in connections
         ],
         "looks": looks,
@@ -164,25 +176,85 @@ def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
     if not request.user.has_perm(MAY_CHANGE):
         raise PermissionDenied
     row = _bridge(bridge)
-    found = connections_of(row)
-    chosen = [each for each in found if str(each.pk) == request.GET.get("to", "")] or found[:1]
-    if not chosen:
-        raise Http404("It posts to nothing.")
-    to, kind = chosen[0].destination, channels.get(row.channel)
-    form = DestinationForm(kind, request.POST or None, known=to.config)
-    if request.method == "POST" and form.is_valid():
-        try:
-            reconnect(destination=to, data=form.destination(), now=utcnow())
-        except channels.InvalidDestination as error:
-            form.refuse(error)
-        else:
-            messages.success(request, f"Connected as {to.label} again.")
-            return _back(row)
+    subscription = _chosen(row, request.GET.get("to", ""))
+    to, kind = subscription.destination, channels.get(row.channel)
+    other = request.GET.get(OTHER, "")
+    if request.method == "POST" and request.POST.get("act") == OTHER:
+        return _moved(request, subscription, other)
+    form = form_again(request, partial(DestinationForm, kind, known=to.config, asks_service=True))
+    if form is None:
+        asks_service = request.POST.get("act") == ASK
+        form = DestinationForm(kind, request.POST or None, known=to.config, asks_service=asks_service)
+    if request.method == "POST" and form.is_valid() and (answer := _answer(request, form, subscription)):
+        return answer
+    begun = look_up_begun(request.session, other, now=utcnow())
     context: dict[str, Any] = {
         **admin.site.each_context(request),
         "title": f"Connect {to.label} again",
+        "kind": kind,
         "form": form,
+        "to": to,
+        "other": begun["parsed"]["label"] if begun else "",
         "disabled": (to.disabled_reason or "The service refused it.") if to.disabled_at else "",
         "back": set_up_url(row),
     }
     return TemplateResponse(request, "admin/delivery/bridge_reconnect.html", context)
+
+
+def _chosen(bridge: Subscribable, key: str) -> Subscription:
+    found = connections_of(bridge)
+    chosen = [each for each in found if str(each.pk) == key] or found[:1]
+    if not chosen:
+        raise Http404("It posts to nothing.")
+    return chosen[0]
+
+
+def _answer(request: HttpRequest, form: DestinationForm, subscription: Subscription) -> HttpResponse | None:
+    """The way to the service, or back to the bridge. None where it was refused, which the form shows."""
+    if form.asks_service:
+        then = {"to": subscription.pk, "bridge": subscription.subscribable.name}
+        return lead_there(request, form, back=reconnect_url(subscription), then=then)
+    try:
+        parsed = typed_destination(form.kind.key, form.destination())
+        reconnect(destination=subscription.destination, parsed=parsed, now=utcnow())
+    except channels.InvalidDestination as error:
+        form.refuse(error)
+        return None
+    return _again(request, subscription)
+
+
+def connected_again(
+    request: HttpRequest, begun: dict[str, Any], parsed: channels.ParsedDestination
+) -> HttpResponse:
+    """A bridge goes on with what its service gave; whether with another account, the admin is asked.
+
+    Raises InvalidDestination.
+    """
+    subscription = _chosen(_bridge(begun["bridge"]), str(begun["to"]))
+    try:
+        reconnect(destination=subscription.destination, parsed=parsed, now=utcnow())
+    except Elsewhere:
+        token = new_token()
+        keep_begun(request.session, token, {"parsed": asdict(parsed)}, now=utcnow())
+        return HttpResponseRedirect(f"{reconnect_url(subscription)}&{urlencode({OTHER: token})}")
+    return _again(request, subscription)
+
+
+def _moved(request: HttpRequest, subscription: Subscription, token: str) -> HttpResponse:
+    """The admin wants it to post to the other account that said yes."""
+    begun = take_begun(request.session, token, now=utcnow())
+
+    def moved() -> str:
+        if begun is None or "parsed" not in begun:
+            raise Refused("That was too long ago. Press Connect again once more.")
+        parsed = channels.ParsedDestination(**begun["parsed"])
+        row = reconnect(destination=subscription.destination, parsed=parsed, now=utcnow(), elsewhere=True)
+        return f"It posts to {row.label} from now on."
+
+    done = report(request, moved)
+    return _back(subscription.subscribable) if done else HttpResponseRedirect(reconnect_url(subscription))
+
+
+def _again(request: HttpRequest, subscription: Subscription) -> HttpResponse:
+    messages.success(request, f"Connected as {subscription.destination.label} again.")
+    return _back(subscription.subscribable)

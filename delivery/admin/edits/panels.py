@@ -16,13 +16,12 @@ from delivery.admin.edits.rows import edit_rows, edit_url
 from delivery.admin.issue_panels import posts as issue_posts
 from delivery.admin.preview import letter_frame
 from delivery.issues.draft_edits import draft_of
-from delivery.issues.next_issue import NextIssue, as_it_stands
+from delivery.issues.next_issue import as_it_stands
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
 from delivery.rendering.errors import LetterError
-from feeds.models import Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.edits import SettlingPost, held_words, settling
+from subscriptions.collections.edits import held_words, settling
 from subscriptions.models import KEPT, Assignable, Subscribable
 from subscriptions.rules.edits import CannotEdit
 from subscriptions.rules.words import clock_words, zone_words
@@ -90,14 +89,11 @@ def next_letter(assignable: Assignable) -> PanelHtml:
         stands = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
         return str(error)
-    return _frame(assignable.subscribable, stands) if stands.rendered else stands.problem
-
-
-def _frame(newsletter: Subscribable, stands: NextIssue) -> SafeString:
     rendered = stands.rendered
-    assert rendered is not None  # noqa: S101 - its callers have looked
+    if rendered is None:
+        return stands.problem
     letter = newsletter_letter(
-        newsletter,
+        assignable.subscribable,
         kind="issue",
         token="preview",  # noqa: S106
         title=rendered.title,
@@ -113,7 +109,9 @@ def _frame(newsletter: Subscribable, stands: NextIssue) -> SafeString:
 def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
     """The posts of an issue; those of a draft with what can be done to them."""
     if issue.published_at is not None or issue.cancelled_at is not None:
-        return format_html("{}{}", issue_posts(issue), _left_out_of(issue))
+        titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
+        said = paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
+        return format_html("{}{}", issue_posts(issue), said)
     draft = draft_of(issue)
     context = {
         "action": edit_url("issue", issue.pk),
@@ -125,11 +123,6 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
         "out": edit_rows([(post.item_id or 0, post.title) for post in draft.aside], about={}),
     }
     return render_to_string("admin/delivery/edits/posts.html", context, request=request)
-
-
-def _left_out_of(issue: Issue) -> PanelHtml:
-    titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
-    return paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
 
 
 def words_of_draft(issue: Issue, request: HttpRequest) -> PanelHtml:
@@ -162,7 +155,6 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
             lines.append(format_html("<p>{}</p>", button(object_url(row), "See and change the next issue")))
     rows = rows or [("In it so far", "Nothing yet: the first post that settles begins it.")]
     rows.append(("Goes to", f"{counted(reachable_count(newsletter), 'subscriber')}, as of now"))
-    waiting = settling(newsletter, SETTLING_SHOWN)
     context = {
         "meaning": next_issue_meaning(newsletter),
         "facts": facts(rows),
@@ -170,20 +162,18 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
         "action": edit_url("settling", newsletter.pk),
         "may": request.user.has_perm(MAY_EDIT_NEXT),
         "is_each": newsletter.arrangement == Subscribable.Arrangement.EACH,
-        "posts": [_settling_row(each, newsletter) for each in waiting],
+        "posts": [
+            {
+                "key": each.item.pk,
+                "title": str(each.item),
+                "url": object_url(each.item),
+                "about": f"{each.item.feed}, first seen {when(each.item.first_seen, zone=newsletter.zone)}",
+                "is_out": each.is_left_out,
+            }
+            for each in settling(newsletter, SETTLING_SHOWN)
+        ],
     }
     return render_to_string("admin/delivery/edits/newsletter.html", context, request=request)
-
-
-def _settling_row(each: SettlingPost, newsletter: Subscribable) -> dict[str, Any]:
-    item: Item = each.item
-    return {
-        "key": item.pk,
-        "title": str(item),
-        "url": object_url(item),
-        "about": f"{item.feed}, first seen {when(item.first_seen, zone=newsletter.zone)}",
-        "is_out": each.is_left_out,
-    }
 
 
 def next_issue_meaning(newsletter: Subscribable) -> str:

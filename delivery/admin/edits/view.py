@@ -27,7 +27,7 @@ from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import DOWN, UP
 
-GONE = "Not saved: it has gone out, or became a draft, before you changed it."
+OUT_MEANWHILE = "Not saved: it has gone out, or became a draft, before you changed it."
 
 
 def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -151,18 +151,13 @@ def _acted(
 def _gone(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         raise Http404
-    messages.error(request, GONE)
+    messages.error(request, OUT_MEANWHILE)
     return HttpResponseRedirect(list_url(Issue))
 
 
 def _issue_or_newsletter(row: Assignable) -> str:
-    issue = _issue_of(row)
-    return object_url(issue or row.subscribable)
-
-
-def _issue_of(row: Assignable) -> Issue | None:
-    rows = Issue.objects.filter(subscribable=row.subscribable_id, within_type_id=row.within_type_id)
-    return rows.defer("html", "text", "holes").first()
+    issues = Issue.objects.filter(subscribable=row.subscribable_id, within_type_id=row.within_type_id)
+    return object_url(issues.defer("html", "text", "holes").first() or row.subscribable)
 
 
 def _test(request: HttpRequest, row: Assignable) -> str:

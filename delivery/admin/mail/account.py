@@ -17,7 +17,6 @@ from common.admin.page_words import EmptyList
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import counted
 from delivery.accounts.accounts import (
-    EMAIL,
     add_account,
     alter_account,
     drop_account,
@@ -32,11 +31,12 @@ from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, i
 from delivery.channels.email.session import CannotLogIn
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.models import Account, Lane
+from delivery.models.account import EMAIL
 
 SET_UP_PAGE = "mail_set_up"
 
 
-def set_up_url(account: Model | None = None) -> str:
+def mail_set_up_url(account: Model | None = None) -> str:
     """The page that sets mail up; where an account is named, it stands out there."""
     url = reverse(SET_UP_PAGE)
     return f"{url}?account={account.pk}#account-{account.pk}" if account else url
@@ -46,7 +46,9 @@ def describe_account(account: Account) -> SafeString:
     newsletters = newsletters_of(account)
     none = "None yet: choose it in a newsletter's form, under “How it travels”."
     default = format_html(
-        '{} <a class="fl-link" href="{}">Mail set-up</a>', _default_words(account), set_up_url()
+        '{} <a class="fl-link" href="{}">Mail set-up</a>',
+        "Yes." if account.is_default else "No.",
+        mail_set_up_url(),
     )
     rows: list[tuple[str, Any]] = [
         ("Server", server_of(account)),
@@ -61,10 +63,6 @@ def describe_account(account: Account) -> SafeString:
         if lane.last_error:
             rows.append(("What was wrong last", lane.last_error))
     return facts(rows)
-
-
-def _default_words(account: Account) -> str:
-    return "Yes." if account.is_default else "No."
 
 
 def trial_words(account: Account) -> str:
@@ -126,7 +124,7 @@ class AccountAdmin(ServiceAdmin):
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_add_permission(request) and "provider" not in request.GET:
             # The provider comes first: it decides what is asked for.
-            return HttpResponseRedirect(f"{set_up_url()}?add#add")
+            return HttpResponseRedirect(f"{mail_set_up_url()}?add#add")
         answer: HttpResponse = super().add_view(request, *args, **kwargs)
         return answer
 
@@ -182,19 +180,13 @@ class AccountAdmin(ServiceAdmin):
             obj.pk = made.pk
             obj.refresh_from_db()
 
-    def save_related(self, *args: Any) -> None:
-        """There is nothing besides what the service saved."""
-
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
         messages.success(request, f"{obj} was added. Now try it.")
-        return HttpResponseRedirect(set_up_url(obj))
+        return HttpResponseRedirect(mail_set_up_url(obj))
 
     def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
         messages.success(request, f"{obj} was changed. Now try it.")
-        return HttpResponseRedirect(set_up_url(obj))
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+        return HttpResponseRedirect(mail_set_up_url(obj))
 
     @display(description="server")
     def server(self, account: Account) -> str:

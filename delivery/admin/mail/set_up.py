@@ -16,7 +16,7 @@ from common.clock import utcnow
 from delivery.accounts.accounts import make_default, newsletters_of, server_of, stop_default, way_in_words
 from delivery.accounts.default_account import default_account, keeps_letters, usual_sender
 from delivery.accounts.providers import PROVIDERS
-from delivery.admin.mail.account import set_up_url
+from delivery.admin.mail.account import mail_set_up_url
 from delivery.channels.email.account_url import parse_email_url
 from delivery.channels.email.esp.services import SERVICES
 from delivery.doctor.checks import is_private
@@ -87,53 +87,49 @@ def _acted(request: HttpRequest) -> HttpResponse:
     if act == "keep":
         stop_default()
         messages.success(request, "No account is the default any more.")
-        return HttpResponseRedirect(set_up_url())
+        return HttpResponseRedirect(mail_set_up_url())
     key = request.POST.get("account", "")
     account = get_object_or_404(Account.objects.mail(), pk=key if key.isdecimal() else None)
     if act == "default":
-        report(request, lambda: _made_default(account))
+
+        def made_default() -> str:
+            make_default(account=account)
+            return f"{account} is the default now: the next letter goes out through it."
+
+        report(request, made_default)
     elif act == "try":
         to = request.POST.get("to", "").strip()[:LONGEST_TEST_ADDRESS]
         request.session[TEST_ADDRESS] = to
-        report(request, lambda: _tried(request, account, to))
-    return HttpResponseRedirect(set_up_url(account))
 
+        def tried() -> str:
+            if try_account(account=account, to=to, now=utcnow()):
+                messages.error(request, f"{account} does not work yet. What was wrong stands below.")
+                return ""
+            return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
 
-def _made_default(account: Account) -> str:
-    make_default(account=account)
-    return f"{account} is the default now: the next letter goes out through it."
-
-
-def _tried(request: HttpRequest, account: Account, to: str) -> str:
-    if try_account(account=account, to=to, now=utcnow()):
-        messages.error(request, f"{account} does not work yet. What was wrong stands below.")
-        return ""
-    return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
+        report(request, tried)
+    return HttpResponseRedirect(mail_set_up_url(account))
 
 
 def where_letters_go() -> str:
     """A sentence or two about the default, as it is now."""
     if "EMAIL_URL" in settings.GIVEN:
-        return _by_environment()
+        wins = (
+            "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove"
+            " it there and start Feedletter again."
+        )
+        if settings.EMAIL_URL.startswith("mailbox:"):
+            return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
+        try:
+            return f"Letters go out through {way_in_words(parse_email_url(settings.EMAIL_URL))}. {wins}"
+        except ImproperlyConfigured as error:
+            return f"{error} {wins}"
     account = default_account()
     if account is not None:
         return f"Letters go out through {account} ({server_of(account)})."
     if keeps_letters():
         return "Letters are kept in the mailbox here, and none is sent, until you set up mail."
     return "No letter goes out until you set up mail."
-
-
-def _by_environment() -> str:
-    wins = (
-        "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove it"
-        " there and start Feedletter again."
-    )
-    if settings.EMAIL_URL.startswith("mailbox:"):
-        return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
-    try:
-        return f"Letters go out through {way_in_words(parse_email_url(settings.EMAIL_URL))}. {wins}"
-    except ImproperlyConfigured as error:
-        return f"{error} {wins}"
 
 
 def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:

@@ -20,7 +20,7 @@ from common.admin.questions import asks
 from common.admin.refusals import NO_ADDRESS, not_done
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports.panels import Action
 from common.refused import Refused
 from delivery.admin.issue_actions import for_each_issue

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
+from common.truncation import DoesNotFit, fit_parts
 from delivery.channels.announcement import Announcement
-from delivery.channels.apprise.compose import PlainMessage, plain_message_of
+from delivery.channels.apprise.compose import MOST_CHARACTERS, PlainMessage, plain_message_of
 from delivery.channels.apprise.session import AppriseSession
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
+from delivery.channels.http.links import WORD_JOINER
 from delivery.letter import Recipient
 
 
@@ -19,6 +21,14 @@ class AppriseChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
         return plain_message_of(said, options, recipient)
+
+    def preview(self, message: PlainMessage) -> Looks:
+        """As Previews has it. By our own limit; that of the service may be lower."""
+        try:
+            text = fit_parts(message.parts, lambda text: len(text) <= MOST_CHARACTERS)
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what is posted.")
+        return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS, message.refusal)
 
     def connect(self, lane: LaneFacts) -> AppriseSession:
         """The credentials come with each message."""

@@ -10,6 +10,7 @@ from delivery.channels.http.links import WORD_JOINER
 from delivery.channels.wording import parts_of
 from delivery.letter import Recipient
 
+MOST_CHARACTERS = 2_000
 # Mentions, and the beginnings of links in Markdown and in angle brackets: what most services have in common.
 _SIGNS = re.compile(r"@|<|\](?=[(\[])")
 

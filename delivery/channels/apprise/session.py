@@ -7,7 +7,7 @@ from typing import Any
 
 from common.net.addresses import Network
 from common.truncation import DoesNotFit, fit_parts
-from delivery.channels.apprise.compose import PlainMessage
+from delivery.channels.apprise.compose import MOST_CHARACTERS, PlainMessage
 from delivery.channels.apprise.service import ApprisedService, CannotUse, ServiceReply, reach
 from delivery.channels.apprise.services import secrets_of
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
@@ -15,7 +15,6 @@ from delivery.channels.http.client import masked
 from delivery.channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN
 from delivery.channels.http.transport import TIMEOUT_SECONDS
 
-MOST_CHARACTERS = 2_000
 # Apprise hides the answer's words, so that a refusal is believed only when it holds.
 REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
 # How its services log the status of an answer.

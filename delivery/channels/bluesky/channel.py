@@ -1,12 +1,16 @@
 """The Bluesky channel: a post for each post, or one for a digest."""
 
 from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
 from delivery.channels.bluesky.compose import Message, message_of
+from delivery.channels.bluesky.richtext import MOST_GRAPHEMES, MOST_OCTETS
 from delivery.channels.bluesky.session import BlueskySession
 from delivery.channels.bridge import BridgeChannel
+from delivery.channels.http.measures import graphemes, octets
 from delivery.letter import Recipient
 
 
@@ -20,6 +24,28 @@ class BlueskyChannel(BridgeChannel):
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
 
+    def preview(self, message: Message) -> Looks:
+        """As Previews has it: of the two limits that a post has, by the one that it is nearer to."""
+        if message.refusal:
+            return Looks("", refusal=message.refusal)
+        first, *others = message.posts
+        text, embed = first.record["text"], first.record.get("embed")
+        measures = ((graphemes, MOST_GRAPHEMES, ""), (octets, MOST_OCTETS, "bytes"))
+        measure, most, unit = max(measures, key=lambda one: one[0](text) / one[1])
+        return Looks(
+            text,
+            measure(text),
+            most,
+            unit=unit,
+            card=_card(embed["external"], first.picture) if embed else None,
+            answers=tuple(post.record["text"] for post in others),
+        )
+
     def connect(self, lane: LaneFacts) -> BlueskySession:
         """The password comes with each message, the tokens with the lane."""
         return BlueskySession(lane.state)
+
+
+def _card(external: Mapping[str, Any], picture: str) -> LinkCard:
+    host = urlsplit(external["uri"]).hostname or ""
+    return LinkCard(external["title"], external["description"], host, picture)

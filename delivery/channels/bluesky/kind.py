@@ -49,6 +49,8 @@ class BlueskyKind(BridgeKind):
     key = "bluesky"
     label = "Bluesky"
     sentence = "A post of an account of yours, with a card of its link."
+    # No edits: its app goes on showing the first version, and a replaced record loses its likes.
+    deletes = True
     announcement_hook = "bluesky_announcement"
     destination_fields = (
         Field("handle", "Handle", "Such as bees.bsky.social.", required=True, clean=handle),

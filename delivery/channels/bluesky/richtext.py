@@ -14,7 +14,8 @@ from delivery.channels.http.links import postable
 from delivery.channels.http.measures import graphemes, octets, within
 
 # https://github.com/bluesky-social/atproto/blob/main/lexicons/app/bsky/feed/post.json
-fits_post = within((graphemes, 300), (octets, 3_000))
+MOST_GRAPHEMES, MOST_OCTETS = 300, 3_000
+fits_post = within((graphemes, MOST_GRAPHEMES), (octets, MOST_OCTETS))
 # So much of an address is shown; its facet has it whole.
 SHOWN_LINK = 40
 _FACET = re.compile(r"(?P<url>https?://\S*[^\s.,;:!?'\")\]}>…])|(?<![\w#/&])#(?P<tag>\w+)(?![\w…])")

@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.announcement import PostImage
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.bluesky.client import BlueskyClient
@@ -21,6 +21,7 @@ from delivery.channels.bluesky.compose import (
 from delivery.channels.bluesky.record_key import record_key
 from delivery.channels.http.client import Failed
 from delivery.channels.http.session import ApiSession
+from delivery.channels.http.threads import cut_short
 from delivery.channels.http.transport import TIMEOUT_SECONDS
 from delivery.channels.pictures import PictureBounds, fetched_picture
 
@@ -63,7 +64,7 @@ class BlueskySession(ApiSession):
         if message.refusal:
             return Permanent(message.refusal)
         client = self._client(message.account, now)
-        done = {**progress}
+        done, remark = {**progress}, ""
         posted = list(done.get("posted", ()))
         try:
             for number, post in enumerate(message.posts[len(posted) :], start=len(posted)):
@@ -79,12 +80,14 @@ class BlueskySession(ApiSession):
                 return replace(outcome, progress=done or None)
             if not posted:
                 return outcome
-            # The post stands, and its thread ends here.
+            if isinstance(outcome, Permanent):
+                remark = cut_short(len(posted), len(message.posts), outcome)
         finally:
             self._tokens = client.tokens
         root, *answers = (str(one["uri"]) for one in posted)
         place = root.removeprefix("at://").replace(f"/{COLLECTION}/", "/post/")
-        return Sent(root, url=f"https://bsky.app/profile/{place}", parts=tuple(answers))
+        url = f"https://bsky.app/profile/{place}"
+        return Sent(root, url=url, parts=tuple(answers), remark=remark)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes the last post of a thread first. A second time is fine."""

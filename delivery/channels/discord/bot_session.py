@@ -19,7 +19,7 @@ ANNOUNCEMENT, FORUMS = "5", ("15", "16")
 # As many as Discord gives at once.
 MESSAGES_LOOKED_AT = 100
 CLOCKS_DIFFER = timedelta(minutes=10)
-EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
+DISCORD_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 CROSSPOST_LATER = timedelta(minutes=10)
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
@@ -160,7 +160,7 @@ def _messages(answer: ApiResponse) -> list[Mapping[str, Any]]:
 
 def _posted_at(number: str) -> datetime:
     """The time that a message's id holds: its upper 42 bits are milliseconds since 2015."""
-    return EPOCH + timedelta(milliseconds=int(number) >> 22)
+    return DISCORD_EPOCH + timedelta(milliseconds=int(number) >> 22)
 
 
 def _is_alike(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

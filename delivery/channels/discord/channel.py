@@ -1,11 +1,12 @@
 """The channels of Discord: by a webhook, and by a bot."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
 from delivery.channels.bridge import BridgeChannel
 from delivery.channels.discord.bot_session import BotSession
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message, message_of
@@ -27,11 +28,19 @@ class _Discord(BridgeChannel):
     def preview(self, message: Message) -> Looks:
         """As Previews has it. A card has no length that people need to mind."""
         words = message.full.get("content", "")
-        cards = [
-            card.get(name, "") for card in message.full.get("embeds", ()) for name in ("title", "description")
-        ]
-        text = "\n".join(filter(None, map(shown, (words, *cards))))
-        return Looks(text, len(words), CONTENT_LIMIT if words else 0, message.refusal)
+        card = next((_card(embed) for embed in message.full.get("embeds", ())), None)
+        return Looks(shown(words), len(words), CONTENT_LIMIT if words else 0, message.refusal, card=card)
+
+
+def _card(embed: Mapping[str, Any]) -> LinkCard:
+    return LinkCard(
+        title=shown(embed.get("title", "")),
+        text=shown(embed.get("description", "")),
+        source=embed.get("footer", {}).get("text", ""),
+        picture=embed.get("image", {}).get("url", ""),
+        picture_below=True,
+        above=embed.get("author", {}).get("name", ""),
+    )
 
 
 class DiscordChannel(_Discord):

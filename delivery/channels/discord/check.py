@@ -28,7 +28,12 @@ def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None =
     url, asking = destination.secrets["webhook_url"], asking or ApiSession()
 
     def read(answer: ApiResponse) -> tuple[Any, str, dict[str, str]]:
-        places = {name: snowflake(answer.at(name)) for name in ("channel_id", "guild_id")}
+        # The server may be left out; then there are no links to messages.
+        guild = answer.at("guild_id")
+        places = {
+            "channel_id": snowflake(answer.at("channel_id")),
+            "guild_id": snowflake(guild) if guild else "",
+        }
         return answer.at("type"), _name(answer) or "Webhook", places
 
     at = webhook_at(settings.DISCORD_API_URL, url)

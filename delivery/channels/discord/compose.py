@@ -14,7 +14,7 @@ from delivery.letter import Recipient
 CONTENT_LIMIT, THREAD_NAME_LIMIT = 2_000, 100
 TITLE_LIMIT, DESCRIPTION_LIMIT, URL_LIMIT = 256, 4_096, 2_048
 # Of a post's summary; more of it would push a conversation off the screen.
-SUMMARY_LIMIT = 500
+EMBED_SUMMARY_LIMIT = 500
 # A thread takes five.
 MOST_TAGS = 5
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
@@ -128,7 +128,7 @@ def _card(said: Announcement) -> dict[str, Any]:
     card = {
         "title": _cut(said.title or UNTITLED, TITLE_LIMIT),
         "url": said.link,
-        "description": lines or _cut(summary, SUMMARY_LIMIT),
+        "description": lines or _cut(summary, EMBED_SUMMARY_LIMIT),
         "timestamp": said.at.isoformat(),
         # Neither of these two knows markup.
         "author": {"name": unaddressed(said.authors)} if said.authors else None,

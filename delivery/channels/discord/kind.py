@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from common.ports.channels import Field, ParsedDestination
@@ -11,6 +12,9 @@ from delivery.channels.discord.compose import MOST_TAGS, THREAD_NAME_LIMIT
 from delivery.channels.fields import SILENT, secret_word, switch
 from delivery.channels.http.links import postable
 from delivery.channels.wording import checked_template
+
+if TYPE_CHECKING:
+    from delivery.channels.oauth import OAuth
 
 SENDER_LIMIT = 80
 WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
@@ -105,6 +109,7 @@ class DiscordKind(BridgeKind):
     key = "discord"
     label = "Discord"
     sentence = "A message in a channel of your server, by a webhook."
+    edits = deletes = True
     asks_when_unsure = True
     destination_fields = (
         Field(
@@ -136,6 +141,15 @@ class DiscordKind(BridgeKind):
 
         return check_webhook(destination)
 
+    @property
+    def connect(self) -> "OAuth":
+        from delivery.channels.discord.connect import DiscordConnect
+
+        return DiscordConnect()
+
+    def place(self, config: Mapping[str, str]) -> str:
+        return config.get("channel_id", "")
+
 
 class DiscordBotKind(BridgeKind):
     """Posts as a bot, in any channel that it may post to."""
@@ -143,6 +157,7 @@ class DiscordBotKind(BridgeKind):
     key = "discord_bot"
     label = "Discord bot"
     sentence = "A message in a channel of any server that your bot is in."
+    edits = deletes = True
     account_fields = (
         Field(
             "token",

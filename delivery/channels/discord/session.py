@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
+from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
 from delivery.channels.discord.compose import Message
 from delivery.channels.discord.service import (
     NEEDS_THREAD,
@@ -78,6 +78,8 @@ class DiscordSession(ApiSession, ABC):
                 client.call("PATCH", url, params=query, json=new, headers=self.headers(), read=_any)
                 return sent(message.config.get("guild_id", ""), *remote_id.split("/"))
             except Failed as failed:
+                if _is_gone(client):
+                    return NO_POST
                 if not bodies or not failed.is_about_message:
                     return failed.outcome
 
@@ -87,8 +89,7 @@ class DiscordSession(ApiSession, ABC):
         try:
             client.call("DELETE", url, params=query, headers=self.headers(), read=_any)
         except Failed as failed:
-            answer = client.transport.answer
-            if not (answer and answer.status == 404 and code_of(answer) == UNKNOWN_MESSAGE):
+            if not _is_gone(client):
                 return failed.outcome
         return Sent(remote_id=remote_id)
 
@@ -162,6 +163,11 @@ def webhook_at(base: str, url: str) -> str:
 def webhook_secrets(url: str) -> tuple[str, ...]:
     """What no text may show of a webhook's address."""
     return (url, url.rpartition("/")[2])
+
+
+def _is_gone(client: ApiClient) -> bool:
+    answer = client.transport.answer
+    return answer is not None and answer.status == 404 and code_of(answer) == UNKNOWN_MESSAGE
 
 
 def _any(answer: ApiResponse) -> None:

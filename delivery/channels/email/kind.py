@@ -21,6 +21,9 @@ class EmailKind:
     label = "E-mail"
     sentence = "A letter to everybody who has signed up."
     public_sign_up = True
+    is_by_code = False
+    needs_html = True
+    is_companion = False
     arrangements = ARRANGEMENTS
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (

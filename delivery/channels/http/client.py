@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -102,7 +103,8 @@ class ApiClient:
         elif not answer.ok or (
             answer.status in self.service.hides_failures_in and self.service.words(answer)
         ):
-            outcome = of_answer(answer, self.host, self.now, self.service)
+            cover = partial(covered, secrets=self.secrets)
+            outcome = of_answer(answer, self.host, self.now, self.service, cover=cover)
         elif posting:
             outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
         else:
@@ -112,12 +114,14 @@ class ApiClient:
 
 def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
     """The outcome with each secret, also as it stands in an address, covered."""
-    if isinstance(outcome, Sent):
-        return outcome
-    text = outcome.text
+    return outcome if isinstance(outcome, Sent) else replace(outcome, text=covered(outcome.text, secrets))
+
+
+def covered(text: str, secrets: Collection[str]) -> str:
+    """The text with each secret, also as it stands in an address, covered."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
-    return replace(outcome, text=text)
+    return text
 
 
 def secrets_in(url: str) -> list[str]:

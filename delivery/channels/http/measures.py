@@ -1,6 +1,7 @@
 """How services count a text: so many “characters” are something else with each of them. Pure."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import grapheme
 
@@ -40,14 +41,35 @@ def octets(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
+@dataclass(frozen=True, slots=True)
+class SmsMeasure:
+    """How many parts a phone network makes of a text, its units, and how many a part has room for."""
+
+    parts: int
+    units: int
+    room: int
+
+
+def sms_measure(text: str) -> SmsMeasure:
+    """In septets if all letters are of the networks' alphabet, else in UTF-16 units; no letter is torn."""
+    if all(char in GSM_LETTERS or char in GSM_EXTENSION for char in text):
+        costs, one, part = [1 + (char in GSM_EXTENSION) for char in text], ONE_GSM_PART, GSM_PART
+    else:
+        costs, one, part = [1 + (char > "\uffff") for char in text], ONE_UCS2_PART, UCS2_PART
+    units = sum(costs)
+    if units <= one:
+        return SmsMeasure(1, units, one)
+    parts, used = 1, 0
+    for cost in costs:
+        if used + cost > part:
+            parts, used = parts + 1, 0
+        used += cost
+    return SmsMeasure(parts, units, part)
+
+
 def sms_parts(text: str) -> int:
     """How many messages a phone network makes of the text, each of which costs."""
-    extended = sum(char in GSM_EXTENSION for char in text)
-    if all(char in GSM_LETTERS or char in GSM_EXTENSION for char in text):
-        units, one, part = len(text) + extended, ONE_GSM_PART, GSM_PART
-    else:
-        units, one, part = utf16_units(text), ONE_UCS2_PART, UCS2_PART
-    return 1 if units <= one else -(-units // part)
+    return sms_measure(text).parts
 
 
 def within(*limits: tuple[Measure, int]) -> Callable[[str], bool]:

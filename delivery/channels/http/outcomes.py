@@ -18,6 +18,7 @@ import requests
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from common.net.errors import AddressRefused, exception_chain
+from common.text import one_line
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
 from delivery.channels.http.transport import ApiResponse, Redirected
 from delivery.rules.breakers import Breaker
@@ -84,9 +85,17 @@ class ApiService:
     hides_failures_in: frozenset[int] = frozenset()
 
 
-def of_answer(answer: ApiResponse, host: str, now: datetime, service: ApiService) -> Outcome:
-    """The outcome of an answer that is no success."""
-    words = " ".join(service.words(answer).split())[:LONGEST_WORDS]
+def of_answer(
+    answer: ApiResponse,
+    host: str,
+    now: datetime,
+    service: ApiService,
+    *,
+    cover: Callable[[str], str] = lambda text: text,
+) -> Outcome:
+    """The outcome of an answer that is no success. `cover` hides secrets in a text."""
+    # Before they are cut: a secret's beginning would be one no more to be found.
+    words = cover(one_line(service.words(answer)))[:LONGEST_WORDS]
     said = f"{host} answered {answer.status}" + (f": {words}" if words else "")
     # Services end their sentences as they like, and advice may follow.
     said += "" if said.endswith((".", "!", "?")) else "."

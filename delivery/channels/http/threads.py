@@ -8,14 +8,14 @@ from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporar
 from delivery.channels.http.client import Failed
 
 # Of a text, its key and the id of the post before it, "" for the first. Raises Failed.
-Post = Callable[[str, str, str], Sent]
+PostReply = Callable[[str, str, str], Sent]
 # Of a text and the id of the post before it: such a post, if an earlier attempt made it. Raises Failed.
 LookUp = Callable[[str, str], Sent | None]
 
 
 def post_thread(
     texts: Sequence[str],
-    post: Post,
+    post: PostReply,
     *,
     key: str,
     progress: Mapping[str, Any],
@@ -25,7 +25,7 @@ def post_thread(
 
     Once it has begun, a text that is refused ends the thread: what stands there stands.
     """
-    posted = [Sent(*one) for one in progress.get("posted", ())]
+    posted, remark = [Sent(*one) for one in progress.get("posted", ())], ""
     for count, text in enumerate(texts[len(posted) :], len(posted) + 1):
         before = posted[-1].remote_id if posted else ""
         try:
@@ -33,10 +33,16 @@ def post_thread(
             posted.append(found or post(text, key if count == 1 else f"{key}-{count}", before))
         except Failed as failed:
             if posted and isinstance(failed.outcome, Permanent):
+                remark = cut_short(len(posted), len(texts), failed.outcome)
                 break
             done = {"posted": [[one.remote_id, "", one.url] for one in posted]} if posted else {}
             raise Failed(carrying(failed.outcome, done)) from None
-    return replace(posted[0], parts=tuple(one.remote_id for one in posted[1:]))
+    return replace(posted[0], parts=tuple(one.remote_id for one in posted[1:]), remark=remark)
+
+
+def cut_short(posted: int, of: int, why: Permanent) -> str:
+    """What is said of a thread whose rest was refused."""
+    return f"The thread ends after {posted} of {of} posts. {why.text}"
 
 
 def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:

@@ -70,7 +70,7 @@ class ApiResponse:
 
 
 class Transport:
-    """Stands where a library expects a `requests.Session`, of which it calls nothing but `request`."""
+    """Stands where a library expects a `requests.Session`, of which it calls `request` and `post` alone."""
 
     def __init__(self, session: requests.Session | None = None) -> None:
         self.session = session or client().session()
@@ -111,6 +111,9 @@ class Transport:
         plain.request, plain.encoding = response.request, "utf-8"
         plain.raw = io.BytesIO(read)
         return plain
+
+    def post(self, url: str, **options: Any) -> requests.Response:
+        return self.request("POST", url, **options)
 
     def close(self) -> None:
         self.session.close()

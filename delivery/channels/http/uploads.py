@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.truncation import cut_at_word
 from delivery.channels.announcement import PostImage
 from delivery.channels.base import Temporary

@@ -8,9 +8,17 @@ from typing import Any, TypeVar, cast
 import requests
 from mastodon import Mastodon
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import Sent
-from delivery.channels.http.client import ApiClient, UnreadableAnswer, a_moment, a_web_url, an_id, host_of
+from delivery.channels.http.client import (
+    ApiClient,
+    Failed,
+    UnreadableAnswer,
+    a_moment,
+    a_web_url,
+    an_id,
+    host_of,
+)
 from delivery.channels.http.links import is_of
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.session import ApiSession
@@ -76,10 +84,17 @@ class Client:
         )
 
     def scopes(self) -> set[str]:
-        """What the token may do; none where the server does not say (Mastodon 4.3 and later do)."""
-        return self._read(
-            self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
-        )
+        """What the token may do; none where the server does not say. Mastodon does from 4.3 on; before, it
+        tells nothing to who may not read all."""
+        try:
+            return self._read(
+                self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
+            )
+        except Failed:
+            answer = self._client.transport.answer
+            if answer is not None and answer.status == 403:
+                return set()
+            raise
 
     def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
         """Posts the text as a status, or as an answer to one, which strangers' timelines do not show."""

@@ -10,7 +10,7 @@ from delivery.channels.http.priced_links import StatusLimits
 from delivery.channels.http.transport import ApiResponse
 from delivery.channels.pictures import PictureBounds
 
-REMEMBERED_SECONDS = 24 * 60 * 60.0
+INSTANCE_REMEMBERED_SECONDS = 24 * 60 * 60.0
 MOST_INSTANCES = 1000
 MOST_CHARACTERS = 100_000
 # Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
@@ -31,7 +31,7 @@ class Instance:
 
 def instances() -> TtlCache[Instance]:
     """Instances by address, each for a day."""
-    return TtlCache(room=MOST_INSTANCES, seconds=REMEMBERED_SECONDS, size=lambda _: 1)
+    return TtlCache(room=MOST_INSTANCES, seconds=INSTANCE_REMEMBERED_SECONDS, size=lambda _: 1)
 
 
 def instance_of(answer: ApiResponse) -> Instance:

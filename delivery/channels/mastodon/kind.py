@@ -1,11 +1,15 @@
 """What the rest of the program knows of Mastodon."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from common.ports.channels import ParsedDestination
 from delivery.channels import fields
 from delivery.channels.bridge import BridgeKind
+
+if TYPE_CHECKING:
+    from delivery.channels.oauth import OAuth
 
 VISIBILITIES = {
     "public": "Public",
@@ -27,6 +31,8 @@ class MastodonKind(BridgeKind):
     key = "mastodon"
     label = "Mastodon"
     sentence = "A post of an account of yours, on any instance."
+    edits = deletes = True
+    core_is_chosen = True
     announcement_hook = "mastodon_announcement"
     destination_fields = (
         fields.ACCOUNT,
@@ -60,5 +66,14 @@ class MastodonKind(BridgeKind):
         # Most processes ask no instance.
         from delivery.channels.mastodon.check import check_token
 
-        check_token(destination)
-        return destination
+        return check_token(destination)
+
+    @property
+    def connect(self) -> "OAuth":
+        from delivery.channels.mastodon.connect import MastodonConnect
+
+        return MastodonConnect()
+
+    def place(self, config: Mapping[str, str]) -> str:
+        number = config.get("account_id", "")
+        return f"{number} at {config['instance_url']}" if number else ""

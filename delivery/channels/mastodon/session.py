@@ -8,7 +8,7 @@ from typing import Any
 
 from common.truncation import DoesNotFit
 from common.ttl_cache import TtlCache
-from delivery.channels.base import NOTHING, Outcome, Permanent, Sent
+from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
 from delivery.channels.http.client import Failed
 from delivery.channels.http.session import ApiSession, outcome_of
 from delivery.channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
@@ -82,7 +82,6 @@ class MastodonSession(ApiSession):
         parts: Sequence[str],
         key: str,
         now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Changes the words of each status that is there; pictures, and how many statuses, stay."""
         if message.refusal:
@@ -95,7 +94,10 @@ class MastodonSession(ApiSession):
             edited = [client.edit(status_id, message, text) for status_id, text in statuses]
             return replace(edited[0], parts=tuple(parts))
 
-        return outcome_of(edit)
+        outcome = outcome_of(edit)
+        answer = self.transport.answer
+        is_gone = isinstance(outcome, Permanent) and answer is not None and answer.status == 404
+        return NO_POST if is_gone else outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes the last status of a thread first."""

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
-from delivery.channels.matrix.compose import Notice, notice_of
+from delivery.channels.http.links import shown_text
+from delivery.channels.matrix.compose import LONGEST_CONTENT, Notice, notice_of, size_of
 from delivery.channels.matrix.session import MatrixSession
 from delivery.letter import Recipient
 
@@ -18,6 +19,11 @@ class MatrixChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
         return notice_of(said, options, recipient)
+
+    def preview(self, message: Notice) -> Looks:
+        """As Previews has it. What counts is the event, which has the words twice."""
+        words = shown_text(message.html.replace("<br>", "\n"))
+        return Looks(words, size_of(message), LONGEST_CONTENT, message.refusal, unit="bytes")
 
     def connect(self, lane: LaneFacts) -> MatrixSession:
         """The credentials come with each message."""

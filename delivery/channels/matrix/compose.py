@@ -61,8 +61,13 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
     return notice([], said.refusal or "The link alone is longer than an event may be.")
 
 
+def size_of(notice: Notice) -> int:
+    """In octets, of the whole content."""
+    return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace"))
+
+
 def _fits(notice: Notice) -> bool:
-    return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace")) <= LONGEST_CONTENT
+    return size_of(notice) <= LONGEST_CONTENT
 
 
 def _text(part: FittingPart) -> str:

@@ -25,6 +25,7 @@ class MatrixKind(BridgeKind):
     key = "matrix"
     label = "Matrix"
     sentence = "A notice in a room that is not encrypted."
+    edits = deletes = True
     destination_fields = (
         Field(
             "server_url",

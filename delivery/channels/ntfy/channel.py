@@ -1,11 +1,14 @@
 """The ntfy channel: a push for each post, or one for a digest."""
 
+import json
 from collections.abc import Mapping
 
+from common.truncation import DoesNotFit
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks, Shape
 from delivery.channels.bridge import BridgeChannel
-from delivery.channels.ntfy.compose import Push, push_of
+from delivery.channels.http.measures import octets
+from delivery.channels.ntfy.compose import LONGEST_MESSAGE, LONGEST_SEQUENCE_ID, Push, push_of
 from delivery.channels.ntfy.session import NtfySession
 from delivery.letter import Recipient
 
@@ -19,6 +22,23 @@ class NtfyChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
         return push_of(said, options, recipient)
+
+    def preview(self, message: Push) -> Looks:
+        """As Previews has it."""
+        try:
+            body = json.loads(message.body("0" * LONGEST_SEQUENCE_ID))
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what ntfy takes.")
+        return Looks(
+            body["message"],
+            octets(body["message"]),
+            LONGEST_MESSAGE,
+            message.refusal,
+            shape=Shape.PUSH,
+            title=body.get("title", ""),
+            picture=body.get("attach", ""),
+            unit="bytes",
+        )
 
     def connect(self, lane: LaneFacts) -> NtfySession:
         """The credentials come with each message."""

@@ -15,6 +15,7 @@ from delivery.letter import Recipient
 
 # A longer message becomes a text file; a longer body is refused (41303). Both in octets.
 LONGEST_MESSAGE = 4_096
+LONGEST_SEQUENCE_ID = 64
 LONGEST_BODY = 2 * LONGEST_MESSAGE
 
 
@@ -69,4 +70,8 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
 
 def sequence_id_of(key: str) -> str:
     """What a later message of the same key replaces: up to 64 letters, digits, dashes and underscores."""
-    return key if re.fullmatch(r"[-_A-Za-z0-9]{1,64}", key) else sha256(key.encode()).hexdigest()
+    return (
+        key
+        if re.fullmatch(rf"[-_A-Za-z0-9]{{1,{LONGEST_SEQUENCE_ID}}}", key)
+        else sha256(key.encode()).hexdigest()
+    )

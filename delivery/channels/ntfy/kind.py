@@ -41,6 +41,7 @@ class NtfyKind(BridgeKind):
     key = "ntfy"
     label = "ntfy"
     sentence = "A push to phones and desktops, by ntfy.sh or a server of yours."
+    edits = deletes = True
     destination_fields = (
         Field(
             "server_url",

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from delivery.channels.announcement import Announcement
-from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts
+from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, Looks
 from delivery.channels.bridge import BridgeChannel
 from delivery.channels.http.outcomes import ApiService
 from delivery.channels.slack.compose import (
+    MOST_CHARACTERS,
     RoomPost,
     Writer,
     for_mattermost,
@@ -28,6 +29,11 @@ class IncomingWebhookChannel(BridgeChannel):
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> RoomPost:
         return room_post_of(said, options, recipient, type(self).write)
+
+    def preview(self, message: RoomPost) -> Looks:
+        """As Previews has it. What counts is the text as it is written, markup included."""
+        length = len(message.bodies[0]["text"]) if message.bodies else 0
+        return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, picture=message.picture)
 
     def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
         """The credentials come with each message."""

@@ -31,11 +31,16 @@ JsonBody = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RoomPost:
-    """What is posted: `bodies` are its JSON, the plainer one last. With a `refusal` there is none."""
+    """What is posted: `bodies` are its JSON, the plainer one last. With a `refusal` there is none.
+
+    `shown` and `picture` are what people see of it.
+    """
 
     secrets: Mapping[str, str] = field(repr=False)
     bodies: tuple[JsonBody, ...]
     refusal: str = ""
+    shown: str = ""
+    picture: str = ""
 
 
 Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
@@ -48,16 +53,19 @@ def room_post_of(
     template = options.get("template", "")
     picture = said.images[0] if said.images and options.get("picture") != "no" else None
     bodies: Sequence[JsonBody] = ()
+    shown = ""
     for titles in (MOST_TITLES, 5, 0):
         usual = listed_parts(said, titles) if not template and not said.own_words else []
         try:
             parts = fitted([*parts_of(said, template), *usual], lambda pieces: _fits(write(pieces, picture)))
         except DoesNotFit:
             continue
-        bodies = write(parts, picture)
+        bodies, shown = write(parts, picture), "".join(part.text for part in parts)
         break
     too_long = "" if bodies else "The link alone is longer than a message may be."
-    return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long)
+    # A service that fetches the picture by itself finds another one, or none.
+    address = picture.url if picture and any("blocks" in body for body in bodies) else ""
+    return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long, shown, address)
 
 
 def _fits(bodies: Sequence[JsonBody]) -> bool:

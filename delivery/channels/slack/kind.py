@@ -1,17 +1,22 @@
 """What the rest of the program knows of Slack, Mattermost and Rocket.Chat: their incoming webhooks."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from delivery.channels.bridge import BridgeKind
 from delivery.channels.fields import posting_url, short_name
 
+if TYPE_CHECKING:
+    from delivery.channels.oauth import OAuth
+
 
 class IncomingWebhookKind(BridgeKind):
     """Posts to the room that an incoming webhook was made for. `path` is what its address has in it."""
 
     asks_when_unsure = True
+    core_is_chosen = True
     path: str
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
@@ -59,6 +64,15 @@ class SlackKind(IncomingWebhookKind):
     own_options = (
         Field("picture", "Picture", choices=lambda: [("", "The post's first one"), ("no", "None")]),
     )
+
+    @property
+    def connect(self) -> "OAuth":
+        from delivery.channels.slack.connect import SlackConnect
+
+        return SlackConnect()
+
+    def place(self, config: Mapping[str, str]) -> str:
+        return config.get("channel_id", "")
 
 
 class MattermostKind(IncomingWebhookKind):

@@ -16,7 +16,7 @@ from delivery.letter import Recipient
 # In UTF-16 units, of what is shown.
 TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
 # Of the posts of a digest: a message has at most 100 links and the like.
-MOST_LINES = 50
+DIGEST_LINES = 50
 TOO_LONG = "The link alone is longer than what Telegram takes."
 UNTITLED = "New Untitled Post"
 # At the end of a part, too: another follows.
@@ -72,7 +72,7 @@ def _usual(said: Announcement) -> list[FittingPart]:
         FittingPart(said.title or UNTITLED, cuttable=True, link=said.link),
         FittingPart(f"\n{said.newsletter_title}{by}"),
     ]
-    for line in said.lines[:MOST_LINES]:
+    for line in said.lines[:DIGEST_LINES]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
     return parts
 

@@ -39,6 +39,7 @@ class TelegramKind(BridgeKind):
     key = "telegram"
     label = "Telegram"
     sentence = "A message of your bot's in a channel or a group."
+    edits = deletes = True
     asks_when_unsure = True
     account_fields = (
         Field(

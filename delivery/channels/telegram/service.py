@@ -8,7 +8,7 @@ from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 
 NOT_MODIFIED = "message is not modified"
-GONE = "message to delete not found"
+MESSAGE_GONE = ("message to delete not found", "message to edit not found")
 # Telegram has no codes but those of HTTP. All of these come with 400.
 _CHAT_IS_GONE = (
     "chat not found",

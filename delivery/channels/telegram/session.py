@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import requests
 
-from delivery.channels.base import NOTHING, Outcome, Permanent, Sent, Temporary
+from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent, Temporary
 from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.session import ApiSession
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.channels.telegram.compose import Message
-from delivery.channels.telegram.service import GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
+from delivery.channels.telegram.service import MESSAGE_GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
 
 T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
@@ -99,8 +99,10 @@ class TelegramSession(ApiSession):
                     raise
             return self.call(client, "editMessageCaption", {**of, "caption": message.caption, **HTML}, _sent)
         except Failed as failed:
-            unchanged = NOT_MODIFIED in said_by(_answer(client))
-            return Sent(remote_id=remote_id) if unchanged else failed.outcome
+            said = said_by(_answer(client))
+            if NOT_MODIFIED in said:
+                return Sent(remote_id=remote_id)
+            return NO_POST if any(words in said for words in MESSAGE_GONE) else failed.outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes it; Sent too if it is gone already."""
@@ -108,7 +110,7 @@ class TelegramSession(ApiSession):
         try:
             self.call(client, "deleteMessage", _of(remote_id), _done)
         except Failed as failed:
-            if GONE not in said_by(_answer(client)):
+            if not any(words in said_by(_answer(client)) for words in MESSAGE_GONE):
                 return failed.outcome
         return Sent(remote_id=remote_id)
 

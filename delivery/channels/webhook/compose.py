@@ -38,6 +38,12 @@ class PostsCall:
     is_digest: bool
     refusal: str = ""
 
+    @property
+    def longest(self) -> int:
+        """In octets; posts in full may be longer."""
+        in_full = any("content" in post for post in self.data.get("posts", ()))
+        return LONGEST_WITH_CONTENT if in_full else LONGEST_BODY
+
     def body(self, event: str, subject: str) -> bytes:
         """The JSON. `event` is published or updated, `subject` the id of what it is about."""
         kind = f"{'digest' if self.is_digest else 'post'}.{event}"

@@ -30,6 +30,7 @@ class WebhookKind(BridgeKind):
     key = "webhook"
     label = "Webhook"
     sentence = "A signed call of a program of yours."
+    edits = True
     destination_fields = (
         Field("account", "Name", "A short name of your own, such as shop.", required=True, clean=short_name),
         Field(

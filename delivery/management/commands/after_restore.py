@@ -1,6 +1,5 @@
 """`after_restore`: run after a backup was restored, before the workers start."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -11,7 +10,6 @@ from common.clock import utcnow
 from common.text import counted
 from delivery.engine.restore_hold import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
-from delivery.models import Restore
 from feeds.models import Feed, Item
 
 NEXT = """What to do next:
@@ -84,7 +82,11 @@ def shown() -> Printed:
         "held_posts": posts,
         "feeds_with_held_posts": feeds,
     }
-    return Printed("\n".join(_lines(restore, rows, posts, feeds)), facts)
+    lines = [] if restore else ["No restore is open."]
+    lines += table_lines(rows) if rows else ["No delivery is held because of a restore."]
+    if posts:
+        lines.append(f"{counted(posts, 'post')} held, in {counted(feeds, 'feed')}.")
+    return Printed("\n".join(lines), facts)
 
 
 def row_of(held: HeldIssue) -> TableRow:
@@ -96,14 +98,3 @@ def row_of(held: HeldIssue) -> TableRow:
         "made": issue.created_at if issue else held.newest,
         "held": held.count,
     }
-
-
-def _lines(restore: Restore | None, rows: list[TableRow], posts: int, feeds: int) -> Iterator[str]:
-    if restore is None:
-        yield "No restore is open."
-    if rows:
-        yield from table_lines(rows)
-    else:
-        yield "No delivery is held because of a restore."
-    if posts:
-        yield f"{counted(posts, 'post')} held, in {counted(feeds, 'feed')}."

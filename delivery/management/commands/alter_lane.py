@@ -69,6 +69,8 @@ def of_domain(
 ) -> Result:
     if "messages_per_connection" in changes:
         raise CommandError("--messages-per-connection: it is the lane's; leave out --domain.")
+    if "per_recipient" in changes:
+        raise CommandError("--per-recipient: it is the lane's; leave out --domain.")
     if options["forget"]:
         drop_domain(lane_id=lane.pk, domain=domain, now=now)
         return [domain_row(row, now=now) for row in domain_standings(lane, now)]

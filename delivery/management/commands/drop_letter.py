@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Printed, Result
 from delivery.issues.written_letters import drop_letter
 from delivery.management.written_letters import add_letter, find_letter, letter_row
@@ -11,9 +9,7 @@ from delivery.management.written_letters import add_letter, find_letter, letter_
 
 class Command(FeedletterCommand):
     help = "Deletes a letter of your own that has not gone out."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_letter(parser)
+    shared_options = (add_letter,)
 
     def run(self, **options: Any) -> Result:
         letter = find_letter(options["id"])

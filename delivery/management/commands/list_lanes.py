@@ -15,7 +15,7 @@ from delivery.models import Delivery, Lane
 # For people: what the words of “limits” say already is for programs.
 FOR_PROGRAMS = words(
     "kind server_takes messages_per_connection"
-    " rate burst per_hour per_day today warm_up_from warm_up_first warm_up_growth"
+    " rate burst per_hour per_day per_recipient today warm_up_from warm_up_first warm_up_growth"
 )
 
 

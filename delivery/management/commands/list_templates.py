@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from delivery.letters.templates import known_templates
 from delivery.management.templates import template_row
@@ -13,9 +11,7 @@ from subscriptions.management.options import add_newsletter, find_subscribable
 
 class Command(FeedletterCommand):
     help = "Lists the mails and pages of a newsletter; version 0 is the default template."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_newsletter(parser)
+    shared_options = (add_newsletter,)
 
     def run(self, **options: Any) -> Result:
         rows = LetterTemplate.objects.filter(

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.issues.pause import resume_issue
@@ -12,9 +10,7 @@ from delivery.management.issue_rows import add_issue, changed_row, find_issue
 
 class Command(FeedletterCommand):
     help = "Lets a paused issue go on."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_issue(parser)
+    shared_options = (add_issue,)
 
     def run(self, **options: Any) -> Result:
         pk = find_issue(options["id"]).pk

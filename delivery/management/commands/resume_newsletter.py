@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import counted
@@ -13,9 +11,7 @@ from subscriptions.management.options import add_newsletter, find_subscribable
 
 class Command(FeedletterCommand):
     help = "Lets a paused newsletter go on."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_newsletter(parser)
+    shared_options = (add_newsletter,)
 
     def run(self, **options: Any) -> Result:
         found = find_subscribable(options["newsletter"])

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.issues.retry import retry_delivery
@@ -12,9 +10,7 @@ from delivery.management.rows import add_delivery, delivery_row, find_delivery
 
 class Command(FeedletterCommand):
     help = "Tries a delivery again that failed, is held, was cancelled or waits."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_delivery(parser)
+    shared_options = (add_delivery,)
 
     def run(self, **options: Any) -> Result:
         retry_delivery(delivery=find_delivery(options["id"]), now=utcnow())

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from common.cli.tables import cell
+from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
 from delivery.management.rows import add_delivery, delivery_row, find_delivery
 
 MOST_ATTEMPTS = 50
@@ -13,9 +12,7 @@ MOST_ATTEMPTS = 50
 
 class Command(FeedletterCommand):
     help = "Shows a delivery and the attempts that did not succeed, in the server's words."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_delivery(parser)
+    shared_options = (add_delivery,)
 
     def run(self, **options: Any) -> Result:
         delivery = find_delivery(options["id"])
@@ -29,7 +26,11 @@ class Command(FeedletterCommand):
             "newsletter": delivery.issue.subscribable.name if delivery.issue else None,
             "created_at": delivery.created_at,
         }
+        post, later = changed_delivery(delivery), changes_of([delivery]).get(delivery.pk, SentChanges())
+        shown["changes"] = post.pk if post else None
         if options["json"]:
-            return {**shown, "history": history}
+            rows = [{**delivery_row(change), "kind": change.kind} for change in later.every]
+            return {**shown, "changed_by": rows, "history": history}
+        shown["since then"] = later.words
         lines = {f"at {cell(one['at'])}": f"{one['outcome']}: {one['text']}" for one in history}
         return {**shown, **lines}

@@ -3,8 +3,6 @@
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.issues import progress
@@ -14,9 +12,7 @@ from delivery.management.issue_rows import add_issue, find_issue, in_full
 
 class Command(FeedletterCommand):
     help = "Shows an issue: how many got it, how many did not, and how fast it goes."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_issue(parser)
+    shared_options = (add_issue,)
 
     def run(self, **options: Any) -> Result:
         issue = find_issue(options["id"])

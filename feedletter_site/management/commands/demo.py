@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -16,11 +17,14 @@ from common.clock import utcnow
 from feedletter_site import env
 from feedletter_site.demo import environment, report
 from feedletter_site.demo.blog import Blog
+from feedletter_site.demo.bridges import BRIDGED, admin_urls, connect_all, posts_of_bridges, timeline_urls
 from feedletter_site.demo.content.post import ZONE
 from feedletter_site.demo.newsletters import define_all
-from feedletter_site.demo.replay import Tally, VirtualClock, beginning, replay, steps, weeks
+from feedletter_site.demo.replay import WEEKS, Tally, VirtualClock, beginning, replay, steps, weeks
 from feedletter_site.demo.server import BlogServer
+from feedletter_site.demo.services import ServicesServer
 from feedletter_site.demo.serving import go_live, serving_plan
+from feedletter_site.demo.timeline import Timeline
 from feedletter_site.management.commands.up import refuse_taken
 from feedletter_site.supervisor import ProcessPlan, become
 from feeds.adding.add import add_feed
@@ -53,12 +57,15 @@ class Command(FeedletterCommand):
         clock = VirtualClock(beginning(now))
         blog = Blog(now.astimezone(ZONE).date())
         server = BlogServer(blog, clock)
-        with server.in_thread() as blog_url:
+        timeline = Timeline(Path(settings.DATA_DIR), clock)
+        services_port = urlsplit(settings.DISCORD_API_URL).port or 0
+        services = ServicesServer(timeline, port=services_port)
+        with server.in_thread() as blog_url, services.in_thread():
             feed = self.set_up(blog_url, clock.now)
             began = time.monotonic()
-            tally = self.replay(steps(now, blog.moments()), clock, now)
+            tally = self.replay(steps(now, blog.moments()), clock, now, feed)
         go_live(feed)
-        self.plan = self.live_plan(server.server_port, blog)
+        self.plan = self.live_plan(server.server_port, services_port, blog)
         return self.tell(tally, time.monotonic() - began, f"{blog_url}/", password)
 
     def set_up(self, blog_url: str, now: datetime) -> Feed:
@@ -69,12 +76,16 @@ class Command(FeedletterCommand):
         )
         return feed
 
-    def replay(self, moments: Iterable[datetime], clock: VirtualClock, end: datetime) -> Tally:
-        """All of it, with a line a week."""
+    def replay(self, moments: Iterable[datetime], clock: VirtualClock, end: datetime, feed: Feed) -> Tally:
+        """All of it, with a line a week. Bridges are connected for the last days."""
         tally = Tally()
         for number, week in enumerate(weeks(moments, end), 1):
             with self.progress(f"Week {number} of 5", len(week)) as progress:
-                brought = replay(week, clock, advance=progress.advance)
+                early = [moment for moment in week if moment < end - BRIDGED]
+                brought = replay(early, clock, advance=progress.advance)
+                if number == WEEKS:
+                    connect_all(feed, now=clock.now)
+                    brought.add(replay(week[len(early) :], clock, advance=progress.advance))
             tally.add(brought)
             self.say(
                 f"Week {number} of 5, from {week[0].astimezone(ZONE):%d %B}: "
@@ -82,9 +93,16 @@ class Command(FeedletterCommand):
             )
         return tally
 
-    def live_plan(self, blog_port: int, blog: Blog) -> ProcessPlan:
+    def live_plan(self, blog_port: int, services_port: int, blog: Blog) -> ProcessPlan:
         host, port = settings.BIND
-        return serving_plan(f"{host}:{port}", blog_port=blog_port, today=blog.today, live_from=utcnow())
+        return serving_plan(
+            f"{host}:{port}",
+            blog_port=blog_port,
+            services_port=services_port,
+            bridges=[f"{settings.SITE_URL}{url}" for url in admin_urls()],
+            today=blog.today,
+            live_from=utcnow(),
+        )
 
     def tell(self, tally: Tally, seconds: float, blog_url: str, password: str) -> Printed:
         rows = report.newsletter_rows()
@@ -95,7 +113,13 @@ class Command(FeedletterCommand):
             )
         site = settings.SITE_URL
         urls = {name: f"{site}{path}" for name, path in PATHS.items()} | {"blog": blog_url}
-        lines = ["", *report.story(tally, rows, seconds), "", *report.signpost(urls, ADMIN, password)]
+        urls |= timeline_urls()
+        lines = [
+            "",
+            *report.story(tally, rows, posts_of_bridges(), seconds),
+            "",
+            *report.signpost(urls, ADMIN, password),
+        ]
         lines += ["", *(report.ended() if env.flag("DEMO_EXIT") else report.farewell())]
         facts = {"newsletters": rows, "urls": urls, "user": ADMIN, "password": password}
         return Printed("\n".join(lines), facts)

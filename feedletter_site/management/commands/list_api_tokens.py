@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.arguments import add_paging, page
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
@@ -14,9 +12,7 @@ from feedletter_site.models import ApiToken
 class Command(FeedletterCommand):
     help = "Lists the API tokens, those that open nothing any more included. Never their keys."
     empty = "There are no tokens yet. Make one: create_api_token shop --scope subscribers:write"
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_paging(parser)
+    shared_options = (add_paging,)
 
     def run(self, **options: Any) -> Result:
         now = utcnow()

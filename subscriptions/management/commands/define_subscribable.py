@@ -49,7 +49,7 @@ class Command(FeedletterCommand):
 
     def parsed(self, options: dict[str, Any]) -> channels.ParsedDestination | None:
         """Where a bridge posts, if that is given, as the service has it: asked before anything is written."""
-        known = {kind.key: kind for kind in channels.all_kinds()}
+        known = {kind.key: kind for kind in channels.newsletter_kinds()}
         # (One that there is not is refused with the other fields.)
         kind = known.get(options["channel"] or "email", known["email"])
         data = bridge_destination(options, kind)

@@ -14,16 +14,18 @@ from subscriptions.privacy.erase import erase, is_suppressed
 
 class Command(FeedletterCommand):
     help = (
-        "Erases all that is held about an e-mail address: subscriptions, consents, and what is known of "
+        "Erases all that is held about an address or a number: subscriptions, consents, and what is known of "
         "its mails. It cannot be undone. It stays on the list “Do not write”, if it is there."
     )
 
     def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument("address", metavar="ADDRESS", help="Such as ada@example.org.")
+        parser.add_argument(
+            "address", metavar="ADDRESS", help="An address or a number, such as +49 1512 3456789."
+        )
 
     def run(self, **options: Any) -> Result:
-        parsed = channels.get("email").parse_destination({"email": options["address"]})
-        destination = Destination.objects.filter(kind="email", core=parsed.core).first()
+        kind, parsed = channels.parse_person(options["address"])
+        destination = Destination.objects.filter(kind=kind, core=parsed.core).first()
         if destination is None:
             raise CommandError(f"Nothing is held about {parsed.label}: it is not known here.")
         suppressed = is_suppressed(destination)

@@ -1,5 +1,6 @@
 """`lift_suppression ADDRESS`: an address may be written to again."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -19,10 +20,10 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         given = options["address"]
-        try:
-            cores = {given, channels.get("email").parse_destination({"email": given}).core}
-        except InvalidDestination:
-            cores = {given}
+        cores = {given}
+        for kind in channels.person_kinds():
+            with suppress(InvalidDestination):
+                cores.add(channels.parse_typed(kind, given).core)
         if not lift(suppressions=Suppression.objects.filter(core__in=cores)):
             raise CommandError(f"{given} is not on the list “Do not write”. “list_suppressions” shows it.")
         return Printed(f"{given} may be written to again.", {"address": given, "suppressed": False})

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.commands import FeedletterCommand, Result
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.management.rows import rule_row
@@ -12,9 +10,7 @@ from subscriptions.management.rows import rule_row
 class Command(FeedletterCommand):
     help = "Lists the rules of a newsletter for the posts of its feeds."
     empty = "It has no rules: it takes every post as it is. Add one: add_rule NAME --drop --contains WORDS"
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_newsletter(parser)
+    shared_options = (add_newsletter,)
 
     def run(self, **options: Any) -> Result:
         return (rule_row(rule) for rule in find_subscribable(options["newsletter"]).post_rules.all())

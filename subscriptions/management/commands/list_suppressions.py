@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from common.cli.arguments import add_paging, page
 from common.cli.commands import FeedletterCommand, Result
 from subscriptions.models import Suppression
@@ -14,9 +12,7 @@ class Command(FeedletterCommand):
         "Shows the list “Do not write”: addresses that nothing is sent to. “lift_suppression” takes one off."
     )
     empty = "Everybody may be written to."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_paging(parser)
+    shared_options = (add_paging,)
 
     def run(self, **options: Any) -> Result:
         rows = page(Suppression.objects.all(), options)

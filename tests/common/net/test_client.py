@@ -336,6 +336,39 @@ def test_the_client_of_the_settings_allows_what_they_name(server: FeedServer, se
         client().get(url)
 
 
+class TestRequest:
+    def test_any_method_carries_json_and_headers(self, server: FeedServer, http: SafeClient) -> None:
+        url = server.serve("/thing", '{"ok":1}', status=201, headers={"Location": "/made"})
+        fetched = http.request("PUT", url, json={"name": "ü"}, headers={"Authorization": "Bearer x"})
+        assert (fetched.status, fetched.headers["location"], fetched.body) == (201, "/made", b'{"ok":1}')
+        (asked,) = server.asked("/thing")
+        assert (asked.method, asked.body) == ("PUT", b'{"name": "\\u00fc"}')
+        assert asked.headers["authorization"] == "Bearer x"
+        assert asked.headers["content-type"] == "application/json"
+
+    def test_a_name_of_a_form_may_come_several_times(self, server: FeedServer, http: SafeClient) -> None:
+        http.request("POST", server.serve("/form"), data=[("category[]", "a"), ("category[]", "b c")])
+        assert [asked.body for asked in server.asked("/form")] == [b"category%5B%5D=a&category%5B%5D=b+c"]
+
+    def test_a_redirect_to_another_host_takes_no_token_along(
+        self, server: FeedServer, http: SafeClient
+    ) -> None:
+        end = server.serve("/end").replace("127.0.0.1", "other.example")
+        http.request(
+            "POST",
+            server.redirect("/start", end, 307),
+            data={"a": "b"},
+            headers={"Authorization": "Bearer x", "Accept": "application/json"},
+        )
+        (asked,) = server.asked("/end")
+        assert "authorization" not in asked.headers
+        assert (asked.headers["accept"], asked.body) == ("application/json", b"a=b")
+
+    def test_an_answer_is_bounded(self, server: FeedServer, http: SafeClient) -> None:
+        with pytest.raises(AnswerTooLarge):
+            http.request("PUT", server.serve("/big", b"x" * 2000), json={}, max_bytes=1000)
+
+
 class TestPost:
     """A form goes where get would go, and no further."""
 

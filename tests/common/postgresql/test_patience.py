@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from psycopg import OperationalError
 
-from common.leaving import leaving
 from common.postgresql import patience
 from common.postgresql.patience import Away, PatientConnection
+from common.shutdown import stopping
 from tests.servers.frozen_proxy import FrozenProxy
 
 pytestmark = pytest.mark.postgres
@@ -84,11 +84,11 @@ def test_who_leaves_waits_less(
     connection: PatientConnection, proxy: FrozenProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "SILENCE", 60.0)
-    monkeypatch.setattr(patience, "SILENCE_WHEN_LEAVING", 0.3)
+    monkeypatch.setattr(patience, "SILENCE_WHEN_STOPPING", 0.3)
     proxy.freeze()
-    leaving.set()
+    stopping.set()
     try:
         with pytest.raises(OperationalError, match="has not answered"):
             connection.execute("SELECT 1")
     finally:
-        leaving.clear()
+        stopping.clear()

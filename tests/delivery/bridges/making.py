@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from delivery.bridges.connect import connect_bridge
+from delivery.bridges.connect import connect_bridge, typed_destination
 from feeds.models import Feed
 from subscriptions.models import Subscription
 from tests.delivery.own_letters import a_read_feed
@@ -19,4 +19,5 @@ def a_bridge(instance: MastodonInstance, *, feed: Feed | None = None, **other: A
     """Connected, with posts in its feed; it does not post yet."""
     given: dict[str, Any] = {"name": "bees", "stopped": True, **other}
     chosen = [feed or a_read_feed()]
-    return connect_bridge(channel="mastodon", feeds=chosen, data=fields(instance), now=NOW, **given)
+    parsed = typed_destination("mastodon", fields(instance))
+    return connect_bridge(channel="mastodon", feeds=chosen, parsed=parsed, now=NOW, **given)

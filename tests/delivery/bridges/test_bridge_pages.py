@@ -128,6 +128,7 @@ def test_connecting_again_for_another_account_is_refused(
     admin_client: Client, instance: MastodonInstance
 ) -> None:
     a_bridge(instance)
+    instance.account["id"] = "777"
     given = {f"mastodon_{name}": value for name, value in fields(instance, account="other").items()}
     page = admin_client.post(f"{PAGE}connect/", given).content.decode()
     assert "this bridge posts to bot" in page

@@ -9,9 +9,9 @@ import pytest
 from django.db import transaction
 from PIL import Image
 
-from common import picture_child
-from common.picture_child import resized
-from common.pictures import BadPicture, CleanPicture
+from common.pictures import child
+from common.pictures.child import resized
+from common.pictures.picture import BadPicture, CleanPicture
 from common.transactions import NetworkInTransaction
 from delivery.channels import pictures
 from delivery.channels.announcement import PostImage
@@ -172,15 +172,15 @@ def test_a_fetch_inside_a_transaction_is_our_own_mistake(host: PictureHost) -> N
 
 
 def test_a_decoder_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_child, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(picture_child, "_BOOT", "import time; time.sleep(30)")
+    monkeypatch.setattr(child, "DECODING_SECONDS", 0.5)
+    monkeypatch.setattr(child, "_BOOT", "import time; time.sleep(30)")
     with pytest.raises(BadPicture, match="in a moment"):
         resized(octets_of(drawn(9, 9)), most_side=9, most_bytes=9_000)
 
 
 @pytest.mark.parametrize("said", [b"", b"JPEG", b"SVG " + bytes(8) + b"x", b"PNG " + bytes(8)])
 def test_an_answer_that_is_no_picture_is_not_believed(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    monkeypatch.setattr(picture_child, "_BOOT", f"import sys; sys.stdout.buffer.write({said!r})")
+    monkeypatch.setattr(child, "_BOOT", f"import sys; sys.stdout.buffer.write({said!r})")
     with pytest.raises(BadPicture):
         resized(octets_of(drawn(9, 9)), most_side=9, most_bytes=9_000)
 
@@ -188,5 +188,5 @@ def test_an_answer_that_is_no_picture_is_not_believed(monkeypatch: pytest.Monkey
 def test_the_child_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "hidden")
     boot = "import os, sys; sys.stdout.buffer.write(b'PNG ' + bytes(8) + repr(dict(os.environ)).encode())"
-    monkeypatch.setattr(picture_child, "_BOOT", boot)
+    monkeypatch.setattr(child, "_BOOT", boot)
     assert b"hidden" not in resized(b"", most_side=9, most_bytes=9_000).data

@@ -5,25 +5,25 @@ from collections.abc import Sequence
 import dkim
 
 from delivery.dkim.keys import SigningKey, generate, public_value
-from delivery.dkim.records import Record, record_of
+from delivery.dkim.records import DkimRecord, record_of
 
 RSA_KEY = SigningKey("example.org", "feedletter", generate("rsa"))
 ED25519_KEY = SigningKey("example.org", "feedletter-ed25519", generate("ed25519"))
 KEYS = (RSA_KEY, ED25519_KEY)
 
 
-def record(key: SigningKey) -> Record:
+def record(key: SigningKey) -> DkimRecord:
     public = public_value(key.private)
     return record_of(domain=key.domain, selector=key.selector, algorithm=key.algorithm, public=public)
 
 
-def verified(message: bytes, records: Sequence[Record]) -> list[bool]:
+def verified(message: bytes, records: Sequence[DkimRecord]) -> list[bool]:
     """For each DKIM-Signature of the message, from the top, whether it is good."""
     count = message.partition(b"\r\n\r\n")[0].count(b"DKIM-Signature:")
     return [_is_good(message, index, records) for index in range(count)]
 
 
-def _is_good(message: bytes, index: int, records: Sequence[Record]) -> bool:
+def _is_good(message: bytes, index: int, records: Sequence[DkimRecord]) -> bool:
     known = {f"{each.name}.": "".join(each.strings).encode() for each in records}
     try:
         return bool(

@@ -7,7 +7,7 @@ from django.db import IntegrityError, OperationalError
 
 from common.db import outage
 from common.db.outage import note_outage, retry_until_stored, was_away_lately
-from common.leaving import leaving
+from common.shutdown import stopping
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from tests.delivery.ledger import MINUTE, Clock, claimed, queued, states
@@ -74,7 +74,7 @@ def test_after_a_loss_sending_goes_on_without_reaping(smtp: SmtpServer) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_process_that_was_told_to_end_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "LONGEST_GOODBYE", 0.0)
-    leaving.set()
+    stopping.set()
 
     def write() -> None:
         raise OperationalError("gone")

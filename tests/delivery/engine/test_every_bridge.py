@@ -5,8 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from importlib import import_module
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,77 +13,38 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test import override_settings
 
 from common.clock import utcnow
 from delivery.channels.base import CrashPolicy
-from delivery.channels.pictures import forget_pictures
 from delivery.engine.send_pass import send_due
-from delivery.issues.publish import publish
-from delivery.models import Account, Delivery, RemotePost
-from subscriptions.models import Subscribable
+from delivery.models import Delivery, RemotePost
 from tests.contracts.bridge import BridgeContract
 from tests.contracts.channel import Answer
 from tests.delivery.background import wait_until
+from tests.delivery.engine.bridge_contracts import (
+    a_bridge_of,
+    at_its_service,
+    contracts,
+    look_every_two_minutes,
+    publish_posts,
+)
 from tests.delivery.ledger import Clock
 from tests.e2e.processes import running
 from tests.examples import some_now
-from tests.factories import BridgeFactory, DestinationFactory, SubscriptionFactory, an_issue
 from tests.servers.api_server import Reply
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
 
 
-def contracts() -> Iterator[type[BridgeContract]]:
-    """Those of all bridges."""
-    for file in sorted((Path(__file__).parents[1] / "channels").glob("*/test_*_contract.py")):
-        module = import_module(".".join(file.with_suffix("").parts[-5:]))
-        for name, found in vars(module).items():
-            if name.startswith("Test") and isinstance(found, type) and issubclass(found, BridgeContract):
-                yield found
-
-
-@contextmanager
-def at_its_service(contract: type[BridgeContract]) -> Iterator[Any]:
-    """The contract with its fake service running, to which destinations or settings lead."""
-    made: Any = contract()
-    with made.server() as made.service, made.server() as made.private:
-        made.url = made.service.url
-        # Fakes that date what they keep live in the engine's time.
-        made.service.now = utcnow()
-        with override_settings(**made.settings()):
-            yield made
-
-
-def an_issue_to(contract: Any, now: datetime) -> Delivery:
-    to = contract.recipient()
-    newsletter: Subscribable = BridgeFactory(channel=contract.channel.key, options=dict(contract.options))
-    kept = {"config": dict(to.config), "secrets": dict(to.secrets)}
-    destination = DestinationFactory(kind=contract.channel.key, core=to.core, label=to.label, **kept)
-    if name := contract.channel.shared_account(to.core):
-        # Its fields are one secret, in all bots' accounts the token.
-        secrets: Any = {"token": contract.secrets[0]}
-        Account.objects.create(name=name, kind=contract.channel.key, secrets=secrets)
-    SubscriptionFactory(subscribable=newsletter, destination=destination)
-    publish(issue_id=an_issue(posts=1, subscribable=newsletter, published_at=None).pk, now=now)
-    return Delivery.objects.get()
-
-
 every_bridge = pytest.mark.parametrize("contract", list(contracts()), ids=lambda contract: contract.__name__)
-
-
-def look_every_two_minutes(start: datetime, times: int = 4) -> None:
-    for number in range(times):
-        send_due(clock=Clock(start + timedelta(minutes=2 * number)))
 
 
 @every_bridge
 def test_an_issue_arrives_once_and_where_it_stands_is_kept(contract: type[BridgeContract]) -> None:
-    forget_pictures()
     with at_its_service(contract) as bridge:
         # Of now: receivers of webhooks refuse what is old.
         start = utcnow()
-        row = an_issue_to(bridge, start)
+        row = publish_posts(a_bridge_of(bridge), start)
         look_every_two_minutes(start)
         row.refresh_from_db()
         assert (row.state, row.last_error) == ("sent", "")
@@ -98,7 +58,7 @@ def test_what_a_service_will_never_take_is_said_on_the_delivery(contract: type[B
     with at_its_service(contract) as bridge:
         if Answer.REFUSED in contract.not_applicable:
             pytest.skip(contract.not_applicable[Answer.REFUSED])
-        row = an_issue_to(bridge, start := utcnow())
+        row = publish_posts(a_bridge_of(bridge), start := utcnow())
         bridge.server_says(Answer.REFUSED)
         send_due(clock=Clock(start))
         row.refresh_from_db()
@@ -119,9 +79,8 @@ def assert_nobody_got_it_twice(bridge: Any, row: Delivery) -> None:
 
 @every_bridge
 def test_a_post_whose_answer_was_lost_stands_there_once(contract: type[BridgeContract]) -> None:
-    forget_pictures()
     with at_its_service(contract) as bridge:
-        row = an_issue_to(bridge, start := utcnow())
+        row = publish_posts(a_bridge_of(bridge), start := utcnow())
         bridge.service.says = Reply(takes=True, hangs_up=True)
         send_due(clock=Clock(start))
         bridge.service.says = None
@@ -134,9 +93,8 @@ def test_a_post_whose_worker_was_killed_stands_there_once(
     contract: type[BridgeContract], tmp_path: Path
 ) -> None:
     """A process that is killed after the service took the post, and before it answered."""
-    forget_pictures()
     with at_its_service(contract) as bridge:
-        row = an_issue_to(bridge, start := utcnow())
+        row = publish_posts(a_bridge_of(bridge), start := utcnow())
         bridge.service.says = Reply(takes=True, silent=True)
         with worker_beside(tmp_path, **bridge.settings()) as worker:
             wait_until(lambda: bool(bridge.arrived()), seconds=60)

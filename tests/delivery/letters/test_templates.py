@@ -15,7 +15,7 @@ from delivery.letters.templates import (
 from delivery.models import LetterTemplate
 from delivery.rendering.engine import usual_source
 from delivery.rendering.errors import UnknownTemplate
-from delivery.rendering.facts import MOST_HTML, TemplateSource
+from delivery.rendering.facts import LONGEST_TEMPLATE_HTML, TemplateSource
 from tests.delivery.own_letters import kept, saved
 from tests.factories import NOW, SubscribableFactory
 from tests.races import beside
@@ -91,7 +91,7 @@ def test_each_newsletter_and_each_mail_has_versions_of_its_own() -> None:
         ("issues/post", "%Nope%", {}, "html", "Line 1: There is no field %Nope%. There are: %from%"),
         ("issues/post", "x", {"text": "{% if %}"}, "text", "Line 1"),
         ("issues/post", "x", {"subject": "%Nope%"}, "subject", "Line 1: There is no field %Nope%"),
-        ("issues/post", "x" * (MOST_HTML + 1), {}, "html", "200,001 characters"),
+        ("issues/post", "x" * (LONGEST_TEMPLATE_HTML + 1), {}, "html", "200,001 characters"),
         ("pages/issue", "%toEmail%", {}, "html", "the same for everyone"),
         ("mails/welcome", "{% if a %}%Nope%{% endif %}", {}, "html", "There is no field %Nope%"),
         ("mails/confirmation", "Welcome", {}, "html", "{{ confirm_url }}"),

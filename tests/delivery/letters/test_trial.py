@@ -78,12 +78,12 @@ def test_each_obstacle_has_its_sentence() -> None:
 
 
 def test_a_silent_server_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "TRIAL_SECONDS", 0.1)
+    monkeypatch.setattr(trial, "TRIAL_MAIL_SECONDS", 0.1)
     with SmtpServer() as server:
         server.answer("ehlo", STALL)
         assert "It took longer than" in tried(server.url)
     monkeypatch.setattr(trial, "GIVEN_UP_AFTER", 0.05)
-    monkeypatch.setattr(trial, "TRIAL_SECONDS", 0.3)
+    monkeypatch.setattr(trial, "TRIAL_MAIL_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         assert "It took longer than" in tried(f"smtp://127.0.0.1:{deaf.getsockname()[1]}")
 

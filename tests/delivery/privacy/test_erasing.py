@@ -221,7 +221,7 @@ def test_all_that_is_about_a_destination_has_a_holding() -> None:
     covered = {
         "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
         # With the subscription, and with the delivery.
-        "Consent", "OldNumber", "Switch", "Attempt", "MailboxMessage", "RemotePost",
+        "Consent", "OldNumber", "Switch", "SignUpCode", "Attempt", "MailboxMessage", "RemotePost", "Receipt",
     }  # fmt: skip
     pointing = {
         relation.related_model.__name__

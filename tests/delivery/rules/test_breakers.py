@@ -1,11 +1,11 @@
-"""Refusals are counted by the minute, and forgotten when they are past."""
+"""Refusals are with_refusals by the minute, and forgotten when they are past."""
 
 from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.breakers import Breaker, Recent, counted, is_too_much
+from delivery.rules.breakers import Breaker, Recent, is_too_much, with_refusals
 from tests.factories import NOW
 
 TEN_MINUTES = timedelta(minutes=10)
@@ -17,7 +17,7 @@ def test_those_of_the_last_minutes_count_and_no_others(events: list[tuple[int, i
     recent: Recent = []
     events.sort()
     for second, number in events:
-        recent = counted(recent, number, NOW + timedelta(seconds=second), within=TEN_MINUTES)
+        recent = with_refusals(recent, number, NOW + timedelta(seconds=second), within=TEN_MINUTES)
     last = events[-1][0] if events else 0
     surely = sum(number for second, number in events if last - second < 540)
     perhaps = sum(number for second, number in events if last - second < 660)

@@ -12,7 +12,7 @@ from django.test import Client
 from PIL import Image, ImageDraw
 from playwright.sync_api import expect
 
-from common.picture_codec import clean_picture
+from common.pictures.codec import clean_picture
 from delivery.customisation import set_theme
 from delivery.models import Theme
 from subscriptions.branding.site import alter_site, site_facts

@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.servers.api_server import ApiServer, Reply, Request
+from tests.servers.consent import App, Consent
 
 WEBHOOK_ID, TOKEN = "1100000000000000001", "webhook-token-AbCdEf_0123456789"
+APP = App("1400000000000000004", "discord-app-s3cret", [])
 BOT_TOKEN = "MTA.bot-token.AbCdEf"
 BOT, GUILD, CHANNEL, FORUM_THREAD = "900", "700", "1200000000000000002", "1300000000000000003"
 WEBHOOK = f"/api/v10/webhooks/{WEBHOOK_ID}/{TOKEN}"
@@ -58,11 +60,32 @@ class Discord(ApiServer):
         # The reply to who wants a message shown to followers; None: the usual one.
         self.crossposts: Reply | None = None
         self._nonces: dict[str, dict[str, Any]] = {}
+        self.consent = Consent("Discord")
+        self.consent.apps[APP.client_id] = App(APP.client_id, APP.client_secret, [], {"webhook.incoming"})
+        # Webhooks that a yes made, by id, each with its channel.
+        self.made: dict[str, str] = {}
+        self.chosen_channel = CHANNEL
+
+    def _token(self, request: Request) -> Reply:
+        """A yes makes a webhook in the channel that was chosen there."""
+        found = self.consent.redeem(request)
+        if isinstance(found, str):
+            return Reply(401 if found == "invalid_client" else 400, {"error": found})
+        number = str(int(WEBHOOK_ID) + 1 + len(self.made))
+        self.made[number] = self.chosen_channel
+        about = {"id": number, "type": 1, "token": TOKEN, "name": "Bees", "channel_id": self.chosen_channel}
+        url = f"https://discord.com/api/webhooks/{number}/{TOKEN}"
+        token = {"access_token": "not-to-be-kept", "token_type": "Bearer", "scope": found.scope}
+        return Reply(body={**token, "webhook": {**about, "application_id": APP.client_id, "url": url}})
 
     def posts(self, request: Request) -> bool:
         return request.method == "POST" and not request.place.endswith("/crosspost")
 
     def usual(self, request: Request) -> Reply:
+        if request.place == "/oauth2/authorize":
+            return self.consent.page(request)
+        if request.place == "/api/oauth2/token":
+            return self._token(request)
         if not re.match(r"DiscordBot \(\S+, \S+\)", request.headers.get("user-agent", "")):
             return Reply(403, "error code: 1010")
         if request.place.startswith("/api/v10/webhooks/"):
@@ -79,11 +102,12 @@ class Discord(ApiServer):
         self._keep({"content": content, "embeds": []}, channel=CHANNEL, author=author, at=at)
 
     def _webhook(self, request: Request) -> Reply:
-        if not request.place.startswith(WEBHOOK):
+        number, _, rest = request.place.removeprefix("/api/v10/webhooks/").partition("/")
+        if number not in (WEBHOOK_ID, *self.made) or not rest.startswith(TOKEN):
             return _error(404, 10015, "Unknown Webhook")
         if request.method == "GET":
-            about = {"id": WEBHOOK_ID, "type": 1, "name": "Bees", "channel_id": CHANNEL, "guild_id": GUILD}
-            return Reply(body=about)
+            about = {"id": number, "type": 1, "name": "Bees", "guild_id": GUILD}
+            return Reply(body={**about, "channel_id": self.made.get(number, CHANNEL)})
         if request.method != "POST":
             return self._change(request, request.query.get("thread_id", CHANNEL))
         if request.query.get("wait") != "true":

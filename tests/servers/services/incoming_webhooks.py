@@ -4,7 +4,9 @@ import re
 from typing import Any
 
 from tests.servers.api_server import ApiServer, Reply, Request
+from tests.servers.consent import App, Consent
 
+SLACK_APP = App("100.200", "slack-app-s3cret", [])
 JOINER = "\u2060"
 
 
@@ -29,7 +31,36 @@ class SlackWebhooks(IncomingWebhooks):
     path = "/services/T0000/B0000/very-secret-token"
     fetches = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.consent = Consent("Slack")
+        self.consent.apps[SLACK_APP.client_id] = App(
+            SLACK_APP.client_id, SLACK_APP.client_secret, [], {"incoming-webhook"}
+        )
+        self.channel = ("C1", "#News & More")
+
+    def posts(self, request: Request) -> bool:
+        return super().posts(request) and request.place != "/api/oauth.v2.access"
+
+    def _token(self, request: Request) -> Reply:
+        """Slack says what is wrong with 200, in words of its own."""
+        found = self.consent.redeem(request)
+        if isinstance(found, str):
+            words = {"invalid_client": "bad_client_secret", "invalid_grant": "invalid_code"}
+            return Reply(body={"ok": False, "error": words.get(found, found)})
+        about = {"channel_id": self.channel[0], "channel": self.channel[1], "url": f"{self.url}{self.path}"}
+        said = {
+            "ok": True,
+            "access_token": "xoxb-not-to-be-kept",
+            "team": {"id": "T0000", "name": "Acme Inc."},
+        }
+        return Reply(body={**said, "incoming_webhook": about})
+
     def usual(self, request: Request) -> Reply:
+        if request.place == "/oauth/v2/authorize":
+            return self.consent.page(request)
+        if request.place == "/api/oauth.v2.access":
+            return self._token(request)
         if request.place != self.path:
             return text_reply(404, "no_service")
         body = request.json

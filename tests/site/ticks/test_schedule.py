@@ -56,6 +56,8 @@ BESIDE = {
     "subscriptions.forget": "assign",
     "subscriptions.lists": "assign",
     "feeds.pushes": "poll",
+    "feeds.audience": "poll",
+    "reader.prune": "reader",
     "feeds.hubs": "poll",
     "feeds.prune": "poll",
     "delivery.alert": "reap",

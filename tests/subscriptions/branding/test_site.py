@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from common.picture_codec import clean_picture
+from common.pictures.codec import clean_picture
 from subscriptions.branding.site import alter_site, site_facts
 from subscriptions.models import Picture, SiteSettings
 from tests.factories import SubscribableFactory

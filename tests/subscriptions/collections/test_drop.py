@@ -4,9 +4,11 @@ import pytest
 
 from delivery.models import Issue, IssueItem
 from feeds.models import Feed, Item
+from feeds.rules.only_read import LETTERS_ENDED
 from subscriptions.collections.assign import assign_item
 from subscriptions.collections.drop import DropRefused, delete_dropped_feeds, drop_feed, drop_subscribable
 from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.newsletters.define import define_subscribable
 from tests.factories import (
     NOW,
     AssignableFactory,
@@ -118,3 +120,34 @@ def test_a_dropped_newsletters_items_are_cleared_unless_another_one_needs_them()
     assert (alone.state, alone.entry) == ("cleared", None)
     assert (shared.state, shared.entry is None) == ("assigned", False)
     assert not Issue.objects.exists()
+
+
+class TestAFeedThatIsReadHere:
+    def test_it_only_loses_its_letters(self) -> None:
+        feed = a_feed()
+        Feed.objects.filter(pk=feed.pk).update(read_by=2)
+        waiting = ItemFactory(feed=feed)
+        assert drop(feed) == "Blog is no longer sent. People read it here, so it stays, and is read on."
+        feed.refresh_from_db()
+        waiting.refresh_from_db()
+        assert (feed.for_letters, feed.status, feed.subscribables.count()) == (False, "active", 0)
+        assert (waiting.state, waiting.reason, waiting.entry) == ("excluded", LETTERS_ENDED, None)
+
+    def test_its_last_posts_go_out_first_and_it_is_read_meanwhile(self) -> None:
+        feed = a_feed(posts=1)
+        Feed.objects.filter(pk=feed.pk).update(read_by=1)
+        assert drop(feed, force=True).startswith("Blog is no longer sent once its last 1 post went out.")
+        feed.refresh_from_db()
+        assert (feed.status, feed.dropping, feed.for_letters) == ("active", True, False)
+        assert delete_dropped_feeds() == 0
+        Assignable.objects.all().delete()
+        Item.objects.update(state="cleared", entry=None)
+        assert delete_dropped_feeds() == 1
+        feed.refresh_from_db()
+        assert (feed.dropping, feed.subscribables.count()) == (False, 0)
+
+    def test_a_newsletter_that_takes_it_has_it_sent_from_then_on(self) -> None:
+        feed: Feed = FeedFactory(for_letters=False)
+        define_subscribable(name="n", feeds=[feed], channel="email")
+        feed.refresh_from_db()
+        assert feed.for_letters

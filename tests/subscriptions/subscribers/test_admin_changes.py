@@ -31,6 +31,9 @@ class PigeonKind:
     label = "Pigeon"
     sentence = "A note on a leg."
     public_sign_up = False
+    is_by_code = False
+    needs_html = False
+    is_companion = False
     announcement_hook = ""
     arrangements = frozenset({"each"})
     destination_fields: tuple[Field, ...] = ()

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from common.dates import day_words
+from common.formats.dates import day_words
 from subscriptions.models import Consent, Destination, Notice, Subscription, Switch
 from subscriptions.privacy import personal_data
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links

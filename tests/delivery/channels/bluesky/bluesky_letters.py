@@ -5,7 +5,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from common.net.client import SafeClient
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import NOTHING, Outcome
 from delivery.channels.bluesky.channel import BlueskyChannel
 from delivery.channels.bluesky.compose import Message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.pictures import CleanPicture
+from common.pictures.picture import CleanPicture
 from delivery.channels.base import Ambiguous, Permanent, Sent, StatefulSession, Temporary
 from delivery.channels.bluesky.compose import Message
 from feeds.parsing.entry import Media

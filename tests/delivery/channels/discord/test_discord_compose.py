@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.channels.base import Looks
+from delivery.channels.base import LinkCard, Looks
 from delivery.channels.discord.channel import DiscordBotChannel, DiscordChannel
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message
 from delivery.letter import Letter
@@ -191,18 +191,23 @@ def test_a_plain_message_leaves_room() -> None:
     assert made.plain["embeds"] == []
 
 
+CARD = LinkCard(title="B_es", text="They do.", source="Bees", above="Ada", picture_below=True)
+
+
 @pytest.mark.parametrize(
-    ("options", "text", "length"),
+    ("options", "text", "length", "card"),
     [
-        ({}, "B_es\nThey do.", 0),
-        ({"template": "New: {title} {link}"}, f"New: B_es {LINK}\nB_es\nThey do.", 53),
-        ({"style": "compact"}, "Bees: B_es, by Ada", 65),
+        ({}, "", 0, CARD),
+        ({"template": "New: {title} {link}"}, f"New: B_es {LINK}", 53, CARD),
+        ({"style": "compact"}, "Bees: B_es, by Ada", 65, None),
     ],
 )
-def test_it_is_shown_beforehand_without_markup(options: dict[str, Any], text: str, length: int) -> None:
+def test_it_is_shown_beforehand_without_markup(
+    options: dict[str, Any], text: str, length: int, card: LinkCard | None
+) -> None:
     made = bots_message(letter(entries=(entry("B_es", summary="They do."),)), **options)
     looks = DiscordBotChannel().preview(made)
-    assert looks == Looks(text, length, 2_000 if length else 0)
+    assert looks == Looks(text, length, 2_000 if length else 0, card=card)
 
 
 def test_beforehand_it_is_said_that_nothing_is_posted() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.channels.base import Deletes, Edits, Outcome, Permanent, Sent, Temporary
+from delivery.channels.base import NO_POST, Deletes, Edits, Outcome, Permanent, Sent, Temporary
 from delivery.channels.mastodon.compose import Message
 from tests.contracts.channel import NOW
 from tests.delivery.channels.mastodon.letters import (
@@ -85,8 +85,7 @@ class TestEdits:
 
     def test_one_that_is_gone_is_permanent_and_disables_nothing(self, instance: MastodonInstance) -> None:
         outcome = edit(message(instance.url), Sent(remote_id="999"))
-        assert isinstance(outcome, Permanent)
-        assert not outcome.disables
+        assert outcome == NO_POST
         assert instance.statuses == []
 
     def test_a_text_that_is_refused_changes_nothing(self, instance: MastodonInstance) -> None:

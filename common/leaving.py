@@ -1,5 +1,0 @@
-"""Whether this process was told to end."""
-
-import threading
-
-leaving = threading.Event()

@@ -1,0 +1,109 @@
+"""Strangers' pictures are decoded in a process of their own, which knows no secret and ends after one.
+
+Our side is `resized`; the other is `serve`. Knows no Django.
+"""
+
+import hashlib
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from common.pictures.picture import BadPicture, CleanPicture
+
+MOST_FETCHED_PIXELS = 40_000_000
+# Forty million pixels of four octets, upright, and once more without a palette.
+MEMORY = 768 * 1024 * 1024
+CPU_SECONDS = 10
+# On the clock: machines may be busy.
+DECODING_SECONDS = 20.0
+# Each has much memory for a moment.
+AT_ONCE = 2
+QUALITIES = (88, 75)
+SMALLER = (1.0, 0.7, 0.5, 0.25)
+_JOB, _ANSWER = struct.Struct(">II"), struct.Struct(">4sII")
+_KINDS = {b"JPEG": ("jpg", "image/jpeg"), b"PNG ": ("png", "image/png")}
+_ROOT = str(Path(__file__).resolve().parents[2])
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from common.pictures.child import serve; serve()"
+# What an interpreter may need to start.
+_KEPT = ("PATH", "LD_LIBRARY_PATH")
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+def resized(octets: bytes, *, most_side: int, most_bytes: int) -> CleanPicture:
+    """The picture, no longer than `most_side` pixels on any side, as JPEG or PNG of so many bytes at most.
+
+    Nothing that came with it is left. Raises BadPicture.
+    """
+    with _turns, tempfile.TemporaryFile() as answer:
+        try:
+            subprocess.run(  # noqa: S603 - our own interpreter and our own module
+                [sys.executable, "-I", "-B", "-c", _BOOT, _ROOT],
+                input=_JOB.pack(most_side, most_bytes) + octets,
+                stdout=answer,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _KEPT if name in os.environ},
+                timeout=DECODING_SECONDS,
+                check=True,
+                start_new_session=True,
+            )
+        except (subprocess.SubprocessError, OSError):
+            raise BadPicture("This is no picture that can be read in a moment.") from None
+        answer.seek(0)
+        head, data = answer.read(_ANSWER.size), answer.read(most_bytes)
+    kind, width, height = _ANSWER.unpack(head) if len(head) == _ANSWER.size else (b"", 0, 0)
+    if kind not in _KINDS or not data:
+        raise BadPicture("This is no picture that can be read.")
+    suffix, media_type = _KINDS[kind]
+    name = f"{hashlib.sha256(data).hexdigest()[:40]}.{suffix}"
+    return CleanPicture(name=name, media_type=media_type, width=width, height=height, data=data)
+
+
+def serve() -> None:
+    """Reads one job, writes the answer; whatever goes wrong ends the process with a status."""
+    job = sys.stdin.buffer.read()
+    most_side, most_bytes = _JOB.unpack_from(job)
+    # Loaded before the limits are set.
+    from PIL import Image
+
+    from common.pictures import codec
+
+    Image.init()
+    for limit, value in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, most_bytes + _ANSWER.size),
+    ):
+        _, most = resource.getrlimit(limit)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value))
+    image = codec.decoded(job[_JOB.size :], most_pixels=MOST_FETCHED_PIXELS, most_side=most_side)
+    image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
+    # What was sharp lines stays so, if it is small; photographs are JPEG or WebP already.
+    is_photo = job[_JOB.size :][:1] in (b"\xff", b"R")
+    for scale in SMALLER:
+        smaller = image.copy()
+        room = (max(image.width * scale, 1), max(image.height * scale, 1))
+        smaller.thumbnail(room, Image.Resampling.LANCZOS)
+        if not (is_photo and smaller.mode == "RGB"):
+            _answer(b"PNG ", smaller, codec.as_file(smaller, "PNG"), most_bytes)
+        on_white = Image.new("RGB", smaller.size, "white")
+        on_white.paste(smaller, mask=smaller.getchannel("A") if smaller.mode == "RGBA" else None)
+        for quality in QUALITIES:
+            octets = codec.as_file(on_white, "JPEG", quality=quality, optimize=True)
+            _answer(b"JPEG", on_white, octets, most_bytes)
+    sys.exit(1)
+
+
+def _answer(kind: bytes, image: Any, octets: bytes, most_bytes: int) -> None:
+    """Answers with these octets and ends, unless they are too many."""
+    if len(octets) <= most_bytes:
+        sys.stdout.buffer.write(_ANSWER.pack(kind, *image.size) + octets)
+        sys.stdout.buffer.flush()
+        sys.exit(0)

@@ -1,0 +1,208 @@
+"""The pages on which a mail or page of a newsletter is looked at and written."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_POST
+
+from common.admin.html import list_url, moment_of, object_url
+from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.admin.refusals import NO_ADDRESS
+from common.clock import utcnow
+from delivery.admin.letter_templates.desk import Desk
+from delivery.admin.letter_templates.panels import page_of
+from delivery.admin.look import look_view
+from delivery.customisation import current
+from delivery.letters.preview import Preview
+from delivery.letters.send_test import send_test_letter
+from delivery.letters.templates import TemplateRefused, known_template, save_template, use_again, use_default
+from delivery.models import LetterTemplate
+from delivery.rendering.errors import UnknownTemplate
+from delivery.views.preview import as_json
+from subscriptions.models import Subscribable
+
+SAVED = "Version {} is in use from now on. Letters that have gone out stay as they are."
+
+
+@admin.register(LetterTemplate)
+class LetterTemplateAdmin(ReadOnlyAdmin):
+    """The list has every version; a row leads to where it can be read, compared and used again."""
+
+    list_display = ("name", "newsletter", "version", "is_current", "author", "note", "saved")
+    list_filter = (
+        ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),
+        ("is_current", asks("Which are in use?", BooleanFieldListFilter)),
+    )
+    empty = EmptyList(
+        "No template of your own",
+        "Mails and pages have good templates from the start. A newsletter’s page, under “Look”, leads to"
+        " where you change one; each version is kept here.",
+        "Go to the newsletters",
+        "admin:subscriptions_subscribable_changelist",
+        "subscriptions.view_subscribable",
+    )
+    list_select_related = ("subscribable",)
+    saved = moment_of("created_at", "saved")
+
+    @admin.display(description="newsletter", ordering="subscribable")
+    def newsletter(self, row: LetterTemplate) -> str:
+        return str(row.subscribable)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("html", "text")
+
+    def get_urls(self) -> list[URLPattern]:
+        place = "of/<str:newsletter>/<str:folder>/<str:template>/"
+        views = (
+            ("", self.preview_view, "preview"),
+            ("edit/", self.edit_view, "edit"),
+            ("show/", require_POST(self.show_view), "show"),
+        )
+        own = [
+            path(place + end, self.admin_site.admin_view(view), name=f"delivery_lettertemplate_{name}")
+            for end, view, name in views
+        ]
+        look = self.admin_site.admin_view(require_POST(look_view))
+        own.append(path("of/<str:newsletter>/look/", look, name="delivery_look_show"))
+        return own + super().get_urls()
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """A version is shown beside the one in use."""
+        rows = LetterTemplate.objects.select_related("subscribable")
+        row = get_object_or_404(rows, pk=_number(object_id))
+        url = page_of(row.subscribable, row.name, edit=True)
+        return HttpResponseRedirect(f"{url}?version={row.version}")
+
+    def preview_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
+        """The mail as a reader gets it."""
+        desk = self.desk(request, newsletter, f"{folder}/{template}")
+        if request.POST.get("do") == "test":
+            return self.send_test(request, desk)
+        return self.page(request, desk, edits=False)
+
+    def edit_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
+        """The same beside its source."""
+        desk = self.desk(request, newsletter, f"{folder}/{template}")
+        if not self.may_edit(request):
+            return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name))
+        acts = {
+            "save": self.save,
+            "test": self.send_test,
+            "again": self.again,
+            "default": self.back_to_default,
+        }
+        act = acts.get(request.POST.get("do", ""))
+        return act(request, desk) if act else self.page(request, desk, edits=True)
+
+    def show_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
+        """What a draft makes, as JSON: for the page that follows the typing."""
+        desk = self.desk(request, newsletter, f"{folder}/{template}")
+        return JsonResponse(as_json(desk.shown(), desk.newsletter, desk.reader_problem))
+
+    def save(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        try:
+            row = save_template(
+                subscribable=desk.newsletter,
+                name=desk.known.name,
+                source=desk.draft,
+                author=request.user.get_username(),
+                note=request.POST.get("note", ""),
+                now=utcnow(),
+            )
+        except TemplateRefused as error:
+            messages.error(request, f"Not saved. {error.problem}")
+            return self.page(request, desk, edits=True, shown=Preview(problem=error.problem))
+        self.log_change(request, row, [{"changed": {"fields": [f"version {row.version}"]}}])
+        messages.success(request, SAVED.format(row.version))
+        return self.back(desk)
+
+    def again(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        """An old version becomes the newest."""
+        try:
+            row = use_again(
+                version=get_object_or_404(desk.versions(), version=_number(request.POST.get("version"))),
+                author=request.user.get_username(),
+                now=utcnow(),
+            )
+        except TemplateRefused as error:
+            messages.error(request, f"Not saved. {error.problem}")
+        else:
+            messages.success(request, SAVED.format(row.version))
+        return self.back(desk)
+
+    def back_to_default(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        if use_default(subscribable=desk.newsletter, name=desk.known.name):
+            messages.success(request, "The default is in use from now on. Your versions are kept.")
+        return self.back(desk)
+
+    def send_test(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+        """What is shown, to whoever asks for it."""
+        address = getattr(request.user, "email", "")
+        shown = desk.shown()
+        if not address:
+            messages.error(request, NO_ADDRESS)
+        elif shown.problem:
+            messages.error(request, f"Not sent. {shown.problem}")
+        elif not desk.known.is_page:
+            send_test_letter(
+                subscribable=desk.newsletter,
+                name=desk.known.name,
+                source=desk.source,
+                to=address,
+                now=utcnow(),
+            )
+            messages.success(request, f"A test is on its way to {address}.")
+        return self.page(request, desk, edits=desk.is_draft, shown=shown)
+
+    def page(
+        self, request: HttpRequest, desk: Desk, *, edits: bool, shown: Preview | None = None
+    ) -> HttpResponse:
+        title = f"{desk.known.title}: {desk.newsletter}"
+        context = {
+            **self.admin_site.each_context(request),
+            **desk.context(edits=edits, shown=shown),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "may_edit": self.may_edit(request),
+            "newsletter_url": object_url(desk.newsletter),
+            "history_url": list_url(LetterTemplate, subscribable__id__exact=desk.newsletter.pk),
+        }
+        return TemplateResponse(request, "admin/delivery/template.html", context)
+
+    def back(self, desk: Desk) -> HttpResponse:
+        return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
+
+    def desk(self, request: HttpRequest, newsletter: str, name: str) -> Desk:
+        """What the request is about. Raises Http404 where there is none, PermissionDenied for outsiders."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = get_object_or_404(Subscribable, name=newsletter, channel="email")
+        try:
+            known = known_template(name)
+        except UnknownTemplate as error:
+            raise Http404(str(error)) from error
+        data = request.POST if request.method == "POST" else request.GET
+        sees = any(request.user.has_perm(f"subscriptions.{word}_subscription") for word in ("view", "change"))
+        return Desk(found, known, data, current(found, known.name), sees_readers=sees)
+
+    def may_edit(self, request: HttpRequest) -> bool:
+        return self._has(request, "change")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._has(request, "view") or self._has(request, "change")
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0

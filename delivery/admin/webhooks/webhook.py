@@ -1,0 +1,215 @@
+"""The pages of webhooks."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin import BooleanFieldListFilter
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelect2MultipleWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.admin.html import facts, html_table, link_to, list_link, moment_of, when
+from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.clock import utcnow
+from common.ports.events import EventKind
+from common.ports.panels import Action, Panel
+from common.text import counted, shortened
+from delivery.admin.webhooks.words import WHAT, explained, outcome, said, webhook_state
+from delivery.models import Webhook, WebhookCall
+from delivery.webhooks.manage import (
+    add_webhook,
+    alter_webhook,
+    drop_webhooks,
+    make_webhooks_due,
+    pause_webhooks,
+    resume_webhooks,
+    rotate_secret,
+    send_test_call,
+)
+from subscriptions.models import Subscribable
+
+CALLS_SHOWN = 10
+TESTED_AT_ONCE = 3
+WEBHOOK_COLOURS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
+KEEP_IT = "Keep it: it is shown this once."
+EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
+
+
+def describe_webhook(webhook: Webhook) -> SafeString:
+    waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED).count()
+    rows: list[tuple[str, Any]] = [
+        ("State", explained(webhook)),
+        ("Waiting", counted(waiting, "call")),
+        ("Added", when(webhook.created_at)),
+    ]
+    if webhook.rotated_at:
+        rows.append(("Secret changed", when(webhook.rotated_at)))
+    if not webhook.url.startswith("https:"):
+        rows.append(("Not encrypted", "Whoever is between here and there can read addresses of subscribers."))
+    return facts(rows)
+
+
+def last_calls(webhook: Webhook) -> SafeString:
+    rows = webhook.calls.select_related("webhook").defer("body")[:CALLS_SHOWN]
+    shown = html_table(
+        ("event", "when", "how it stands", "answer"),
+        (
+            (link_to(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
+            for row in rows
+        ),
+        "It has not been called yet. Send a test.",
+    )
+    every = list_link(WebhookCall, "All of its calls", webhook__id__exact=webhook.pk)
+    return format_html("{}<p>{}</p>", shown, every) if rows else shown
+
+
+def test(request: HttpRequest, keys: list[int]) -> str:
+    taken = []
+    for webhook in Webhook.objects.filter(pk__in=keys)[:TESTED_AT_ONCE]:
+        answer = send_test_call(webhook=webhook, now=utcnow())
+        if answer.error:
+            messages.error(request, f"{webhook} did not take the test. {answer.error}")
+        else:
+            taken.append(f"{webhook} took the test (HTTP {answer.status}).")
+    return " ".join(taken)
+
+
+def pause_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(pause_webhooks(keys), 'webhook')} paused."
+
+
+def resume_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(resume_webhooks(keys), 'webhook')} resumed: what waits goes out now."
+
+
+def hurry(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(make_webhooks_due(keys, now=utcnow()), 'call')} tried again now."
+
+
+def rotate(request: HttpRequest, keys: list[int]) -> str:
+    rows = Webhook.objects.filter(pk__in=keys)
+    made = [(row, rotate_secret(webhook=row, now=utcnow())) for row in rows]
+    return " ".join(f"The new secret of {row} is {secret}." for row, secret in made) + f" {KEEP_IT}"
+
+
+def asked_to_rotate(keys: list[int]) -> list[str]:
+    return [
+        f"{counted(len(keys), 'webhook gets', 'webhooks get')} another secret. For a day calls are signed"
+        " with the old one as well: tell the receiver the new one within that time."
+    ]
+
+
+def delete_webhooks(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(drop_webhooks(keys), 'webhook')} deleted."
+
+
+def asked_to_delete_webhooks(keys: list[int]) -> list[str]:
+    waiting = WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).count()
+    return [
+        f"{counted(len(keys), 'webhook')} will be deleted with all that was noted of its calls;"
+        f" {counted(waiting, 'call')} will not be made any more."
+    ]
+
+
+class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The service checks what is given once more; the secret is made there."""
+
+    url = forms.CharField(
+        label="Address",
+        max_length=2000,
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
+        help_text="Such as https://crm.example/hooks/feedletter.",
+    )
+    events = forms.MultipleChoiceField(
+        label="Call it when",
+        choices=EVENTS,
+        initial=[kind.value for kind in EventKind],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
+    newsletters = forms.ModelMultipleChoiceField(
+        Subscribable.objects.order_by("name"),
+        label="Only of these newsletters",
+        required=False,
+        widget=UnfoldAdminSelect2MultipleWidget(),
+        help_text="Empty: of all of them. Of feeds, those are told that these newsletters are made of.",
+    )
+
+    class Meta:
+        model = Webhook
+        fields = ("name", "url", "events", "newsletters")
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ServiceAdmin):
+    form = WebhookForm
+    list_display = ("name", "shown_url", "shown_state", "told_of", "added")
+    list_filter = (("active", asks("Which are called?", BooleanFieldListFilter)),)
+    empty = EmptyList(
+        "No webhooks so far",
+        "A webhook tells another program of yours when somebody subscribes or leaves, when a letter bounces"
+        " or when an issue is published.",
+        "Add a webhook",
+        "admin:delivery_webhook_add",
+        "delivery.add_webhook",
+    )
+    search_fields = ("name", "url")
+    shown_after_adding = True
+    own_panels = (
+        Panel("How it goes", describe_webhook, order=10),
+        Panel("Its last calls", last_calls, order=60),
+    )
+    own_actions = (
+        Action("test", "Send a test", test),
+        Action("pause", "Pause", pause_chosen_webhooks, fits=lambda webhook: webhook.active),
+        Action("resume", "Resume", resume_chosen_webhooks, fits=lambda webhook: not webhook.active),
+        Action("hurry", "Try again now", hurry, fits=lambda webhook: webhook.active and webhook.failures),
+        Action("rotate", "Change the secret", rotate, asked_to_rotate),
+        Action("delete", "Delete", delete_webhooks, asked_to_delete_webhooks, permission="drop"),
+    )
+    added = moment_of("created_at", "added")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Webhook | None = None) -> Any:
+        return ((None, {"fields": ("name", "url", "events", "newsletters")}),)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """The form's own fields as they are, without Django's buttons beside them."""
+        return (
+            db_field.formfield(**kwargs)
+            if db_field.many_to_many
+            else super().formfield_for_dbfield(db_field, request, **kwargs)
+        )
+
+    def save_model(self, request: HttpRequest, obj: Webhook, form: Any, change: bool) -> None:
+        if change:
+            alter_webhook(webhook=obj, **form.cleaned_data)
+            return
+        made, secret = add_webhook(**form.cleaned_data, now=utcnow())
+        obj.pk = made.pk
+        obj.refresh_from_db()
+        messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
+
+    @display(description="address", ordering="url")
+    def shown_url(self, webhook: Webhook) -> str:
+        return shortened(webhook.url, 64)
+
+    @display(description="state", label=WEBHOOK_COLOURS)
+    def shown_state(self, webhook: Webhook) -> tuple[str, str]:
+        return webhook_state(webhook)
+
+    @display(description="told of")
+    def told_of(self, webhook: Webhook) -> str:
+        return "everything" if len(webhook.events) == len(EventKind) else ", ".join(webhook.events)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Webhook]":
+        every: QuerySet[Webhook] = super().get_queryset(request)
+        return every.defer("secrets")

@@ -1,0 +1,88 @@
+"""What readers answer to text messages: STOP, START, HELP. Idempotent, for Twilio may tell it twice."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import translation
+from django.utils.translation import gettext
+
+from common.languages import spoken_variety
+from delivery.rules.sms_words import Wish
+from subscriptions.models import Destination, SignUpCode, Subscription, Suppression
+from subscriptions.subscribers.leave import leave, not_left, undo_leaving
+from subscriptions.subscribers.suppression import enable, lift, suppress
+
+KIND = "sms"
+STOPPED_BY_SMS = "Answered STOP."
+# In the reason for which a destination is disabled, where Twilio was told first.
+STOPPED_AT_TWILIO = "21610"
+
+
+def heed(wish: Wish, *, account: str, number: str, now: datetime) -> str:
+    """Does what the owner of a number wants, and returns the sentence to answer, in their language."""
+    language = _language_of(number)
+    match wish:
+        case Wish.STOP:
+            stop(account=account, number=number, now=now)
+        case Wish.START:
+            start(account=account, number=number, now=now)
+    with translation.override(language):
+        match wish:
+            case Wish.STOP:
+                return gettext("You get no more messages from here. Answer START to get them again.")
+            case Wish.START:
+                return gettext("Messages may come to this number again. Answer STOP to leave.")
+            case _:
+                said = gettext(
+                    "These are newsletters that somebody ordered here: %(url)s Answer STOP to leave."
+                )
+                return said % {"url": f"{settings.SITE_URL}/"}
+
+
+@transaction.atomic
+def stop(*, account: str, number: str, now: datetime) -> int:
+    """Ends all that comes to the number by that account, and nothing is sent there any more, by any.
+
+    Returns how many newsletters it was; a second time none.
+    """
+    suppress(kind=KIND, core=number, reason=STOPPED_BY_SMS, now=now)
+    SignUpCode.objects.filter(destination__kind=KIND, destination__core=number).delete()
+    to = Destination.objects.filter(kind=KIND, core=number).first()
+    if to is None:
+        return 0
+    rows = list(not_left(to).filter(subscribable__channel=KIND, subscribable__options__account=account))
+    for row in rows:
+        leave(subscription=row, now=now, by_reader=True)
+    return len(rows)
+
+
+@transaction.atomic
+def start(*, account: str, number: str, now: datetime) -> int:
+    """Lifts what STOP did, and nothing else: the number may be written to, and gets what that STOP ended, if
+    it was within a day. Later than that its owner signs up anew. Returns how many newsletters come again.
+    """
+    lifted = list(Suppression.objects.filter(kind=KIND, core=number, reason=STOPPED_BY_SMS))
+    lift(suppressions=lifted)
+    to = Destination.objects.filter(kind=KIND, core=number).first()
+    if to is None:
+        return 0
+    if STOPPED_AT_TWILIO in to.disabled_reason:
+        enable(destination=to)
+    left = Subscription.objects.filter(
+        destination=to,
+        status=Subscription.Status.UNSUBSCRIBED,
+        left_at__in=[row.created_at for row in lifted],
+        subscribable__options__account=account,
+    )
+    return sum(undo_leaving(subscription=row, now=now) for row in left.order_by("pk"))
+
+
+def _language_of(number: str) -> str:
+    """That in which its owner signed up last."""
+    rows = Subscription.objects.filter(destination__kind=KIND, destination__core=number)
+    said = rows.exclude(language="").order_by("-added_at").values_list("language", flat=True).first()
+    try:
+        return spoken_variety(said or "en")
+    except LookupError:
+        return "en"

@@ -1,0 +1,172 @@
+"""What bridges do about posts that were corrected or withdrawn after they were sent.
+
+Polls say what became of them (feeds.items.tracked). Each post that was sent gets a delivery of its own for
+it, in the lane that it went out by. One that is still on its way goes out as it stands in its issue, for a
+service may know it by its words already, and is changed after that.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+
+from common.db.outage import DB_ERRORS
+from delivery.models import Correction, Delivery, IssueItem
+from delivery.models.delivery import NOT_FINISHED, WAITING
+from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, wishes
+from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
+from feeds.models import TrackedItem
+from subscriptions.models import Subscribable
+
+log = logging.getLogger(__name__)
+
+# News taken in one pass; the next one is near.
+MOST_NEWS = 200
+NO_DIGESTS = "only posts that go out one at a time are changed. Switch it off, or post each by itself."
+LOOK_AGAIN = timedelta(minutes=1)
+UNBEGUN = (*WAITING, "held")
+NEWER = "A newer correction came before this one was done."
+DELETED = "The post was withdrawn from its feed."
+WITHDRAWN_UNSENT = "It was withdrawn from its feed before it was sent."
+
+
+def corrections_to_take(now: datetime) -> tuple[QuerySet[Any], ...]:
+    """Of these rows there is one where `take_corrections` has something to do."""
+    tracked = TrackedItem.objects
+    return (tracked.unnoted(), tracked.with_news(), Correction.objects.due(now), tracked.over(now))
+
+
+def take_corrections(*, now: datetime) -> int:
+    """Queues what is to be done about posts that were sent. Returns how many deliveries."""
+    unnoted, news, due, over = corrections_to_take(now)
+    if unnoted.exists():
+        note_tracked()
+    for item_id in list(news.values_list("pk", flat=True)[:MOST_NEWS]):
+        with _alone(item_id):
+            _take(item_id, now)
+    queued = 0
+    for pk in list(due.order_by("look_at", "pk").values_list("pk", flat=True)):
+        with _alone(pk):
+            queued += _queue(pk, now)
+    if over.exists():
+        forget_tracked(now)
+    return queued
+
+
+@contextmanager
+def _alone(pk: int) -> Iterator[None]:
+    """One that fails stops no other, nor what is sent besides; it is tried again at the next pass."""
+    try:
+        yield
+    except DB_ERRORS:
+        raise
+    except Exception:
+        log.exception("a correction cannot be passed on", extra={"about": pk})
+
+
+def refuse_changed_digests(bridge: Subscribable) -> None:
+    """Raises ValidationError where a digest's posts are to be edited or deleted."""
+    if bridge.arrangement == Subscribable.Arrangement.EACH:
+        return
+    for option in (EDIT_CORRECTED, DELETE_WITHDRAWN):
+        if bridge.options.get(option):
+            raise ValidationError({"options": f"{option}: {NO_DIGESTS}"})
+
+
+@transaction.atomic
+def _take(item_id: int, now: datetime) -> None:
+    """The news of an item, for each bridge that sent it not long before and wants to know."""
+    news = take_news(item_id)
+    if news is None:
+        return
+    sent = IssueItem.objects.filter(item=item_id, issue__published_at__gte=news.at - WINDOW)
+    rows = sent.select_related("issue__subscribable").defer("entry", "issue__html", "issue__text")
+    for row in rows.order_by("issue_id"):
+        bridge = row.issue.subscribable
+        if _wish(is_withdrawal=news.entry is None) in wishes(bridge.options, bridge.arrangement):
+            _note(row, news, now)
+
+
+def _wish(*, is_withdrawal: bool) -> str:
+    return DELETE_WITHDRAWN if is_withdrawal else EDIT_CORRECTED
+
+
+def _note(row: IssueItem, news: ItemNews, now: datetime) -> None:
+    earlier = Correction.objects.filter(issue=row.issue_id)
+    last = earlier.defer("entry").order_by("-number").first()
+    if last is not None and last.is_withdrawal:
+        return
+    if news.entry is not None and news.content_hash == (last or row).content_hash:
+        return  # it says so already
+    earlier.update(look_at=None)
+    Correction.objects.create(
+        issue_id=row.issue_id,
+        number=last.number + 1 if last else 1,
+        seen_at=news.at,
+        entry=news.entry.to_json() if news.entry else None,
+        content_hash=news.content_hash,
+        look_at=now,
+    )
+
+
+@transaction.atomic
+def _queue(correction_id: int, now: datetime) -> int:
+    """Makes the deliveries for the posts of the issue that were sent, and waits for those on their way."""
+    due = Correction.objects.due(now).select_for_update(of=("self",), skip_locked=True)
+    rows = due.select_related("issue__subscribable").defer("entry", "issue__html", "issue__text")
+    correction = rows.filter(pk=correction_id).first()
+    if correction is None:
+        return 0
+    issue, bridge = correction.issue, correction.issue.subscribable
+    queued, waits = 0, False
+    if _wish(is_withdrawal=correction.is_withdrawal) in wishes(bridge.options, bridge.arrangement):
+        waits = issue.paused_at is not None or bridge.sending_paused_at is not None
+        posts = Delivery.objects.filter(issue=issue).order_by("pk").select_for_update(no_key=True)
+        for post in () if waits else posts:
+            if post.state == Delivery.State.SENT:
+                queued += _queue_change(post, correction, now)
+            elif not (correction.is_withdrawal and _is_cancelled(post)):
+                waits |= post.state in NOT_FINISHED
+    again = now + LOOK_AGAIN if waits and now - correction.seen_at < WINDOW else None
+    Correction.objects.filter(pk=correction.pk).update(look_at=again)
+    return queued
+
+
+def _is_cancelled(post: Delivery) -> bool:
+    """Whether a withdrawn post that has not been sent yet will not be. One that may stand there is sent, or
+    found, first."""
+    if post.begun_at is not None or post.state not in UNBEGUN:
+        return False
+    unsent = Delivery.objects.filter(pk=post.pk, state=post.state, begun_at=None)
+    facts = {"state": Delivery.State.CANCELLED, "held_for": "", "last_error": WITHDRAWN_UNSENT}
+    return bool(unsent.update(**facts))
+
+
+def _queue_change(post: Delivery, correction: Correction, now: datetime) -> int:
+    """Queues the edit or the deletion of a post, once; the edits before it that still wait are superseded."""
+    is_deletion = correction.is_withdrawal
+    number = 1 if is_deletion else correction.number
+    before = [change_key(post.pk, one) for one in range(1, correction.number)]
+    waiting = Delivery.objects.filter(kind=Delivery.Kind.EDIT, key__in=before, issue=None, state__in=UNBEGUN)
+    waiting.update(state=Delivery.State.CANCELLED, held_for="", last_error=DELETED if is_deletion else NEWER)
+    _, is_new = Delivery.objects.get_or_create(
+        kind=Delivery.Kind.DELETE if is_deletion else Delivery.Kind.EDIT,
+        key=change_key(post.pk, number),
+        issue=None,
+        defaults={
+            "destination_id": post.destination_id,
+            "subscription_id": post.subscription_id,
+            "language": post.language,
+            "lane_id": post.lane_id,
+            "domain": post.domain,
+            "priority": Delivery.Priority.FIRST if is_deletion else Delivery.Priority.ISSUE,
+            "created_at": now,
+            "due_at": now,
+        },
+    )
+    return int(is_new)

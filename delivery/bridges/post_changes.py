@@ -1,0 +1,126 @@
+"""What a delivery that edits or deletes a post has to say, and where that post stands."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from common.refused import Refused
+from delivery.bridges.messages import letter_without_posts
+from delivery.channels import channel
+from delivery.issues.contents import arranged
+from delivery.letter import Letter, Recipient
+from delivery.letters.build import newsletter_letter
+from delivery.links import issue_url
+from delivery.models import Correction, Delivery, Issue, RemotePost
+from delivery.models.delivery import NOT_FINISHED
+from delivery.rules.corrections import EDIT_CORRECTED, change_key, changed_post, wishes
+from delivery.rules.posts import Post
+from feeds.parsing.entry import Entry
+
+NO_SENT_POST = "There is no post to change: it was not sent, or its service told no name for it."
+SUPERSEDED = "A newer correction, or the post's deletion, came before it."
+SWITCHED_OFF = "The bridge does not edit what it posted any more."
+LEFT_OUT = "The bridge leaves the corrected post out, so what stands there stays."
+SAME_WORDS = "Nothing of what the bridge posted has changed."
+
+
+class NotNeeded(Refused):
+    """There is nothing to do any more. The message says why."""
+
+
+class SentPost(NamedTuple):
+    """Where a post stands: the service's own names for it, and for the others of its thread."""
+
+    remote_id: str
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PostChange:
+    """`letter` is what the post says from now on; of a deletion it has no posts. `before` is what stands
+    there, if that is known for certain."""
+
+    sent: SentPost
+    letter: Letter
+    before: Letter | None = None
+
+    def refuse_same(self, recipient: Recipient, *, kind: str) -> None:
+        """Raises NotNeeded where the service's message would be the same as before."""
+        ours = channel(kind)
+        if self.before and ours.compose(self.before, recipient) == ours.compose(self.letter, recipient):
+            raise NotNeeded(SAME_WORDS)
+
+
+def change_of(delivery_id: int) -> PostChange:
+    """What a claimed edit or deletion has to do. Raises NotNeeded, and LetterError where the bridge's own
+    code fails."""
+    row = Delivery.objects.only("kind", "key").get(pk=delivery_id)
+    post_id, number = changed_post(row.key)
+    related = Delivery.objects.select_related("issue__subscribable")
+    post = related.filter(pk=post_id, state=Delivery.State.SENT).exclude(remote_id="").first()
+    if post is None or post.issue is None:
+        raise NotNeeded(NO_SENT_POST)
+    remote = RemotePost.objects.filter(delivery=post).first()
+    sent = SentPost(post.remote_id, tuple(remote.parts) if remote else ())
+    bridge = post.issue.subscribable
+    if row.kind == Delivery.Kind.DELETE:
+        return PostChange(sent, letter_without_posts(bridge))
+    every = list(Correction.objects.filter(issue=post.issue).order_by("number"))
+    wanted = next((one for one in every if one.number == number), None)
+    if wanted is None or _is_superseded(post, number, len(every)):
+        raise NotNeeded(SUPERSEDED)
+    if EDIT_CORRECTED not in wishes(bridge.options, bridge.arrangement):
+        raise NotNeeded(SWITCHED_OFF)
+    before = _standing(post, post.issue, every[: number - 1])
+    return PostChange(sent, _letter_of(post.issue, wanted), before)
+
+
+def _is_superseded(post: Delivery, number: int, last: int) -> bool:
+    """Whether a later edit of the post, or its deletion, was done or will be."""
+    later = [change_key(post.pk, one) for one in range(number + 1, last + 1)]
+    goes_on = Delivery.objects.filter(issue=None, state__in=(*NOT_FINISHED, Delivery.State.SENT))
+    if goes_on.filter(kind=Delivery.Kind.EDIT, key__in=later).exists():
+        return True
+    return goes_on.filter(kind=Delivery.Kind.DELETE, key=change_key(post.pk, 1)).exists()
+
+
+def _standing(post: Delivery, issue: Issue, earlier: list[Correction]) -> Letter | None:
+    """What the post says at its service. None where an edit may have arrived that nobody heard of."""
+    keys = {change_key(post.pk, one.number): one for one in earlier}
+    edits = Delivery.objects.filter(kind=Delivery.Kind.EDIT, issue=None, key__in=keys)
+    for edit in sorted(edits, key=lambda edit: changed_post(edit.key), reverse=True):
+        if edit.state == Delivery.State.SENT:
+            return _letter_of(issue, keys[edit.key])
+        if edit.attempts:
+            return None
+    entries = [Entry.from_json(row.entry) for row in issue.issue_items.order_by("position")]
+    return _letter(issue, entries, issue.text if not issue.html else "")
+
+
+def _letter_of(issue: Issue, correction: Correction) -> Letter:
+    """As the bridge would post it. Raises NotNeeded where it would not, and LetterError."""
+    assert correction.entry is not None  # noqa: S101 - it is no withdrawal
+    row = issue.issue_items.select_related("item__feed").get()
+    feed_url = row.item.feed.url if row.item else ""
+    done = arranged(
+        issue.subscribable, [Post(row.item_id or 0, 0, Entry.from_json(correction.entry), feed_url)]
+    )
+    if not done.posts:
+        raise NotNeeded(LEFT_OUT)
+    return _letter(issue, [post.entry for post in done.posts], done.announcement)
+
+
+def _letter(issue: Issue, entries: list[Entry], words: str) -> Letter:
+    """`words` are those of the newsletter's own code, which take the place of the usual ones."""
+    return newsletter_letter(
+        issue.subscribable,
+        kind=Delivery.Kind.ISSUE,
+        token=issue.token,
+        title=issue.title,
+        subject="",
+        html="",
+        text=words,
+        holes={},
+        entries=entries,
+        web_url=issue_url(issue),
+        at=issue.published_at,
+    )

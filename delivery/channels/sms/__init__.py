@@ -1,0 +1,1 @@
+CHANNELS = {"sms": ("kind.SmsKind", "channel.SmsChannel")}

@@ -1,0 +1,65 @@
+"""Phone numbers: as people type them, and as networks have them (E.164). No network."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import phonenumbers
+from django.utils.translation import gettext
+from phonenumbers import NumberParseException, PhoneNumberFormat, PhoneNumberType
+
+from common.ports.channels import InvalidDestination
+
+LONGEST = 40
+ANY_COUNTRY = "*"
+REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
+# Of these kinds none takes a text message, or only at its owner's cost.
+NOT_MOBILE = frozenset(
+    {
+        PhoneNumberType.FIXED_LINE,
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.PAGER,
+        PhoneNumberType.UAN,
+        PhoneNumberType.VOICEMAIL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MobileNumber:
+    """`e164` begins with a plus sign, `shown` has spaces, `region` is its country's code: "" for none."""
+
+    e164: str
+    shown: str
+    region: str = ""
+
+
+def mobile_number(typed: str, *, region: str = "", countries: Collection[str] = ()) -> MobileNumber:
+    """A number that can get text messages. `region` is where one without a country's code belongs,
+    `countries` are those that may be written to; none given: all.
+
+    Raises InvalidDestination with a sentence in the reader's language.
+    """
+    try:
+        number = phonenumbers.parse(typed[:LONGEST], region or None)
+    except NumberParseException as error:
+        if error.error_type == NumberParseException.INVALID_COUNTRY_CODE and not region:
+            said = gettext("Please begin with a plus sign and the code of your country, such as +49.")
+        else:
+            said = gettext("This does not look like a phone number. Please check it.")
+        raise InvalidDestination(said) from error
+    if len(typed) > LONGEST or number.extension or not phonenumbers.is_valid_number(number):
+        raise InvalidDestination(gettext("There is no such phone number. Please check it."))
+    if phonenumbers.number_type(number) in NOT_MOBILE:
+        raise InvalidDestination(
+            gettext("This number takes no text messages. Please give that of a mobile phone.")
+        )
+    of = phonenumbers.region_code_for_number(number) or ""
+    if countries and ANY_COUNTRY not in countries and of not in countries:
+        raise InvalidDestination(gettext("Numbers of this country cannot be written to from here."))
+    return MobileNumber(
+        e164=phonenumbers.format_number(number, PhoneNumberFormat.E164),
+        shown=phonenumbers.format_number(number, PhoneNumberFormat.INTERNATIONAL),
+        region=of,
+    )

@@ -1,0 +1,1 @@
+CHANNELS = {"webpush": ("kind.WebPushKind", "channel.WebPushChannel")}

@@ -1,0 +1,82 @@
+"""What somebody wants who answers a text message, by the word they send; and what a status means. Pure."""
+
+import re
+import unicodedata
+from enum import Enum
+
+LONGEST_REPLY = 1_600
+
+
+class Wish(Enum):
+    STOP = "stop"
+    START = "start"
+    HELP = "help"
+
+
+# Those that Twilio knows, and answers itself: https://help.twilio.com/articles/223134027
+KNOWN_TO_TWILIO = {
+    **dict.fromkeys(
+        ("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "revoke"), Wish.STOP
+    ),
+    **dict.fromkeys(("start", "unstop"), Wish.START),
+    **dict.fromkeys(("help", "info"), Wish.HELP),
+}
+# In the other languages of this site, without accents.
+_OURS = {
+    **dict.fromkeys(
+        (
+            *("stopp", "abmelden", "abbestellen", "austragen", "ende", "abbrechen"),
+            *("arret", "arreter", "desabonner", "desabonnement", "annuler", "fin"),
+            *("alto", "baja", "parar", "cancelar"),
+            *("sair", "fim", "descadastrar", "remover"),
+        ),
+        Wish.STOP,
+    ),
+    **dict.fromkeys(
+        ("weiter", "starten", "reprendre", "demarrer", "reanudar", "iniciar", "recomecar", "retomar"),
+        Wish.START,
+    ),
+    **dict.fromkeys(("hilfe", "aide", "ayuda", "ajuda"), Wish.HELP),
+}
+_WORDS = {**_OURS, **KNOWN_TO_TWILIO}
+# So many words may follow one of these: nobody means anything else by them.
+_PLAIN = frozenset({"stop", "stopp", "stopall", "unsubscribe"})
+_MOST_WORDS = 5
+# Numbers at which nothing will arrive: unknown, a landline, its owner answered STOP.
+DISABLING = frozenset({"30005", "30006", "21610"})
+CODE_WORDS = {
+    "21610": "Its owner answered STOP.",
+    "30003": "The phone was off, or out of reach.",
+    "30004": "The phone, or its network, blocks such messages.",
+    "30005": "There is no such number.",
+    "30006": "It is a landline, or its network cannot be reached.",
+    "30007": "The network took it for spam.",
+    "30008": "The network gave no reason.",
+    "30034": "In the USA the sender has to be registered first (A2P 10DLC).",
+}
+
+
+def word_of(body: str) -> str:
+    """The one word of an answer, without accents and punctuation; "" if it is more than a word."""
+    text = unicodedata.normalize("NFKD", body[:LONGEST_REPLY].casefold())
+    plain = "".join(char for char in text if not unicodedata.combining(char))
+    words: list[str] = re.findall(r"[^\W_]+", plain)
+    if len(words) == 1 or (words and words[0] in _PLAIN and len(words) <= _MOST_WORDS):
+        return words[0]
+    # “opt out”, “stop all”
+    return "".join(words) if len(words) == 2 else ""
+
+
+def wish_of(body: str, opt_out_type: str = "") -> Wish | None:
+    """What is wanted; `opt_out_type` is Twilio's own opinion, where it has one."""
+    if opt_out_type.lower() in (wish.value for wish in Wish):
+        return Wish(opt_out_type.lower())
+    return _WORDS.get(word_of(body))
+
+
+def is_answered_by_twilio(body: str, opt_out_type: str = "") -> bool:
+    """Whether Twilio answers it by itself: a second answer would cost, and confuse.
+
+    Its own answer to HELP says nothing of who writes, so without words of the account's ours goes there.
+    """
+    return bool(opt_out_type) or KNOWN_TO_TWILIO.get(word_of(body)) in (Wish.STOP, Wish.START)

@@ -1,0 +1,134 @@
+"""Notifications on a reader's device: asking for them, ending them, and what the browser needs for both."""
+
+import logging
+from functools import cache
+from pathlib import Path
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from common.clock import utcnow
+from common.languages import asked_for
+from common.ports.channels import InvalidDestination
+from common.refused import Refused
+from delivery.accounts.push_key import push_public_key
+from delivery.views.issues import newsletter_or_404
+from subscriptions.models import Subscribable
+from subscriptions.rules.origin import How, Origin
+from subscriptions.subscribers import rate_limits
+from subscriptions.subscribers.devices import (
+    is_gone,
+    is_told,
+    renew_device,
+    stop_telling,
+    takes_devices,
+    tell_device,
+)
+
+log = logging.getLogger(__name__)
+
+WORKER = Path(__file__).parents[1] / "static/feedletter/push-worker.js"
+# As the Push API's PushSubscription calls them.
+FIELDS = ("endpoint", "p256dh", "auth")
+NO_DEVICE = "An address of a push service was refused: %s"
+
+
+def device_key(newsletter: Subscribable) -> str:
+    """The key that its pages give to browsers; empty where they offer no notifications."""
+    if not takes_devices(newsletter):
+        return ""
+    try:
+        return push_public_key()
+    except ValueError:
+        log.exception("the key of notifications cannot be read")
+        return ""
+
+
+@csrf_exempt  # no cookie is read: what is sent proves by itself that it comes from the device
+@never_cache
+@require_POST
+def device(request: HttpRequest, name: str) -> HttpResponse:
+    """`act`: “tell” has the device told of the newsletter's issues, “stop” ends that, “ask” changes nothing.
+
+    Answers whether it is told, and whether its push service has given it up; or why not in a sentence.
+    """
+    newsletter, data, now = newsletter_or_404(name), _fields(request), utcnow()
+    act, ip = request.POST.get("act"), request.META.get("REMOTE_ADDR", "")
+    try:
+        if act == "tell":
+            origin = Origin(How.PAGE, ip, _consent())
+            tell_device(newsletter=newsletter, data=data, origin=origin, now=now, language=asked_for(request))
+        elif act == "stop":
+            stop_telling(newsletter=newsletter, data=data, now=now)
+        return JsonResponse({"told": is_told(newsletter=newsletter, data=data), "gone": is_gone(data)})
+    except rate_limits.OverLimit as over:
+        rate_limits.note_refusal(over, subscribables=[newsletter], ip=ip, now=now)
+        return _refused(gettext("Too many have asked just now. Please try again later."), 429)
+    except InvalidDestination as error:
+        log.info(NO_DEVICE, error)
+        return _refused(gettext("Your browser's push service cannot be used from here."), 400)
+    except Refused as error:
+        return _refused(str(error), 403)
+
+
+@csrf_exempt  # as above
+@never_cache
+@require_POST
+def renewed(request: HttpRequest) -> HttpResponse:
+    """A browser's own word that its push service gave it another address."""
+    try:
+        done = renew_device(old=_fields(request, "old_"), data=_fields(request), now=utcnow())
+    except InvalidDestination as error:
+        log.info(NO_DEVICE, error)
+        done = False
+    return JsonResponse({"told": done}, status=200 if done else 400)
+
+
+@require_safe
+@cache_control(no_cache=True)
+def worker(request: HttpRequest) -> HttpResponse:
+    """The script that shows notifications. It stands at the root, so that it is for the whole site."""
+    response = HttpResponse(_worker(), content_type="text/javascript; charset=utf-8")
+    response.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
+    return response
+
+
+@require_safe
+@cache_control(public=True, max_age=3600)
+def manifest(request: HttpRequest, name: str) -> HttpResponse:
+    """Makes the page something for a home screen, which iOS wants before it shows notifications."""
+    newsletter = newsletter_or_404(name)
+    icon = {"src": static("feedletter/favicon.svg"), "type": "image/svg+xml", "sizes": "any"}
+    said = {
+        "name": str(newsletter),
+        "start_url": reverse("delivery:newsletter", args=[newsletter.name]),
+        "scope": "/",
+        "display": "standalone",
+        "icons": [icon],
+    }
+    return JsonResponse(said, content_type="application/manifest+json")
+
+
+def _consent() -> str:
+    """What the reader agrees to, word for word as the page has it (templates/pages/_device.html)."""
+    button = gettext("Tell me on this device")
+    note = gettext("A notification for each new issue, without an address. Your browser asks you first.")
+    return f"{button}. {note}"
+
+
+def _fields(request: HttpRequest, prefix: str = "") -> dict[str, str]:
+    return {name: request.POST.get(f"{prefix}{name}", "") for name in FIELDS}
+
+
+def _refused(sentence: str, status: int) -> JsonResponse:
+    return JsonResponse({"error": sentence}, status=status)
+
+
+@cache
+def _worker() -> str:
+    return WORKER.read_text()

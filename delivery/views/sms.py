@@ -1,0 +1,66 @@
+"""Where Twilio tells what readers answer, and what became of messages: /sms/<account>/…"""
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from xml.sax.saxutils import escape
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from common.clock import utcnow
+from delivery.accounts.services import stored_values
+from delivery.bounces.sms_replies import heed
+from delivery.bounces.sms_status import take_status
+from delivery.channels.sms.signature import is_signed
+from delivery.models import ServiceAccount
+from delivery.rules.sms_words import is_answered_by_twilio, wish_of
+
+NUMBER = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
+TwilioView = Callable[..., HttpResponse]
+
+
+def by_twilio(view: TwilioView) -> TwilioView:
+    """Only for what is signed with the account's token, at the address that Twilio knows: SITE_URL's."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, account: str, **more: int) -> HttpResponse:
+        found = ServiceAccount.objects.filter(kind="sms", name=account).first()
+        token = stored_values(found).get("auth_token", "") if found else ""
+        url = f"{settings.SITE_URL}{request.get_full_path()}"
+        given = request.headers.get("X-Twilio-Signature", "")
+        if not is_signed(token, url, dict(request.POST.lists()), given):
+            return HttpResponseForbidden("This is not signed by the account.")
+        return view(request, account, **more)
+
+    return csrf_exempt(require_POST(wrapped))
+
+
+@by_twilio
+def sms_inbound(request: HttpRequest, account: str) -> HttpResponse:
+    """STOP, START and HELP are done; all else is nobody's to read."""
+    number, body = request.POST.get("From", ""), request.POST.get("Body", "")
+    opt_out_type = request.POST.get("OptOutType", "")
+    wish, said = wish_of(body, opt_out_type), ""
+    if wish is not None and NUMBER.fullmatch(number):
+        said = heed(wish, account=account, number=number, now=utcnow())
+        said = "" if is_answered_by_twilio(body, opt_out_type) else said
+    message = f"<Message>{escape(said)}</Message>" if said else ""
+    xml = f'<?xml version="1.0" encoding="UTF-8"?><Response>{message}</Response>'
+    return HttpResponse(xml, content_type="text/xml")
+
+
+@by_twilio
+def sms_status(request: HttpRequest, account: str, pk: int) -> HttpResponse:
+    """What became of one delivery's message."""
+    take_status(
+        account=account,
+        delivery_id=pk,
+        sid=request.POST.get("MessageSid", ""),
+        status=request.POST.get("MessageStatus", ""),
+        code=request.POST.get("ErrorCode", ""),
+        now=utcnow(),
+    )
+    return HttpResponse(status=204)

@@ -1,0 +1,70 @@
+"""Keeps the tracked posts of a feed: what a reading says of posts that went out."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from feeds.models import Feed, TrackedItem
+from feeds.polling.known_items import previous_order
+from feeds.polling.read import Reading
+from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
+from feeds.rules.facts import PollPlan
+
+TRACKED_COLUMNS = (
+    "until",
+    "content_hash",
+    "item__link_hash",
+    "item__published_at",
+    "seen_hash",
+    "seen_since",
+    "missing_since",
+    "corrections",
+    "news",
+)
+
+
+def news_of(
+    feed: Feed, reading: Reading, plan: PollPlan, order: Iterable[str], moment: datetime, *, lock: bool
+) -> list[TrackedPost]:
+    """The tracked posts that a reading changes; with `lock`, under their locks. `order` is as it was kept."""
+    posts = _tracked(feed, lock=lock)
+    if not posts:
+        return []
+    if reading.unchanged:
+        return after_unchanged(posts, timing=feed.timing, moment=moment)
+    document = reading.document
+    return after_document(
+        posts,
+        document,
+        previous=previous_order(order, (*document.order, *(post.id for post in posts))),
+        came_back=plan.came_back,
+        timing=feed.timing,
+        moment=moment,
+        partial=reading.partial,
+    )
+
+
+def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime) -> None:
+    """Writes them down, under their locks."""
+    for post in changed:
+        columns: dict[str, Any] = {
+            "seen_hash": post.seen_hash,
+            "seen_since": post.seen_since,
+            "missing_since": post.missing_since,
+            "news": post.news,
+        }
+        if post.seen_since == moment:
+            columns["entry"] = reading.cleaned(post.id).to_json()
+        TrackedItem.objects.filter(pk=post.pk).update(**columns)
+
+
+def is_unsettled(feed: Feed) -> bool:
+    """Whether the feed has to be read again soon, because of what was seen in it."""
+    return TrackedItem.objects.unsettled().filter(item__feed=feed).exists()
+
+
+def _tracked(feed: Feed, *, lock: bool) -> list[TrackedPost]:
+    rows = TrackedItem.objects.filter(item__feed=feed).order_by("pk")
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    return [TrackedPost(*values) for values in rows.values_list("pk", "item__guid_hash", *TRACKED_COLUMNS)]

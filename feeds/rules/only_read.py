@@ -1,0 +1,24 @@
+"""Feeds that people read here and no newsletter sends: every post of them is excluded as it comes."""
+
+from dataclasses import replace
+
+from feeds.rules.facts import PollPlan
+from feeds.rules.plan import BEYOND
+from feeds.rules.reposts import REPOST
+
+ONLY_READ = "came while the feed was only read here"
+LETTERS_ENDED = "its feed is no longer sent, only read here"
+
+
+def only_read(plan: PollPlan) -> PollPlan:
+    """The plan with all that is new excluded. What came while the feed was sent settles as it would have."""
+    plan.insert = [
+        replace(
+            insert,
+            excluded=insert.excluded if insert.excluded in (REPOST, BEYOND) else ONLY_READ,
+            final=False,
+            held=False,
+        )
+        for insert in plan.insert
+    ]
+    return plan

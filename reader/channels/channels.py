@@ -1,0 +1,129 @@
+"""A reader's channels: making, naming, ordering and deleting them."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Min
+
+from common.refused import Refused
+from common.text import one_line
+from reader.channels.followers import count_followers
+from reader.models import Channel, Follow, Place, Reader, Unread
+
+NOTIFICATIONS = "notifications"
+# Stands for all channels where a client names one.
+ALL_CHANNELS = "global"
+MAX_CHANNELS = 100
+LONGEST_CHANNEL_NAME = 100
+DELETED_TOGETHER = 5_000
+# What may be said of a channel besides its name.
+SETTINGS = frozenset({"unread_mode", "keep_days"})
+
+
+class DuplicateChannel(Refused):
+    """The reader has a channel of that name."""
+
+
+class NoSuchChannel(Refused):
+    """There is none, or it is another reader's: that is never told apart."""
+
+
+def channel_of(reader: Reader, uid: str) -> Channel:
+    """Raises NoSuchChannel."""
+    channel = reader.channels.filter(uid=uid).first()
+    if channel is None:
+        raise NoSuchChannel("There is no such channel.", "channel")
+    return channel
+
+
+def first_channels(reader: Reader) -> None:
+    """The two that everyone begins with."""
+    Channel.objects.create(reader=reader, uid=NOTIFICATIONS, name="Notifications", is_notifications=True)
+    Channel.objects.create(reader=reader, uid="home", name="Home")
+
+
+@transaction.atomic
+def add_channel(*, reader: Reader, name: str) -> Channel:
+    """A channel on top of the list. Raises Refused."""
+    Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
+    name = _checked_name(reader, name)
+    if reader.channels.count() >= MAX_CHANNELS:
+        raise Refused(f"There may be {MAX_CHANNELS} channels. Delete one first.", "name")
+    top = reader.channels.filter(is_notifications=False).aggregate(top=Min("position"))["top"] or 0
+    return Channel.objects.create(reader=reader, uid=secrets.token_hex(6), name=name, position=top - 1)
+
+
+@transaction.atomic
+def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
+    """Changes the name, or one of SETTINGS. Its uid stays. Raises Refused."""
+    if unknown := changes.keys() - SETTINGS - {"name"}:
+        raise Refused(f"A channel has no setting called {', '.join(sorted(unknown))}.")
+    Reader.objects.select_for_update(no_key=True).get(pk=channel.reader_id)
+    if "name" in changes:
+        _refuse_notifications(channel)
+        changes["name"] = _checked_name(channel.reader, changes["name"], but=channel)
+    for name, value in changes.items():
+        setattr(channel, name, value)
+    channel.save(update_fields=list(changes))
+    return channel
+
+
+@transaction.atomic
+def order_channels(*, reader: Reader, uids: Sequence[str]) -> None:
+    """Puts the channels named into this order, in the places that they hold among all. Raises NoSuchChannel.
+
+    The notifications stay first, and those that are not named stay where they are.
+    """
+    Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
+    listed = list(reader.channels.order_by("-is_notifications", "position", "pk"))
+    known = {channel.uid: channel for channel in listed}
+    if any(uid not in known for uid in uids):
+        raise NoSuchChannel("There is no such channel.", "channels")
+    wanted = [known[uid] for uid in dict.fromkeys(uids) if not known[uid].is_notifications]
+    turns = iter(wanted)
+    ordered = [next(turns) if channel in wanted else channel for channel in listed]
+    for position, channel in enumerate(ordered):
+        channel.position = position
+    Channel.objects.bulk_update(ordered, ["position"])
+
+
+def drop_channel(*, channel: Channel, now: datetime) -> None:
+    """Deletes a channel with what stands in it. Raises Refused for the notifications.
+
+    Its places go first, in transactions of some thousand rows: on SQLite nobody else writes meanwhile.
+    """
+    _refuse_notifications(channel)
+    feeds = list(channel.follows.values_list("feed_id", flat=True))
+    with transaction.atomic():
+        # From here on nothing new comes in.
+        Follow.objects.filter(channel=channel).delete()
+        count_followers(feeds, now=now)
+    empty_channel(channel)
+    channel.delete()
+
+
+def empty_channel(channel: Channel) -> None:
+    """Deletes a channel's places."""
+    places = Place.objects.filter(channel=channel).order_by("pk").values_list("pk", flat=True)
+    while pks := list(places[:DELETED_TOGETHER]):
+        with transaction.atomic():
+            Unread.objects.filter(place__gte=pks[0], place__lte=pks[-1], channel=channel).delete()
+            Place.objects.filter(pk__gte=pks[0], pk__lte=pks[-1], channel=channel).delete()
+
+
+def _checked_name(reader: Reader, name: str, but: Channel | None = None) -> str:
+    name = one_line(name)
+    if not 1 <= len(name) <= LONGEST_CHANNEL_NAME:
+        raise Refused(f"Give a name of 1 to {LONGEST_CHANNEL_NAME} characters.", "name")
+    same = reader.channels.filter(name=name)
+    if (same.exclude(pk=but.pk) if but else same).exists():
+        raise DuplicateChannel(f"There is a channel “{name}” already.", "name")
+    return name
+
+
+def _refuse_notifications(channel: Channel) -> None:
+    if channel.is_notifications:
+        raise Refused("The notifications keep their name and place, and stay.", "channel")

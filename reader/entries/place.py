@@ -1,0 +1,148 @@
+"""The place stage: entries go into the channels that follow their feeds, each in a transaction of its own.
+
+Entries that are due are the queue. A timeline goes by when posts came into it, and clients ask what is newer
+than the newest that they know: so places become visible in the order of their moments, one transaction after
+the other.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from common.clock import utcnow
+from common.db.batches import batched
+from common.passes import TimeBudget
+from reader.entries.visibility import hide, show
+from reader.models import Entry, Follow, Mute, Place, Unread
+
+log = logging.getLogger(__name__)
+
+LOOKED_UP_TOGETHER = 50
+CHANNELS_TOGETHER = 900
+TRIED_AGAIN_AFTER = timedelta(minutes=1)
+# Of pg_advisory_xact_lock: whoever places waits for whoever does at the moment. (SQLite has one writer.)
+PLACING = 7_301_201
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceIn:
+    """A channel that an entry goes into, and how it is there."""
+
+    channel: int
+    reader: int
+    hidden: Place.Hidden
+    is_unread: bool
+    at: datetime
+
+
+def place_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Brings the places of every due entry up to date, or of as many as the budget allows.
+
+    Returns how many entries. One that fails is tried again later, and stops no other.
+    """
+    left = TimeBudget(budget)
+    done = 0
+    while not left.is_spent:
+        due = Entry.objects.due(clock()).order_by("due_at", "pk").values_list("pk", flat=True)
+        pks = list(due[:LOOKED_UP_TOGETHER])
+        if not pks:
+            break
+        done += sum(_placed(pk, clock) for pk in pks)
+    return done
+
+
+def _placed(pk: int, clock: Callable[[], datetime]) -> bool:
+    try:
+        return place_entry(entry_id=pk, clock=clock)
+    except Exception:
+        log.exception("a post could not be put into its channels", extra={"entry": pk})
+        Entry.objects.due(clock()).filter(pk=pk).update(due_at=clock() + TRIED_AGAIN_AFTER)
+        return False
+
+
+@transaction.atomic
+def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> bool:
+    """Puts an entry into the channels that it was never put into, hides it, or shows it again.
+
+    False: there was nothing to do.
+    """
+    place_in_turn()
+    now = clock()
+    entry = Entry.objects.due(now).filter(pk=entry_id).select_for_update().defer("jf2", "text").first()
+    if entry is None:
+        return False
+    if entry.withdrawn_at is not None:
+        hide(Place.objects.filter(entry=entry), Place.Hidden.WITHDRAWN)
+    elif entry.placed_at is None:
+        _insert_for_all(entry, now)
+        entry.placed_at = now
+    else:
+        show(Place.objects.filter(entry=entry, hidden=Place.Hidden.WITHDRAWN))
+    Entry.objects.filter(pk=entry.pk).update(placed_at=entry.placed_at, due_at=None)
+    return True
+
+
+def place_in_turn() -> None:
+    """From here to the end of the transaction nobody else puts anything into timelines."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLACING])
+
+
+def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
+    """New places of an entry, whose row is locked: nobody else makes any for it meanwhile."""
+    for some in batched(list(places), CHANNELS_TOGETHER):
+        rows = Place.objects.bulk_create(
+            Place(
+                channel_id=one.channel,
+                reader_id=one.reader,
+                entry=entry,
+                feed_id=entry.feed_id,
+                at=one.at,
+                hidden=one.hidden,
+                was_unread=one.is_unread and one.hidden != Place.Hidden.SEEN,
+            )
+            for one in some
+        )
+        Unread.objects.bulk_create(
+            Unread(place=row, channel_id=row.channel_id, reader_id=row.reader_id, at=row.at)
+            for row, one in zip(rows, some, strict=True)
+            if one.is_unread and one.hidden == Place.Hidden.SEEN
+        )
+
+
+def _insert_for_all(entry: Entry, now: datetime) -> None:
+    follows = Follow.objects.filter(feed=entry.feed_id).order_by("channel")
+    channels = list(follows.values_list("channel", "channel__reader"))
+    mutes = Mute.objects.filter(key=entry.author_key) if entry.author_key else Mute.objects.none()
+    unwanted: dict[tuple[int, int | None], bool] = {
+        (reader, channel): is_block
+        for reader, channel, is_block in mutes.order_by("is_block").values_list(
+            "reader", "channel", "is_block"
+        )
+    }
+    for some in batched(channels, CHANNELS_TOGETHER):
+        keys = [channel for channel, _ in some]
+        there = set(entry.places.filter(channel__in=keys).values_list("channel", flat=True))
+        copies = channels_with_a_copy(entry, keys)
+        found = []
+        for channel, reader in some:
+            blocks = [unwanted.get((reader, None)), unwanted.get((reader, channel))]
+            if channel in there or True in blocks:
+                continue
+            hidden = Place.Hidden.DUPLICATE if channel in copies else Place.Hidden.SEEN
+            if False in blocks:
+                hidden = Place.Hidden.MUTED
+            found.append(PlaceIn(channel, reader, hidden, not entry.starts_read, entry.sort_at or now))
+        insert_places(entry, found)
+
+
+def channels_with_a_copy(entry: Entry, channels: Iterable[int]) -> set[int]:
+    """Those of the channels that have, or had, the same post by another feed."""
+    if not entry.link_hash:
+        return set()
+    copies = Place.objects.filter(channel__in=list(channels), entry__link_hash=entry.link_hash)
+    return set(copies.exclude(entry=entry).values_list("channel", flat=True))

@@ -1,0 +1,80 @@
+"""What is forgotten: old places, texts that no timeline shows, feeds that nobody follows any more."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from common.passes import TimeBudget
+from feeds.models import Feed
+from reader.models import Channel, Entry, Follow, Place, Unread
+from reader.rules.retention import ages
+
+PRUNED_TOGETHER = 1_000
+UNWANTED_FOR = timedelta(days=1)
+# What was removed by hand stays: nothing brings it back.
+FORGETTABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.DUPLICATE)
+SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN)
+
+
+def prune(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Forgets what is old, in transactions of a thousand rows at most. Returns how many places went.
+
+    Entries stay, without their texts: a post that is still in its feed does not come again as new.
+    """
+    left = TimeBudget(budget)
+    forgotten = 0
+    for pks in _old_places(now):
+        with transaction.atomic():
+            Unread.objects.filter(place__in=pks).delete()
+            forgotten += Place.objects.filter(pk__in=pks).delete()[0]
+        if left.is_spent:
+            return forgotten
+    shown = Place.objects.filter(entry=OuterRef("pk"), hidden__in=SHOWABLE)
+    whole = Entry.objects.filter(
+        ~Exists(shown),
+        jf2__isnull=False,
+        placed_at__isnull=False,
+        due_at=None,
+        seen_at__lt=now - UNWANTED_FOR,
+    )
+    while not left.is_spent:
+        pks = list(whole.values_list("pk", flat=True)[:PRUNED_TOGETHER])
+        if not pks:
+            break
+        with transaction.atomic():
+            whole.filter(pk__in=pks).update(jf2=None, text="")
+    drop_unwanted_feeds(now=now)
+    return forgotten
+
+
+def drop_unwanted_feeds(*, now: datetime) -> int:
+    """Deletes feeds that were only read, and are followed by nobody for a day. Returns how many."""
+    unwanted = Feed.objects.filter(
+        for_letters=False, read_by=0, dropping=False, unread_since__lt=now - UNWANTED_FOR
+    )
+    dropped = 0
+    for pk in list(unwanted.values_list("pk", flat=True)):
+        with transaction.atomic():
+            feed = unwanted.filter(pk=pk).select_for_update().first()
+            if feed is not None:
+                feed.delete()
+                dropped += 1
+    return dropped
+
+
+def _old_places(now: datetime) -> Iterator[list[int]]:
+    days = {"read_days": settings.READER_KEEP_READ_DAYS, "unread_days": settings.READER_KEEP_UNREAD_DAYS}
+    for channel in list(Channel.objects.order_by("pk")):
+        limits = ages(now, keep_days=channel.keep_days, **days)
+        # Posts of a feed that is followed newly stand at their dates: these are not when they came.
+        fresh = Follow.objects.filter(channel=channel, added_at__gte=limits.read)
+        places = Place.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
+            feed__in=fresh.values_list("feed_id", flat=True)
+        )
+        is_old = Q(at__lt=limits.read, unread=None, was_unread=False) | Q(at__lt=limits.unread)
+        old = places.filter(is_old).order_by().values_list("pk", flat=True)
+        while pks := list(old[:PRUNED_TOGETHER]):
+            yield pks

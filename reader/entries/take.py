@@ -1,0 +1,147 @@
+"""The audience of polls: what a feed brought becomes entries, in the poll's own transaction.
+
+That is all that happens there. The place stage puts them into channels afterwards.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Q
+
+from feeds.models import Feed, Item
+from feeds.parsing.entry import Person
+from feeds.parsing.identity import link_hash
+from feeds.polling.audience import Told
+from feeds.polling.known_items import chunks
+from feeds.polling.read import Reading
+from feeds.rules.reposts import REPOST
+from reader.models import Entry
+from reader.rules.authors import author_key
+from reader.rules.jf2 import post_jf2, searched_text
+from reader.rules.kinds import kind_of
+from reader.rules.retention import BACKFILLED, starting_unread
+
+
+class Readers:
+    """Joins the audience of `feeds.polling.audience`."""
+
+    def take(self, feed: Feed, told: Told) -> None:
+        known = _known(feed, told)
+        _change(feed, told, known)
+        _withdraw(told)
+        _insert(feed, told, known)
+
+
+def newest_of(told: Told) -> list[str]:
+    """The ids that are new, the oldest first; of a feed that was not followed before the newest hundred."""
+    order = [id_ for id_ in told.reading.document.newest_first() if id_ in told.inserted]
+    return list(reversed(order[:BACKFILLED] if told.first else order))
+
+
+def backfilled(told: Told, ids: Iterable[str]) -> dict[str, tuple[datetime, bool]]:
+    """Where posts stand that were there before anybody followed, and whether they begin unread."""
+    moment = told.moment
+    dates = {id_: min(_date(told.reading, id_) or moment, moment) for id_ in ids}
+    newest = sorted(dates, key=dates.__getitem__, reverse=True)
+    unread = set(newest[: starting_unread([dates[id_] for id_ in newest], moment)])
+    return {id_: (date, id_ in unread) for id_, date in dates.items()}
+
+
+def columns(feed: Feed, reading: Reading, id_: str, seen_at: datetime) -> dict[str, Any]:
+    """What an entry has of its post."""
+    entry = reading.cleaned(id_)
+    site = Person(feed.title or feed.host, feed.site_url or feed.url, reading.channel.image)
+    jf2 = post_jf2(entry, feed=site, seen_at=seen_at)
+    return {
+        "hash": _hash(reading, id_),
+        "jf2": jf2,
+        "text": searched_text(jf2),
+        "link_hash": link_hash(entry.link),
+        "author_key": author_key(jf2.get("author", {}).get("url", "") or site.url),
+        "kind": kind_of(jf2),
+        "published": entry.published,
+    }
+
+
+def _insert(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
+    new = newest_of(told)
+    places = backfilled(told, new) if told.first else {}
+    rows = []
+    for id_ in new:
+        if id_ in known:
+            continue
+        sort_at, is_unread = places.get(id_, (None, True))
+        rows.append(
+            Entry(
+                item_id=told.inserted[id_],
+                feed=feed,
+                seen_at=told.moment,
+                due_at=told.moment,
+                sort_at=sort_at,
+                starts_read=not is_unread,
+                **columns(feed, told.reading, id_, told.moment),
+            )
+        )
+    Entry.objects.bulk_create(rows, batch_size=100)
+
+
+def _change(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
+    """Entries are shown as their posts are now, and nothing becomes unread again.
+
+    One whose post came back under another id is found by its link.
+    """
+    for id_, entry in known.items():
+        changes: dict[str, Any] = {}
+        # What was forgotten stays so.
+        if entry.is_whole and entry.hash != _hash(told.reading, id_):
+            changes = columns(feed, told.reading, id_, entry.seen_at)
+        if entry.withdrawn_at is not None:
+            # It is back.
+            changes |= {"withdrawn_at": None, "due_at": told.moment}
+        if changes:
+            Entry.objects.filter(pk=entry.pk).update(**changes)
+
+
+class _KnownEntry(NamedTuple):
+    pk: int
+    hash: str
+    withdrawn_at: datetime | None
+    seen_at: datetime
+    is_whole: bool
+
+
+def _known(feed: Feed, told: Told) -> dict[str, _KnownEntry]:
+    """The entries of the reading's posts by their ids."""
+    rows = Entry.objects.annotate(is_whole=Q(jf2__isnull=False)).order_by("pk")
+    found: dict[str, _KnownEntry] = {}
+    for chunk in chunks(list(told.reading.entries)):
+        there = rows.filter(item__feed=feed, item__guid_hash__in=chunk)
+        for id_, *values in there.values_list("item__guid_hash", *_KnownEntry._fields):
+            found[id_] = _KnownEntry(*values)
+        others = [id_ for id_ in chunk if id_ not in found and id_ not in told.inserted]
+        if others:
+            again = Item.objects.filter(feed=feed, guid_hash__in=others, reason=REPOST)
+            by_link = {link: id_ for id_, link in again.values_list("guid_hash", "link_hash") if link}
+            first = rows.filter(feed=feed, link_hash__in=by_link)
+            for link, *values in first.values_list("link_hash", *_KnownEntry._fields):
+                found.setdefault(by_link[link], _KnownEntry(*values))
+    return found
+
+
+def _withdraw(told: Told) -> None:
+    for chunk in chunks(told.withdrawn):
+        rows = Entry.objects.filter(item__in=chunk, withdrawn_at=None)
+        rows.update(withdrawn_at=told.moment, due_at=told.moment)
+
+
+def _hash(reading: Reading, id_: str) -> str:
+    """Over what letters show, and what only readers here see."""
+    said = f"{reading.document.entries[id_].content_hash}\n{reading.entries[id_].social!r}"
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _date(reading: Reading, id_: str) -> datetime | None:
+    entry = reading.entries[id_]
+    return entry.published or entry.updated

@@ -1,0 +1,46 @@
+"""Places are hidden and shown again; whether they are unread comes back with them."""
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from feeds.polling.known_items import chunks
+from reader.models import Place, Unread
+from reader.models.place import PlaceQuerySet
+
+
+def hide(places: PlaceQuerySet, reason: Place.Hidden) -> int:
+    """Hides those that are seen, in the caller's transaction. Returns how many."""
+    hidden = 0
+    for pks in chunks(_locked(places.seen())):
+        is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
+        hidden += Place.objects.seen().filter(pk__in=pks).update(hidden=reason, was_unread=is_unread)
+        delete_unread(Unread.objects.filter(place__in=pks))
+    return hidden
+
+
+def show(places: PlaceQuerySet) -> int:
+    """Shows hidden places again, in the caller's transaction. Returns how many."""
+    shown = 0
+    for pks in chunks(_locked(places.exclude(hidden=Place.Hidden.SEEN))):
+        rows = Place.objects.filter(pk__in=pks)
+        insert_unread(rows.filter(was_unread=True))
+        shown += rows.update(hidden=Place.Hidden.SEEN, was_unread=False)
+    return shown
+
+
+def insert_unread(places: "QuerySet[Place]") -> int:
+    """Makes places unread that are not. Their rows are locked. Returns how many."""
+    rows = [
+        Unread(place_id=pk, channel_id=channel, reader_id=reader, at=at)
+        for pk, channel, reader, at in places.filter(unread=None).values_list("pk", "channel", "reader", "at")
+    ]
+    Unread.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
+    return len(rows)
+
+
+def delete_unread(rows: "QuerySet[Unread]") -> int:
+    """Makes places read, by one statement. Returns how many."""
+    return rows.delete()[0]
+
+
+def _locked(places: PlaceQuerySet) -> list[int]:
+    return list(places.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))

@@ -1,0 +1,80 @@
+"""What commands say about readers, what they follow and what they have, and how these are named."""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from common.cli.arguments import find
+from reader.channels.channels import NoSuchChannel, channel_of
+from reader.models import Channel, Follow, Place, Reader, Token
+
+
+def found_reader(name: str) -> Reader:
+    reader: Reader = find(
+        Reader.objects.select_related("user"), "reader", "“list_readers” shows those there are.", slug=name
+    )
+    return reader
+
+
+def found_channel(reader: Reader, name: str) -> Channel:
+    """By its uid, else by its name."""
+    by_name = reader.channels.filter(name=name).first()
+    try:
+        return by_name or channel_of(reader, name)
+    except NoSuchChannel as error:
+        names = ", ".join(reader.channels.values_list("name", flat=True))
+        raise CommandError(f"{reader} has no channel {name}. There are: {names}.") from error
+
+
+def reader_row(reader: Reader, *, channels: int, follows: int) -> dict[str, Any]:
+    return {
+        "name": reader.slug,
+        "user": reader.user.get_username(),
+        "channels": channels,
+        "follows": follows,
+        "made_at": reader.made_at,
+    }
+
+
+def token_row(token: Token) -> dict[str, Any]:
+    return {
+        "id": token.pk,
+        "client": token.client,
+        "scopes": token.scopes,
+        "made_at": token.made_at,
+        "last_used_at": token.last_used_at,
+        "revoked_at": token.revoked_at,
+    }
+
+
+def channel_row(channel: Channel) -> dict[str, Any]:
+    return {
+        "uid": channel.uid,
+        "name": channel.name,
+        "unread_mode": channel.unread_mode,
+        "keep_days": channel.keep_days,
+    }
+
+
+def follow_row(follow: Follow) -> dict[str, Any]:
+    return {
+        "channel": follow.channel.name,
+        "feed": follow.feed_id,
+        "url": follow.feed.url,
+        "title": follow.feed.title,
+        "status": follow.feed.health,
+        "added_at": follow.added_at,
+    }
+
+
+def entry_row(place: Place, *, is_read: bool) -> dict[str, Any]:
+    post = place.entry.jf2 or {}
+    return {
+        "id": place.pk,
+        "channel": place.channel.name,
+        "at": place.at,
+        "read": is_read,
+        "kind": place.entry.kind,
+        "title": post.get("name") or post.get("content", {}).get("text", "")[:100],
+        "url": post.get("url", ""),
+    }

@@ -1,0 +1,347 @@
+"""Each action of Microsub (https://indieweb.org/Microsub-spec): parameters in, JSON out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, F, Max
+
+from common.refused import Refused
+from feeds.models import Feed
+from reader.channels.channels import (
+    ALL_CHANNELS,
+    DuplicateChannel,
+    add_channel,
+    alter_channel,
+    channel_of,
+    drop_channel,
+    order_channels,
+)
+from reader.channels.find import find_feeds, preview, search_posts
+from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
+from reader.channels.mutes import mute, muted, unmute
+from reader.microsub.errors import insufficient_scope, invalid, not_found
+from reader.microsub.items import Json, channel_json, feed_source, page_json
+from reader.microsub.parameters import Parameters
+from reader.models import Channel, Follow, Place, Reader, Token, Unread
+from reader.rules import scopes
+from reader.rules.jf2 import without_nothing
+from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch, limit_of
+from reader.timelines import marks
+from reader.timelines.pages import Timeline, page_of, unread_counts
+
+EVERYTHING = "everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that was let in."""
+
+    token: Token
+    given: Parameters
+    now: datetime
+
+    @property
+    def reader(self) -> Reader:
+        return self.token.reader
+
+    def needed(self, name: str) -> str:
+        """The parameter. Raises ApiError where it is missing."""
+        if value := self.given.one(name):
+            return value
+        raise invalid(f"The parameter {name} is missing.")
+
+    def channel(self, name: str = "channel") -> Channel:
+        """Raises ApiError, and NoSuchChannel."""
+        return channel_of(self.reader, self.needed(name))
+
+    def channel_or_all(self) -> Channel | None:
+        """None for all of them."""
+        return None if self.needed("channel") == ALL_CHANNELS else self.channel()
+
+    def require(self, *wanted: str) -> None:
+        """One of these scopes is enough. Raises ApiError."""
+        if not set(wanted) & set(self.token.scopes):
+            raise insufficient_scope(*wanted)
+
+
+Act = Callable[[Call], Json]
+
+
+def answer(call: Call, *, is_post: bool) -> Json:
+    """What the action that is asked for answers. Raises ApiError, and Refused with a sentence."""
+    action = call.needed("action")
+    act = (POSTED if is_post else ASKED).get(action)
+    if act is None:
+        verb = "changes" if is_post else "tells"
+        raise invalid(f"There is no action {action[:50]} that {verb} something.")
+    return act(call)
+
+
+def list_channels(call: Call) -> Json:
+    call.require(scopes.READ)
+    channels = list(call.reader.channels.order_by("-is_notifications", "position", "pk"))
+    counts = unread_counts([channel.pk for channel in channels])
+    listed = [channel_json(channel, counts.get(channel.pk, 0)) for channel in channels]
+    if call.given.one("method") == "tree":
+        trees = _sources(call.reader)
+        listed = [
+            {**one, "sources": trees.get(channel.pk, [])}
+            for channel, one in zip(channels, listed, strict=True)
+        ]
+    return {"channels": listed}
+
+
+def change_channels(call: Call) -> Json:
+    call.require(scopes.CHANNELS)
+    method = call.given.one("method")
+    if method == "order":
+        uids = call.given.many("channels")
+        if not uids:
+            raise invalid("The parameter channels is missing.")
+        try:
+            order_channels(reader=call.reader, uids=uids)
+        except Refused as error:
+            # (As a missing channel it would be 404; here it is one of several.)
+            raise invalid(str(error)) from error
+        counts = unread_counts(list(call.reader.channels.values_list("pk", flat=True)))
+        rows = call.reader.channels.order_by("-is_notifications", "position", "pk")
+        return {"channels": [channel_json(row, counts.get(row.pk, 0)) for row in rows]}
+    if method == "delete":
+        drop_channel(channel=call.channel(), now=call.now)
+        return {"deleted": True}
+    if method:
+        raise invalid(f"Channels have no method {method[:50]}.")
+    name = call.needed("name")
+    try:
+        if call.given.one("channel"):
+            channel = alter_channel(channel=call.channel(), name=name)
+        else:
+            channel = add_channel(reader=call.reader, name=name)
+    except DuplicateChannel as error:
+        raise invalid(str(error), "duplicate") from error
+    return channel_json(channel, unread_counts([channel.pk]).get(channel.pk, 0))
+
+
+def show_timeline(call: Call) -> Json:
+    call.require(scopes.READ)
+    timeline = Timeline(call.reader, call.channel_or_all())
+    source: Json = {}
+    if call.given.one("source"):
+        feed = _source_of(timeline, call.given.one("source"))
+        timeline = Timeline(call.reader, timeline.channel, feed.pk)
+        source = {"source": feed_source(feed)}
+    asked = Stretch(
+        newer_than=_cursor(call, "before"),
+        from_=_cursor(call, "after"),
+        limit=limit_of(call.given.one("limit")),
+    )
+    page = page_of(timeline, asked, unread_only=call.given.one("is_read") == "false")
+    return {**page_json(page, timeline, call.token), **source}
+
+
+def mark_timeline(call: Call) -> Json:
+    call.require(scopes.READ)
+    timeline = Timeline(call.reader, call.channel_or_all())
+    method = call.needed("method")
+    if method == "mark_read" and (last := call.given.one("last_read_entry")):
+        updated = _mark_from(timeline, last)
+    elif method in MARKS:
+        if not call.given.many("entry"):
+            raise invalid("Say which: the parameter entry is missing.")
+        updated = MARKS[method](call, timeline)
+    else:
+        raise invalid(f"Timelines have no method {method[:50]}.")
+    return {"result": "ok", "updated": updated}
+
+
+def _move(call: Call, _: Timeline) -> int:
+    """To the channel that is named; the posts say themselves where they are."""
+    to = call.channel()
+    return marks.move(Timeline(call.reader), _places(call), to=to, now=call.now)
+
+
+MARKS: Mapping[str, Callable[[Call, Timeline], int]] = {
+    "mark_read": lambda call, timeline: marks.mark_read(timeline, _places(call)),
+    "mark_unread": lambda call, timeline: marks.mark_unread(timeline, _places(call)),
+    "remove": lambda call, timeline: marks.remove(timeline, _places(call)),
+    "move": _move,
+}
+
+
+def list_follows(call: Call) -> Json:
+    call.require(scopes.READ, scopes.FOLLOW)
+    rows = call.channel().follows.select_related("feed").order_by("pk")
+    return {"items": [_feed(row.feed) for row in rows]}
+
+
+def change_follow(call: Call) -> Json:
+    call.require(scopes.FOLLOW)
+    channel, url = call.channel(), call.needed("url")
+    method = call.given.one("method")
+    if method == "update":
+        follows = Follow.objects.filter(channel__reader=call.reader, feed__url=url)
+        follow = follows.select_related("feed", "channel__reader").order_by("pk").first()
+        if follow is None:
+            raise not_found("You do not follow a feed of this address.")
+        return _feed(move_follow(follow=follow, to=channel, now=call.now).feed)
+    if method:
+        raise invalid(f"There is no method {method[:50]} of following.")
+    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed)
+
+
+def end_follow(call: Call) -> Json:
+    call.require(scopes.FOLLOW)
+    channel, url = call.channel(), call.needed("url")
+    follow = channel.follows.filter(feed__url=url).select_related("feed").first()
+    feed = follow.feed if follow else shared_feed_at(url)
+    if feed is not None:
+        unfollow(channel=channel, feed=feed, now=call.now)
+    return {"type": "feed", "url": url}
+
+
+def search(call: Call) -> Json:
+    query = call.needed("query")
+    if call.given.one("channel"):
+        call.require(scopes.READ)
+        timeline = Timeline(call.reader, call.channel_or_all())
+        limit = limit_of(call.given.one("limit"))
+        page = search_posts(timeline, query, limit=limit)
+        return {"items": page_json(page, timeline, call.token)["items"]}
+    call.require(scopes.READ, scopes.FOLLOW)
+    found = find_feeds(query, now=call.now)
+    return {
+        "results": [
+            without_nothing(
+                {
+                    "type": "feed",
+                    "url": one.url,
+                    "name": one.name,
+                    "photo": one.photo,
+                    "description": one.description,
+                }
+            )
+            for one in found
+        ]
+    }
+
+
+def show_preview(call: Call) -> Json:
+    call.require(scopes.READ, scopes.FOLLOW)
+    feed, posts = preview(call.needed("url"), now=call.now)
+    about = {"type": "feed", "url": feed.url, "name": feed.name, "photo": feed.photo}
+    return {**without_nothing(about), "items": posts}
+
+
+def list_muted(is_block: bool) -> Act:
+    def act(call: Call) -> Json:
+        call.require(scopes.BLOCK if is_block else scopes.MUTE)
+        rows = muted(reader=call.reader, channel=call.channel_or_all(), is_block=is_block)
+        return {"items": [{"type": "card", "url": row.url} for row in rows]}
+
+    return act
+
+
+def change_muted(is_block: bool, *, ends: bool) -> Act:
+    def act(call: Call) -> Json:
+        call.require(scopes.BLOCK if is_block else scopes.MUTE)
+        channel, url = call.channel_or_all(), call.needed("url")
+        if ends:
+            unmute(reader=call.reader, channel=channel, url=url, is_block=is_block)
+        else:
+            mute(reader=call.reader, channel=channel, url=url, now=call.now, is_block=is_block)
+        return {"type": "card", "url": url}
+
+    return act
+
+
+ASKED: Mapping[str, Act] = {
+    "channels": list_channels,
+    "timeline": show_timeline,
+    "follow": list_follows,
+    "search": search,
+    "preview": show_preview,
+    "mute": list_muted(is_block=False),
+    "block": list_muted(is_block=True),
+}
+POSTED: Mapping[str, Act] = {
+    "channels": change_channels,
+    "timeline": mark_timeline,
+    "follow": change_follow,
+    "unfollow": end_follow,
+    "search": search,
+    "preview": show_preview,
+    "mute": change_muted(is_block=False, ends=False),
+    "unmute": change_muted(is_block=False, ends=True),
+    "block": change_muted(is_block=True, ends=False),
+    "unblock": change_muted(is_block=True, ends=True),
+}
+
+
+def _mark_from(timeline: Timeline, last: str) -> int:
+    if last == EVERYTHING:
+        return marks.mark_all_read(timeline)
+    place = _number(last)
+    if place is None:
+        raise invalid("There is no such post in this channel: last_read_entry.")
+    return marks.mark_read_from(timeline, place)
+
+
+def _places(call: Call) -> list[int]:
+    numbers = map(_number, call.given.many("entry"))
+    return [number for number in numbers if number is not None]
+
+
+def _number(text: str) -> int | None:
+    """The key in an `_id`; None for what is none of ours."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        return None
+    return int(text) if int(text) <= LARGEST_KEY else None
+
+
+def _cursor(call: Call, name: str) -> Key | None:
+    text = call.given.one(name)
+    try:
+        return Key.read(text) if text else None
+    except BadCursor as error:
+        raise invalid(f"{name} is not a cursor of this server.", "invalid_cursor") from error
+
+
+def _source_of(timeline: Timeline, text: str) -> Feed:
+    """A feed that the reader follows there, or has posts of. Raises ApiError."""
+    pk = _number(text)
+    in_channel = {"channel": timeline.channel} if timeline.channel else {"channel__reader": timeline.reader}
+    if pk is not None and (
+        Follow.objects.filter(**in_channel, feed=pk).exists()
+        or Place.objects.seen().filter(**timeline.owner, feed=pk).exists()
+    ):
+        return Feed.objects.get(pk=pk)
+    raise not_found("There is no such source in this channel.")
+
+
+def _feed(feed: Feed) -> Json:
+    return {"type": "feed", "url": feed.url, "name": feed.title or feed.host}
+
+
+def _sources(reader: Reader) -> dict[int, list[Json]]:
+    """The feeds of each channel: how many posts are unread, how many there are, when the last came."""
+    rows = Follow.objects.filter(channel__reader=reader).select_related("feed").order_by("pk")
+    places = Place.objects.seen().filter(reader=reader).order_by().values("channel", "feed")
+    told = {(row["channel"], row["feed"]): row for row in places.annotate(total=Count("pk"), last=Max("at"))}
+    unread = Unread.objects.filter(reader=reader).order_by().values("channel", feed=F("place__feed"))
+    counts = {(row["channel"], row["feed"]): row["n"] for row in unread.annotate(n=Count("pk"))}
+    found: dict[int, list[Json]] = {}
+    for row in rows:
+        key = (row.channel_id, row.feed_id)
+        known = told.get(key)
+        found.setdefault(row.channel_id, []).append(
+            {
+                "uid": str(row.feed_id),
+                "url": row.feed.url,
+                "name": row.feed.title or row.feed.host,
+                "unread": counts.get(key, 0),
+                "total": known["total"] if known else 0,
+                **({"last_update": known["last"].isoformat()} if known else {}),
+            }
+        )
+    return found

@@ -1,0 +1,54 @@
+"""Posts, feeds and channels as Microsub's clients get them."""
+
+from typing import Any
+
+from feeds.models import Feed
+from reader.models import Channel, Place, Token
+from reader.rules.jf2 import without_nothing
+from reader.rules.order import Paging
+from reader.timelines.pages import Page, Timeline
+
+Json = dict[str, Any]
+
+
+def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
+    """The items of a page; of all channels each with its own."""
+    in_all = timeline.channel is None
+    items = [
+        item(place, is_read=place.pk not in page.unread, token=token, in_all=in_all) for place in page.places
+    ]
+    return {"items": items, "paging": paging(page.paging)}
+
+
+def item(place: Place, *, is_read: bool, token: Token, in_all: bool) -> Json:
+    """A post where it stands."""
+    found: Json = {"type": "entry", **(place.entry.jf2 or {}), "_id": str(place.pk), "_is_read": is_read}
+    if place.feed is not None:
+        source = feed_source(place.feed)
+        found |= {"_feed": source, "_source": source if token.source_as_object else source["_id"]}
+    if in_all:
+        found["_channel"] = {"uid": place.channel.uid, "name": place.channel.name}
+    return found
+
+
+def feed_source(feed: Feed) -> Json:
+    return {"_id": str(feed.pk), "url": feed.url, "name": feed.title or feed.host}
+
+
+def paging(page: Paging) -> Json:
+    return without_nothing({"before": page.before, "after": page.after})
+
+
+def unread_json(channel: Channel, count: int) -> Json:
+    """A number, or whether there is one, or nothing: one JSON type for each mode."""
+    match channel.unread_mode:
+        case Channel.UnreadMode.COUNT:
+            return {"unread": count}
+        case Channel.UnreadMode.FLAG:
+            return {"unread": count > 0}
+        case _:
+            return {}
+
+
+def channel_json(channel: Channel, count: int) -> Json:
+    return {"uid": channel.uid, "name": channel.name, **unread_json(channel, count)}

@@ -1,0 +1,101 @@
+"""The parameters of a request, in every way in which clients send them. Pure.
+
+`X`, `X[]` and `X[0]`, in the query, a form or JSON, are one parameter. The body counts before the query, and
+an empty text is as good as nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from common.text import without_controls
+
+MAX_VALUES = 1_000
+MAX_BODY = 1_000_000
+JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
+_INDEXED = re.compile(r"(.+?)\[(\d{0,4})\]")
+
+
+class BadParameters(ValueError):
+    """The request cannot be read. The message says why, for whoever wrote the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Values by name."""
+
+    values: Mapping[str, tuple[str, ...]]
+
+    def one(self, name: str) -> str:
+        """The first value; "" for none."""
+        return next(iter(self.values.get(name, ())), "")
+
+    def many(self, name: str) -> tuple[str, ...]:
+        return self.values.get(name, ())
+
+
+def read_parameters(*, query: str, body: bytes, content_type: str) -> Parameters:
+    """Raises BadParameters."""
+    given = _grouped(_pairs(query))
+    kind = content_type.partition(";")[0].strip().lower()
+    if body.strip():
+        if kind.startswith("multipart/"):
+            raise BadParameters(f"Send a form as {FORM_TYPE}, or JSON.")
+        try:
+            text = body.decode()
+        except UnicodeDecodeError as error:
+            raise BadParameters("The body is not UTF-8.") from error
+        given |= _from_json(text) if kind == JSON_TYPE else _grouped(_pairs(text))
+    if sum(map(len, given.values())) > MAX_VALUES:
+        raise BadParameters(f"A request may have {MAX_VALUES:,} values.")
+    # Of what no database takes, nothing is left; and of a value that was nothing else, no value.
+    clean = {name: tuple(filter(None, map(without_controls, values))) for name, values in given.items()}
+    return Parameters({name: values for name, values in clean.items() if values})
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(text, keep_blank_values=False, max_num_fields=MAX_VALUES + 1)
+    except ValueError as error:
+        raise BadParameters(f"A request may have {MAX_VALUES:,} values.") from error
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for place, (name, value) in enumerate(pairs):
+        match = _INDEXED.fullmatch(name)
+        # By the numbers where there are any, else as they stand.
+        number = int(match[2]) if match and match[2] else place
+        found.setdefault(match[1] if match else name, []).append((number, place, value))
+    return {name: tuple(value for *_, value in sorted(values)) for name, values in found.items()}
+
+
+def _from_json(text: str) -> dict[str, tuple[str, ...]]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadParameters("The body is not well-formed JSON.") from error
+    if not isinstance(document, dict):
+        raise BadParameters("The body is not a JSON object.")
+    found = {}
+    for name, value in document.items():
+        values = tuple(_texts(name, value))
+        if values:
+            match = _INDEXED.fullmatch(name)
+            found[match[1] if match else name] = values
+    return found
+
+
+def _texts(name: str, value: Any) -> Iterable[str]:
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, bool):
+            yield "true" if one else "false"
+        elif isinstance(one, str | int | float):
+            if str(one):
+                yield str(one)
+        elif one is not None:
+            raise BadParameters(f"{name} is neither a text nor a list of texts.")

@@ -1,0 +1,136 @@
+"""The one address that a reader's Microsub clients talk to."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from common.body_limits import takes_body
+from common.clock import utcnow
+from common.refused import Refused
+from reader.channels.channels import NoSuchChannel
+from reader.microsub.actions import Call, answer
+from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
+from reader.microsub.items import Json
+from reader.microsub.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
+from reader.models import Token
+from reader.people.readers import may_read
+from reader.people.tokens import token_of
+
+log = logging.getLogger(__name__)
+
+CALLS_A_MINUTE = 600
+WINDOW_SECONDS = 60
+# Clients in browsers stand at addresses of their own, and no cookie counts here.
+OPEN_TO_ALL = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+    "Access-Control-Max-Age": "86400",
+    "Cache-Control": "no-store",
+}
+
+
+@csrf_exempt
+@takes_body(None)
+def microsub(request: HttpRequest, slug: str) -> HttpResponse:
+    """Answers in JSON whatever happens: clients parse every body."""
+    if request.method == "OPTIONS":
+        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
+    try:
+        return _json(_answer(request, slug))
+    except ApiError as error:
+        return _refusal(error)
+    except NoSuchChannel as error:
+        return _refusal(not_found(str(error)))
+    except Refused as error:
+        return _refusal(invalid(str(error)))
+    except ValidationError as error:
+        return _refusal(invalid(" ".join(error.messages)))
+    except Exception:
+        log.exception("a Microsub call failed", extra={"reader": slug})
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        return _refusal(ApiError(status, "server_error", "That failed on our side. Try it again later."))
+
+
+def _answer(request: HttpRequest, slug: str) -> Json:
+    if request.method not in ("GET", "HEAD", "POST"):
+        allowed = {"Allow": "GET, POST, OPTIONS"}
+        message = "Ask with GET, change with POST."
+        raise ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "invalid_request", message, headers=allowed)
+    given = _parameters(request)
+    token = _token(request, slug, given)
+    _count_call(token)
+    return answer(Call(token, given, utcnow()), is_post=request.method == "POST")
+
+
+def _parameters(request: HttpRequest) -> Parameters:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if "HTTP_TRANSFER_ENCODING" in request.META and length == "0":
+        raise ApiError(HTTPStatus.LENGTH_REQUIRED, "invalid_request", "Say how long the body is.")
+    if not length.isdecimal() or int(length) > MAX_BODY:
+        raise ApiError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "invalid_request",
+            f"The body is larger than {MAX_BODY:,} octets.",
+        )
+    body = request.body if request.method == "POST" else b""
+    try:
+        return read_parameters(
+            query=request.META.get("QUERY_STRING", ""), body=body, content_type=request.content_type or ""
+        )
+    except BadParameters as error:
+        raise invalid(str(error)) from error
+
+
+def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
+    """The token that is shown, in the header or (RFC 6750 §2.2) in a form. Raises ApiError."""
+    scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
+    in_header = shown.strip() if scheme.lower() == "bearer" else ""
+    in_query = "access_token=" in request.META.get("QUERY_STRING", "")
+    in_body = "" if in_query else given.one("access_token")
+    if in_query or (in_header and in_body):
+        raise invalid("Show the token once, in the header Authorization or in the form, not in the address.")
+    key = in_header or in_body
+    if not key:
+        raise unauthorized("Show a token: Authorization: Bearer …")
+    token = token_of(key=key, now=utcnow())
+    if token is None or not may_read(token.reader):
+        raise unauthorized("The token is unknown or was revoked.", "invalid_token")
+    if token.reader.slug != slug:
+        raise ApiError(HTTPStatus.FORBIDDEN, "forbidden", "The token is another person's.")
+    return token
+
+
+def _count_call(token: Token) -> None:
+    """Raises ApiError for a token that asks without end."""
+    key = f"microsub-calls-{token.pk}"
+    cache.add(key, 0, WINDOW_SECONDS)
+    try:
+        calls = cache.incr(key)
+    except ValueError:
+        # It ran out between the two.
+        return
+    if calls > CALLS_A_MINUTE:
+        raise ApiError(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too_many_requests",
+            f"A client may ask {CALLS_A_MINUTE} times a minute.",
+            headers={"Retry-After": str(WINDOW_SECONDS)},
+        )
+
+
+def _refusal(error: ApiError) -> HttpResponse:
+    about = {"error": error.code, "error_description": str(error), **error.more}
+    return _json(about, status=error.status, headers=error.headers)
+
+
+def _json(
+    body: Json, *, status: int = HTTPStatus.OK, headers: Mapping[str, Any] | None = None
+) -> HttpResponse:
+    return JsonResponse(body, status=status, headers={**OPEN_TO_ALL, **(headers or {})})

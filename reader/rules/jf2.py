@@ -1,0 +1,139 @@
+"""A post as jf2 (https://jf2.spec.indieweb.org), as it is stored and shown. Pure.
+
+What is absent has no key: clients fail at null and at lists without members. Some properties are always lists
+of texts, for clients that fail at a bare one.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from common.html.clean import plain
+from common.html.tags import VALUES
+from common.text import one_line, shortened, without_controls
+from feeds.parsing.entry import Citation, Entry, Person, Spot
+from feeds.parsing.media import absolute
+
+MAX_NAME = 1_000
+MAX_TEXT = 500_000
+MAX_SEARCHED = 20_000
+# Of html that was cleaned: where a line ends, and any tag (its values may hold a ">").
+_BREAK = re.compile(r"<(?:br|hr|/(?:p|div|li|h[1-6]|blockquote|pre|tr|dt|dd|figcaption))\b[^<>]*>")
+_TAG = re.compile(rf"</?[a-zA-Z][a-zA-Z0-9]*(?:{VALUES})>")
+_LINES = re.compile(r"\s*\n\s*\n\s*")
+Jf2 = dict[str, Any]
+
+
+def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
+    """The post. Its html is clean already; whatever else it has is bounded here, and addresses are checked.
+
+    `feed` stands for an author who is not named. `seen_at` stands for a date that is missing.
+    """
+    social = entry.social
+    title = shortened(one_line(entry.title), MAX_NAME)
+    content = _content(entry)
+    published = entry.published or entry.updated or seen_at
+    media = [(one.type.partition("/")[0], absolute(one.url, "")) for one in entry.media]
+    photos = [url for kind, url in media if kind == "image"]
+    image = absolute(entry.image, "")
+    relations: dict[str, list[str]] = {}
+    for kind, url in social.relations:
+        relations.setdefault(kind, []).append(absolute(url, ""))
+    found: Jf2 = {
+        "type": "event" if social.kind == "event" else "entry",
+        "url": absolute(entry.link, ""),
+        "published": published.isoformat(),
+        "updated": entry.updated.isoformat() if entry.updated else "",
+        "name": "" if title and title == one_line(content.get("text", "")) else title,
+        "summary": shortened(plain(entry.summary), MAX_NAME) if entry.content else "",
+        "content": content,
+        "author": _card(_author(entry, feed)),
+        "category": _each(map(one_line, entry.categories)),
+        "photo": _each(photos),
+        "video": _each(url for kind, url in media if kind == "video"),
+        "audio": _each(url for kind, url in media if kind == "audio"),
+        "featured": [image] if image and image not in photos else [],
+        "syndication": _each(absolute(url, "") for url in social.syndication),
+        **{kind: _each(urls) for kind, urls in relations.items()},
+        "rsvp": social.rsvp,
+        "start": social.start,
+        "end": social.end,
+        "location": _spot(social.place),
+        "checkin": _spot(social.checkin),
+        "refs": {one.url: _cite(one) for one in social.refs if absolute(one.url, "")},
+    }
+    return without_nothing(found)
+
+
+def searched_text(jf2: Mapping[str, Any]) -> str:
+    """What a search looks through, in small letters."""
+    author, content = jf2.get("author") or {}, jf2.get("content") or {}
+    parts = (jf2.get("name"), author.get("name"), jf2.get("summary"), content.get("text"))
+    return " ".join(one_line(part) for part in parts if part)[:MAX_SEARCHED].casefold()
+
+
+def without_nothing(values: Mapping[str, Any]) -> Jf2:
+    """Without keys whose value is "", [], {} or None."""
+    return {key: value for key, value in values.items() if value not in ("", [], {}, None)}
+
+
+def card(name: str, url: str, photo: str = "") -> Jf2:
+    """A person or a site; {} for nobody."""
+    found = without_nothing({"name": name, "url": url, "photo": photo})
+    return {"type": "card", **found} if found else {}
+
+
+def _content(entry: Entry) -> Jf2:
+    markup = without_controls(entry.html)[:MAX_TEXT]
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", markup)))
+    return without_nothing({"html": markup, "text": _LINES.sub("\n\n", text).strip()})
+
+
+def _author(entry: Entry, feed: Person) -> Person:
+    if entry.social.people:
+        person = entry.social.people[0]
+        return (
+            person if person.name or not entry.authors else Person(entry.authors[0], person.url, person.photo)
+        )
+    if entry.authors:
+        # By name alone: their address is the feed's.
+        return Person(entry.authors[0], feed.url, feed.photo)
+    return feed
+
+
+def _card(person: Person) -> Jf2:
+    return card(
+        shortened(one_line(person.name), MAX_NAME), absolute(person.url, ""), absolute(person.photo, "")
+    )
+
+
+def _cite(one: Citation) -> Jf2:
+    return without_nothing(
+        {
+            "type": "cite",
+            "url": one.url,
+            "name": shortened(one_line(one.name), MAX_NAME),
+            "content": {"text": one.text} if one.text else {},
+            "author": _card(one.author),
+        }
+    )
+
+
+def _spot(spot: Spot | None) -> Jf2:
+    if spot is None:
+        return {}
+    values = without_nothing(
+        {
+            "name": one_line(spot.name),
+            "url": absolute(spot.url, ""),
+            "latitude": spot.latitude,
+            "longitude": spot.longitude,
+        }
+    )
+    return {"type": "card", **values} if values else {}
+
+
+def _each(texts: Iterable[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text]

@@ -1,0 +1,28 @@
+"""What sort of post something is: the first that fits (indieweb.org/post-type-discovery). Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+BY_RELATION = {
+    "rsvp": "rsvp",
+    "repost-of": "repost",
+    "like-of": "like",
+    "bookmark-of": "bookmark",
+    "in-reply-to": "reply",
+}
+ORDER = ("repost-of", "like-of", "bookmark-of", "rsvp", "in-reply-to")
+BY_MEDIA = ("checkin", "photo", "video", "audio")
+
+
+def kind_of(jf2: Mapping[str, Any]) -> str:
+    """event, repost, like, bookmark, rsvp, reply, checkin, photo, video, audio, article or note."""
+    if jf2.get("type") == "event":
+        return "event"
+    # An rsvp is a reply, too.
+    for name in ORDER:
+        if jf2.get(name):
+            return BY_RELATION[name]
+    for name in BY_MEDIA:
+        if jf2.get(name):
+            return name
+    return "article" if jf2.get("name") else "note"

@@ -1,0 +1,96 @@
+"""What a reader does to posts: read, unread, gone from a channel, moved to another one.
+
+Posts are named by the keys of their places; those that are not the timeline's are passed over.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from common.refused import Refused
+from feeds.polling.known_items import chunks
+from reader.entries.place import PlaceIn, insert_places, place_in_turn
+from reader.entries.visibility import delete_unread, hide, insert_unread, show
+from reader.models import Channel, Entry, Place, Unread
+from reader.models.place import PlaceQuerySet
+from reader.rules.order import Key
+from reader.timelines.pages import Timeline, from_here_down
+
+
+class NoSuchPost(Refused):
+    """The post that the others are counted from is not in the timeline."""
+
+
+def mark_read(timeline: Timeline, places: Collection[int]) -> int:
+    """Returns how many were unread."""
+    unread = Unread.objects.filter(**timeline.owner)
+    return sum(delete_unread(unread.filter(place__in=pks)) for pks in chunks(sorted(places)))
+
+
+def mark_all_read(timeline: Timeline) -> int:
+    return delete_unread(Unread.objects.filter(**timeline.owner))
+
+
+def mark_read_from(timeline: Timeline, place: int) -> int:
+    """This post and all below it in the timeline; what has come since stays unread. Raises NoSuchPost."""
+    row = Place.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
+    if row is None:
+        raise NoSuchPost("There is no such post in this channel.", "last_read_entry")
+    below = from_here_down(Key(row, place), "place_id")
+    return delete_unread(Unread.objects.filter(below, **timeline.owner))
+
+
+@transaction.atomic
+def mark_unread(timeline: Timeline, places: Collection[int]) -> int:
+    """Returns how many were read."""
+    done = 0
+    for pks in chunks(sorted(places)):
+        rows = _seen(timeline, pks).order_by("pk").select_for_update(of=("self",))
+        done += insert_unread(Place.objects.filter(pk__in=[place.pk for place in rows]))
+    return done
+
+
+@transaction.atomic
+def remove(timeline: Timeline, places: Collection[int]) -> int:
+    """Takes posts out of their channels for ever. Returns how many."""
+    return sum(hide(_seen(timeline, pks), Place.Hidden.REMOVED) for pks in chunks(sorted(places)))
+
+
+@transaction.atomic
+def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datetime) -> int:
+    """Puts posts on top of another channel, as read as they were, and takes them out of theirs for ever.
+
+    Returns how many.
+    """
+    place_in_turn()
+    rows = list(_seen(timeline, sorted(places)[:1_000]).exclude(channel=to).order_by("at", "pk"))
+    entries = {
+        entry.pk: entry
+        for entry in Entry.objects.filter(pk__in=[row.entry_id for row in rows])
+        .order_by("pk")
+        .select_for_update()
+        .defer("jf2", "text")
+    }
+    there = {place.entry_id: place for place in Place.objects.filter(channel=to, entry__in=entries)}
+    unread = set(Unread.objects.filter(place__in=[row.pk for row in rows]).values_list("place_id", flat=True))
+    moved = 0
+    for row in rows:
+        if not hide(_seen(timeline, [row.pk]), Place.Hidden.REMOVED):
+            continue
+        moved += 1
+        known = there.get(row.entry_id)
+        if known is None:
+            insert_places(
+                entries[row.entry_id],
+                [PlaceIn(to.pk, to.reader_id, Place.Hidden.SEEN, row.pk in unread, now)],
+            )
+        elif known.hidden != Place.Hidden.SEEN:
+            Place.objects.filter(pk=known.pk).update(at=now, was_unread=row.pk in unread)
+            show(Place.objects.filter(pk=known.pk))
+        there[row.entry_id] = row
+    return moved
+
+
+def _seen(timeline: Timeline, places: Collection[int]) -> PlaceQuerySet:
+    return Place.objects.seen().filter(**timeline.owner, pk__in=places)

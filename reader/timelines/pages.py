@@ -1,0 +1,79 @@
+"""Pages of timelines: of a channel, of all channels, of one feed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from reader.models import Channel, Place, Reader, Unread
+from reader.rules.order import Key, Paging, Stretch, paging_of
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What is asked for: a channel, or all of the reader's (None); of one feed (its key), or of all."""
+
+    reader: Reader
+    channel: Channel | None = None
+    feed: int | None = None
+
+    @property
+    def owner(self) -> dict[str, Any]:
+        """The condition on places, and on unread rows, by which each index of theirs begins."""
+        return {"channel": self.channel} if self.channel else {"reader": self.reader}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Places, newest first, with their entries; the keys of those that are unread."""
+
+    places: tuple[Place, ...]
+    unread: frozenset[int]
+    paging: Paging
+
+
+def page_of(timeline: Timeline, asked: Stretch, *, unread_only: bool = False) -> Page:
+    """The places in the stretch that is asked for, as many as its limit."""
+    if unread_only:
+        rows: QuerySet[Any] = Unread.objects.filter(**timeline.owner)
+        rows = rows.filter(place__feed=timeline.feed) if timeline.feed is not None else rows
+        keys = _keys(rows, "place_id", asked)
+    else:
+        rows = Place.objects.seen().filter(**timeline.owner)
+        rows = rows.filter(feed=timeline.feed) if timeline.feed is not None else rows
+        keys = _keys(rows, "pk", asked)
+    pks = [key.place for key in keys[: asked.limit]]
+    places, unread = with_entries(pks)
+    return Page(places, unread, paging_of(asked, keys))
+
+
+def with_entries(pks: Sequence[int]) -> tuple[tuple[Place, ...], frozenset[int]]:
+    """The places in this order, with what is shown of them, and which are unread."""
+    rows = Place.objects.filter(pk__in=pks).select_related("entry", "feed", "channel").defer("entry__text")
+    is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
+    found = {place.pk: place for place in rows.annotate(is_unread=is_unread)}
+    places = tuple(found[pk] for pk in pks if pk in found)
+    return places, frozenset(place.pk for place in places if getattr(place, "is_unread", False))
+
+
+def from_here_down(key: Key, place: str = "pk") -> Q:
+    """At or below the key. (As a plain OR the database would read everything above it, too.)"""
+    return Q(at__lte=key.at) & (Q(at__lt=key.at) | Q(**{f"{place}__lte": key.place}))
+
+
+def unread_counts(channels: Sequence[int]) -> dict[int, int]:
+    """How many posts are unread in each of these channels; without those in which none is."""
+    rows = Unread.objects.filter(channel__in=channels).order_by().values("channel").annotate(n=Count("pk"))
+    return dict(rows.values_list("channel", "n"))
+
+
+def _keys(rows: "QuerySet[Any]", place: str, asked: Stretch) -> list[Key]:
+    """The keys of a page, newest first, and of one row more if there is one."""
+    if asked.from_ is not None:
+        rows = rows.filter(from_here_down(asked.from_, place))
+    if asked.newer_than is not None:
+        key = asked.newer_than
+        rows = rows.filter(Q(at__gte=key.at) & (Q(at__gt=key.at) | Q(**{f"{place}__gt": key.place})))
+    found = rows.order_by("-at", f"-{place}").values_list("at", place)
+    return [Key(at, pk) for at, pk in found[: asked.limit + 1]]

@@ -1,0 +1,99 @@
+"""Signing up with a phone number: the code, which is typed on a page of its own."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.cache import cache_control
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common.clock import utcnow
+from common.languages import asked_for
+from subscriptions import links
+from subscriptions.forms.phone import CodeForm, PhoneForm
+from subscriptions.models import Subscribable
+from subscriptions.rules.origin import How, Origin
+from subscriptions.subscribers import codes
+from subscriptions.subscribers.sign_up import confirm_by_code, sign_up_parsed
+from subscriptions.views.pages import same_time, token_page
+from subscriptions.views.told import read_told, told_url
+
+
+@cache_control(no_store=True)
+def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpResponse:
+    """Leads to the page of the code, in the same time, whatever the number."""
+    now = utcnow()
+    with same_time():
+        if not form.is_robot:
+            sign_up_parsed(
+                subscribables=form.subscribables,
+                parsed=form.parsed,
+                name="",
+                origin=Origin(how, request.META.get("REMOTE_ADDR", ""), form.consent),
+                now=now,
+                language=asked_for(request),
+            )
+        said = {
+            "core": form.parsed.core,
+            "label": form.parsed.label,
+            "newsletter": form.subscribables[0].name,
+            "at": str(now.timestamp()),
+            "tries": "0",
+        }
+        return HttpResponseRedirect(told_url(reverse("subscriptions:code"), said), status=303)
+
+
+@csrf_exempt  # the address of the page is what proves who signed up; it changes nothing for who is signed in
+@require_http_methods(["GET", "HEAD", "POST"])
+@token_page
+def enter_code(request: HttpRequest) -> HttpResponse:
+    """GET asks for the code, POST confirms with it. A reload, or Back, sends no form again.
+
+    What it says depends on what was typed here alone, never on what is known of the number.
+    """
+    told = read_told(request)
+    newsletter = Subscribable.objects.with_pages().named((told or {}).get("newsletter", "")).first()
+    if told is None or newsletter is None or not told.get("core"):
+        return HttpResponseRedirect(reverse("subscriptions:newsletters"))
+    now, tries = utcnow(), int(told.get("tries", "0"))
+    is_late = now >= _asked_at(told) + codes.CODE_GOOD_FOR
+    context: dict[str, Any] = {
+        "newsletter": newsletter,
+        "number": told.get("label", ""),
+        "is_over": is_late or tries >= codes.MOST_TRIES,
+        "is_late": is_late,
+        "path": request.get_full_path(),
+        "tries_left": codes.MOST_TRIES - tries,
+        "minutes": int(codes.CODE_GOOD_FOR / timedelta(minutes=1)),
+    }
+    if request.method != "POST" or context["is_over"]:
+        form = CodeForm()
+        if tries and not context["is_over"]:
+            context["wrong"] = gettext("That is not the code. Please look at the message again.")
+        return render(request, "pages/code.html", {**context, "form": form})
+    form = CodeForm(request.POST)
+    if not form.is_valid():
+        return render(request, "pages/code.html", {**context, "form": form}, status=400)
+    with same_time():
+        confirmed = confirm_by_code(
+            kind=newsletter.channel,
+            core=told["core"],
+            typed=form.cleaned_data["code"],
+            now=now,
+            origin=Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", "")),
+        )
+    if not confirmed:
+        said = {**told, "tries": str(tries + 1)}
+        return HttpResponseRedirect(told_url(request.path, said), status=303)
+    # Confirmed by now: it shows what comes when, and leads to the page where it is managed.
+    place = links.confirm_url(*confirmed, now=now).removeprefix(settings.SITE_URL)
+    return HttpResponseRedirect(place, status=303)
+
+
+def _asked_at(told: dict[str, str]) -> datetime:
+    return datetime.fromtimestamp(float(told.get("at", "0")), tz=utcnow().tzinfo)

@@ -1,0 +1,52 @@
+from datetime import UTC, date, datetime
+
+import pytest
+from django.template import Context, Template
+from django.utils import timezone, translation
+
+from common.formats.dates import day_words, days_words
+
+DAY = date(2026, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("language", "day", "days", "years"),
+    [
+        ("en", "March 5, 2026", "March 5 – March 7, 2026", "December 31, 2025 – March 5, 2026"),
+        ("en-gb", "5 March 2026", "5 March – 7 March 2026", "31 December 2025 – 5 March 2026"),
+        ("de", "5. März 2026", "5. März – 7. März 2026", "31. Dezember 2025 – 5. März 2026"),
+        ("fr", "5 mars 2026", "5 mars – 7 mars 2026", "31 décembre 2025 – 5 mars 2026"),
+        (
+            "es",
+            "5 de marzo de 2026",
+            "5 de marzo – 7 de marzo de 2026",
+            "31 de diciembre de 2025 – 5 de marzo de 2026",
+        ),
+        (
+            "pt",
+            "5 de março de 2026",
+            "5 de março – 7 de março de 2026",
+            "31 de dezembro de 2025 – 5 de março de 2026",
+        ),
+        ("ja", "2026年3月5日", "2026年3月5日 – 3月7日", "2025年12月31日 – 2026年3月5日"),
+    ],
+)
+def test_days_have_the_form_of_their_language(language: str, day: str, days: str, years: str) -> None:
+    with translation.override(language):
+        made = day_words(DAY), days_words(DAY, date(2026, 3, 7)), days_words(date(2025, 12, 31), DAY)
+    assert tuple(each.replace("\xa0", " ").casefold() for each in made) == tuple(
+        each.casefold() for each in (day, days, years)
+    )
+
+
+def test_a_line_breaks_after_the_dash_only() -> None:
+    assert day_words(DAY) == "March\xa05,\xa02026"
+    assert days_words(DAY, DAY) == day_words(DAY)
+    assert days_words(DAY, date(2026, 3, 7)).split(" ") == ["March\xa05\xa0–", "March\xa07,\xa02026"]
+
+
+def test_templates_show_a_moments_day_in_the_zone_they_are_in() -> None:
+    night = datetime(2026, 3, 5, 23, 30, tzinfo=UTC)
+    template = Template("{{ moment|day }}|{{ nothing|day }}")
+    with timezone.override("Asia/Tokyo"):
+        assert template.render(Context({"moment": night, "nothing": None})) == "March\xa06,\xa02026|"

@@ -1,0 +1,186 @@
+"""What was posted is edited when its feed corrects it, and deleted when it is withdrawn: the whole way."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from delivery.models import Correction
+from feeds.models import Feed, TrackedItem
+from tests.delivery.corrected import BOTH, OLD, BridgedBlog, an_account, changes, dated
+from tests.servers.feed_server import FeedServer
+from tests.servers.mastodon_instance import MastodonInstance
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+A = dated("a", 10, title="Bee hotels")
+CORRECTED = dated("a", 10, title="Bee hotels, corrected")
+AGAIN = dated("a", 10, title="Bee hotels, corrected again")
+
+
+@pytest.fixture
+def blog(loopback_allowed: None) -> Iterator[BridgedBlog]:
+    with FeedServer() as server:
+        made = BridgedBlog(server)
+        made.watch()
+        made.read(0)
+        yield made
+
+
+def posted(blog: BridgedBlog, instance: MastodonInstance, **options: Any) -> None:
+    """Post A has gone out."""
+    an_account(blog.bridge(**options), instance)
+    blog.new(A)
+    blog.pass_by(20, 40, 60)
+    assert "Bee hotels https" in instance.statuses[0]["text"]
+    instance.requests.clear()
+
+
+def writes(instance: MastodonInstance) -> list[str]:
+    return [request.method for request in instance.requests if request.method != "GET"]
+
+
+def test_a_correction_edits_the_post_once(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    blog.new(CORRECTED)
+    blog.pass_by(70, 80)
+    assert writes(instance) == []
+    blog.pass_by(90, 100, 110)
+    [status] = instance.statuses
+    assert "Bee hotels, corrected https" in status["text"]
+    assert writes(instance) == ["PUT"]
+    assert changes() == [("edit", "sent", "")]
+
+
+def test_a_correction_of_the_correction_edits_it_again(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    blog.new(CORRECTED)
+    blog.pass_by(70, 80, 90)
+    blog.new(AGAIN)
+    blog.pass_by(100, 110, 120, 130)
+    assert "corrected again" in instance.statuses[0]["text"]
+    assert writes(instance) == ["PUT", "PUT"]
+    assert list(Correction.objects.values_list("number", flat=True)) == [1, 2]
+
+
+def test_a_correction_that_is_taken_back_is_edited_back(
+    blog: BridgedBlog, instance: MastodonInstance
+) -> None:
+    posted(blog, instance, **BOTH)
+    blog.new(CORRECTED)
+    blog.pass_by(70, 80, 90)
+    blog.new(A)
+    blog.pass_by(100, 110, 120, 130)
+    assert "Bee hotels https" in instance.statuses[0]["text"]
+    assert writes(instance) == ["PUT", "PUT"]
+
+
+def test_what_does_not_come_to_rest_is_no_correction(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    for minute in range(70, 200, 10):
+        blog.new(dated("a", 10, title=f"Bee hotels, read {minute} times"))
+        blog.pass_by(minute)
+    assert writes(instance) == []
+    assert changes() == []
+
+
+def test_a_correction_of_what_the_bridge_does_not_show_asks_for_nothing(
+    blog: BridgedBlog, instance: MastodonInstance
+) -> None:
+    posted(blog, instance, **BOTH)
+    blog.new({**A, "content": "<p>another text</p>"})
+    blog.pass_by(70, 80, 90, 100)
+    assert instance.requests == []
+    assert changes() == [("edit", "cancelled", "Nothing of what the bridge posted has changed.")]
+
+
+def test_after_a_day_nothing_is_done(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    day = 24 * 60 + 60
+    blog.new(CORRECTED)
+    blog.pass_by(day + 10, day + 40, day + 50)
+    blog.new()
+    blog.pass_by(day + 60, day + 130, day + 200)
+    assert (writes(instance), changes()) == ([], [])
+    blog.pass_by(day + 8 * 60)
+    assert not TrackedItem.objects.exists()
+
+
+def test_without_the_options_nothing_is_asked_and_nothing_written(
+    blog: BridgedBlog, instance: MastodonInstance
+) -> None:
+    posted(blog, instance)
+    blog.new(CORRECTED)
+    blog.pass_by(70, 80, 90, 100)
+    blog.new()
+    blog.pass_by(110, 120, 180, 190)
+    assert instance.requests == []
+    assert not Correction.objects.exists()
+    assert not TrackedItem.objects.exists()
+    assert Feed.objects.get().tracked_until is None
+    assert changes() == []
+
+
+def test_what_is_withdrawn_is_deleted_after_an_hour(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    blog.new()
+    blog.pass_by(70, 80, 100, 120)
+    assert writes(instance) == []
+    blog.pass_by(130, 140, 150)
+    assert instance.statuses == []
+    assert writes(instance) == ["DELETE"]
+    assert changes() == [("delete", "sent", "")]
+    assert not TrackedItem.objects.exists()
+
+
+def test_only_what_was_chosen_is_done(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, delete_withdrawn="on")
+    blog.new(CORRECTED)
+    blog.pass_by(70, 80, 90, 100)
+    assert writes(instance) == []
+    blog.new()
+    blog.pass_by(110, 150, 180)
+    assert writes(instance) == ["DELETE"]
+
+
+def test_a_post_that_is_back_within_the_hour_stays(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    for minute in range(70, 400, 40):
+        blog.new()
+        blog.pass_by(minute, minute + 10)
+        blog.new(A)
+        blog.pass_by(minute + 20)
+    assert writes(instance) == []
+    assert changes() == []
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        pytest.param([], id="empty"),
+        pytest.param([dated("b", 65)], id="only what is new"),
+        pytest.param(OLD[3:], id="shrunk to its end"),
+        pytest.param([dated("b", 65), OLD[-1]], id="one old post is pinned"),
+        pytest.param([dated(f"x{n}", -n) for n in range(5)], id="another site's"),
+        pytest.param([{**one, "published": "soon"} for one in OLD], id="without dates"),
+        pytest.param([OLD[2], OLD[0], *OLD[3:], OLD[1]], id="in no order"),
+    ],
+)
+def test_a_feed_that_shows_less_deletes_nothing(
+    blog: BridgedBlog, instance: MastodonInstance, shown: list[dict[str, Any]]
+) -> None:
+    posted(blog, instance, **BOTH)
+    blog.show(*shown)
+    blog.pass_by(70, 80, 130, 140, 150, 210)
+    assert "DELETE" not in writes(instance)
+    assert changes() == []
+
+
+def test_a_feed_that_fails_deletes_nothing(blog: BridgedBlog, instance: MastodonInstance) -> None:
+    posted(blog, instance, **BOTH)
+    for status in (404, 410, 500):
+        blog.serve(b"gone", status=status)
+        for minute in (70, 80, 150, 160):
+            blog.poll(minute + status)
+            blog.work(minute + status)
+    assert writes(instance) == []

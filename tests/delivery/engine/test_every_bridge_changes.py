@@ -1,0 +1,199 @@
+"""Every service whose posts can be changed: what was posted is edited and deleted there, the whole way."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from common.ports import channels
+from delivery.channels import channel
+from delivery.channels.base import Deletes, Edits, LaneFacts
+from delivery.channels.bridge import BridgeKind
+from delivery.channels.pictures import forget_pictures
+from subscriptions.models import Destination
+from tests.contracts.bridge import PATIENT, BridgeContract
+from tests.delivery.corrected import BOTH, BridgedBlog, changes, dated
+from tests.delivery.engine.bridge_contracts import contracts
+from tests.factories import DestinationFactory, SubscriptionFactory
+from tests.feeds.watched import at
+from tests.servers.api_server import Reply
+from tests.servers.feed_server import FeedServer
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+
+A, CORRECTED = (dated("a", 10, title=title) for title in ("Bee hotels", "Bee hotels, corrected"))
+# What stands at the fake service, as people see it; of a webhook, what was told.
+STANDS: dict[str, Callable[[Any], list[Any]]] = {
+    "mastodon": lambda service: [status["text"] for status in service.statuses],
+    "discord": lambda service: [str(message) for message in service.messages],
+    "discord_bot": lambda service: [str(message) for message in service.messages],
+    "telegram": lambda service: [message["shown"] for message in service.messages],
+    "ntfy": lambda service: [str(push) for push in service.shown.values()],
+    "bluesky": lambda service: [str(record) for record in service.records.values()],
+    "webhook": lambda service: [call["data"]["text"] for call in service.calls.values()],
+    "matrix": lambda service: _events(service),
+}
+
+
+def _events(service: Any) -> list[str]:
+    """Each event as its latest replacement has it."""
+    shown: dict[str, str] = {}
+    for event in service.events:
+        relation = event["content"].get("m.relates_to", {})
+        if relation.get("rel_type") == "m.replace":
+            shown[relation["event_id"]] = event["content"]["m.new_content"]["body"]
+        else:
+            shown[event["event_id"]] = event["content"]["body"]
+    return [words for event_id, words in shown.items() if event_id not in service.redacted]
+
+
+def changing(protocol: type) -> list[Any]:
+    """The contracts of the services that can do that, one for each."""
+    flag = "edits" if protocol is Edits else "deletes"
+    found: dict[str, Any] = {}
+    for contract in contracts():
+        key = contract.channel.key
+        if getattr(channels.get(key), flag):
+            found.setdefault(key, pytest.param(contract, id=key))
+    return list(found.values())
+
+
+@contextmanager
+def bridged(
+    contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[BridgedBlog, Any]]:
+    """A blog with a bridge to the fake service, where its post A stands."""
+    forget_pictures()
+    made: Any = contract()
+    with made.server() as made.service, made.server() as made.private, FeedServer() as server:
+        made.url = made.service.url
+        monkeypatch.setattr(channel(made.channel.key), "connect", lambda lane: made.connected(PATIENT))
+        blog = BridgedBlog(server)
+        blog.watch()
+        blog.read(0)
+
+        class Clock(datetime):
+            """The receivers of webhooks refuse calls that are old."""
+
+            @classmethod
+            def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+                return at(blog.minute)
+
+        monkeypatch.setattr("standardwebhooks.webhooks.datetime", Clock)
+        to = made.recipient()
+        offered = {name: "on" for name in BOTH if name in _options(made)}
+        bridge = blog.bridge(made.channel.key, **made.options, **offered)
+        destination = DestinationFactory(
+            kind=made.channel.key, core=to.core, label=to.label, config=to.config, secrets=to.secrets
+        )
+        SubscriptionFactory(subscribable=bridge, destination=destination)
+        blog.new(A)
+        blog.pass_by(20, 40, 60)
+        [words] = STANDS[made.channel.key](made.service)
+        assert "Bee hotels" in words
+        yield blog, made.service
+
+
+def _options(contract: BridgeContract) -> set[str]:
+    return {field.name for field in channels.get(contract.channel.key).option_fields}
+
+
+def stands(service: Any, contract: type[BridgeContract]) -> list[Any]:
+    return STANDS[contract.channel.key](service)
+
+
+def written(service: Any) -> int:
+    """How many requests there were that change anything."""
+    return sum(request.method != "GET" for request in service.requests)
+
+
+def test_what_a_kind_says_of_its_service_is_what_its_sessions_can() -> None:
+    for kind in channels.bridge_kinds():
+        session = channel(kind.key).connect(LaneFacts(kind.key, "account"))
+        assert isinstance(kind, BridgeKind)
+        assert (kind.edits, kind.deletes) == (isinstance(session, Edits), isinstance(session, Deletes))
+        session.close()
+
+
+@pytest.mark.parametrize("contract", changing(Edits))
+def test_a_correction_edits_what_stands_there_once(
+    contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridged(contract, monkeypatch) as (blog, service):
+        before = written(service)
+        blog.new(CORRECTED)
+        blog.pass_by(70, 90, 100, 110)
+        *_, words = stands(service, contract)
+        assert "Bee hotels, corrected" in words
+        assert written(service) == before + 1
+        assert len(stands(service, contract)) == (2 if contract.channel.key == "webhook" else 1)
+        assert changes() == [("edit", "sent", "")]
+
+
+@pytest.mark.parametrize("contract", changing(Deletes))
+def test_what_is_withdrawn_is_deleted_there(
+    contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridged(contract, monkeypatch) as (blog, service):
+        blog.new()
+        blog.pass_by(70, 100, 140, 150)
+        assert stands(service, contract) == []
+        assert changes() == [("delete", "sent", "")]
+
+
+@pytest.mark.parametrize("contract", changing(Edits))
+def test_an_edit_that_comes_too_fast_waits(
+    contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridged(contract, monkeypatch) as (blog, service):
+        monkeypatch.setattr(service, "posts", lambda request: request.method != "GET")
+        service.says = Reply(429, {"message": "slow down"}, {"Retry-After": "600"})
+        blog.new(CORRECTED)
+        blog.pass_by(70, 90)
+        [(kind, state, _)] = changes()
+        assert (kind, state) in (("edit", "queued"), ("edit", "deferred"))
+        service.says = None
+        before = written(service)
+        blog.work(95)
+        assert written(service) == before
+        blog.work(120)
+        assert "corrected" in stands(service, contract)[-1]
+        assert changes() == [("edit", "sent", "")]
+
+
+@pytest.mark.parametrize("contract", changing(Edits))
+def test_an_edit_whose_answer_was_lost_is_made_again(
+    contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridged(contract, monkeypatch) as (blog, service):
+        monkeypatch.setattr(service, "posts", lambda request: request.method != "GET")
+        service.says = Reply(takes=True, hangs_up=True)
+        blog.new(CORRECTED)
+        blog.pass_by(70, 90)
+        service.says = None
+        blog.work(160)
+        blog.work(400)
+        assert "corrected" in stands(service, contract)[-1]
+        assert len(stands(service, contract)) == (2 if contract.channel.key == "webhook" else 1)
+        assert changes() == [("edit", "sent", "")]
+
+
+@pytest.mark.parametrize("contract", changing(Edits))
+def test_changes_of_a_post_that_is_gone_there_end_plainly(
+    contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if contract.channel.key in ("ntfy", "matrix", "webhook"):
+        pytest.skip("It does not say that a post is gone: it takes the correction.")
+    with bridged(contract, monkeypatch) as (blog, service):
+        for place in ("statuses", "messages"):
+            getattr(service, place, []).clear()
+        blog.new(CORRECTED)
+        blog.pass_by(70, 90, 100)
+        assert changes() == [("edit", "cancelled", "The post is no longer there.")]
+        assert not Destination.objects.exclude(disabled_at=None).exists()
+        blog.new()
+        blog.pass_by(110, 150, 180)
+        assert changes()[1:] == [("delete", "sent", "")]
+        assert stands(service, contract) == []

@@ -1,0 +1,105 @@
+"""A worker is killed between an edit and its record: in the end there is one post, in the right words."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.load.installation import Installation, postgres_installation, sqlite_installation
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
+
+POSTED = """
+from django.utils import timezone
+from delivery.issues.publish import publish
+from delivery.models import Issue, IssueItem, Lane
+from feeds.models import Feed, Item
+from feeds.parsing.entry import Entry
+from subscriptions.models import Destination, Subscribable, Subscription
+now = timezone.now()
+feed = Feed.objects.create(url="https://blog.example/feed.xml", host="blog.example")
+seen = {{"first_seen": now, "stable_since": now, "last_checked": now}}
+item = Item.objects.create(feed=feed, guid="a", guid_hash="a" * 64, title="Bees", state="cleared", **seen)
+bridge = Subscribable.objects.create(
+    name="bees", channel="mastodon", sign_up="closed",
+    options={{"edit_corrected": "on", "delete_withdrawn": "on"}})
+bridge.feeds.add(feed)
+to = Destination.objects.create(
+    kind="mastodon", core="bot@fake.example", label="bot", secrets={{"access_token": {token!r}}},
+    config={{"account": "bot", "instance_url": {url!r}}})
+Subscription.objects.create(subscribable=bridge, destination=to, status="confirmed")
+issue = Issue.objects.create(subscribable=bridge, within_type_id="1", token="t" * 24, title="T",
+                             subject="T", html="<p>Bees</p>", text="Bees")
+entry = Entry(guid="a", title="Bees", link="https://blog.example/bees").to_json()
+IssueItem.objects.create(issue=issue, item=item, position=0, entry=entry, content_hash="1")
+publish(issue_id=issue.pk, now=now)
+Lane.objects.update(spacing_seconds=0)
+"""
+NEWS = """
+from django.utils import timezone
+from feeds.models import TrackedItem
+from feeds.parsing.entry import Entry
+now = timezone.now()
+entry = Entry(guid="a", title="Bees, corrected", link="https://blog.example/bees").to_json()
+corrected = {{"news": "corrected", "seen_hash": "2", "seen_since": now, "entry": entry}}
+withdrawn = {{"news": "withdrawn", "missing_since": now}}
+print(TrackedItem.objects.update(**{which}))
+"""
+LATER = """
+from datetime import timedelta
+from django.utils import timezone
+from delivery.engine.leases import reap_expired
+from delivery.models import Delivery
+print(reap_expired(now=timezone.now() + timedelta(minutes=2)))
+Delivery.objects.update(due_at=timezone.now())
+"""
+CHANGES = """
+from delivery.models import Delivery
+print(list(Delivery.objects.exclude(kind="issue").values_list("kind", "state")))
+"""
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
+    if request.param == "sqlite":
+        with sqlite_installation(tmp_path) as made:
+            yield made
+    else:
+        with postgres_installation(tmp_path, request.getfixturevalue("postgres_url")) as made:
+            yield made
+
+
+@pytest.mark.parametrize(
+    ("which", "method", "words"),
+    [
+        ("corrected", "PUT", ["Bees, corrected"]),
+        pytest.param("withdrawn", "DELETE", [], marks=pytest.mark.slow),
+    ],
+)
+def test_a_worker_killed_after_a_change_and_before_its_record(
+    site: Installation, which: str, method: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MastodonInstance() as instance:
+        site.script(POSTED.format(token=TOKEN, url=instance.url))
+        site.manage("send")
+        assert len(instance.statuses) == 1
+        assert site.script(NEWS.format(which=which)).strip() == "1"
+        # The instance does it, and its answer never comes.
+        monkeypatch.setattr(instance, "posts", lambda request: request.method == method)
+        instance.says = Reply(takes=True, silent=True)
+        worker = site.start("manage.py", "send")
+        end = time.monotonic() + 60
+        while method not in [request.method for request in instance.requests]:
+            assert time.monotonic() < end, site.log()
+            time.sleep(0.05)
+        site.kill(worker)
+        instance.says = None
+        assert site.script(LATER).strip() == "1"
+        site.manage("send")
+        assert [status["text"].split(" https")[0] for status in instance.statuses] == [
+            f"[bees] New Post: {said}" for said in words
+        ]
+        assert [request.method for request in instance.requests].count(method) == 2
+        kind = "edit" if method == "PUT" else "delete"
+        assert site.script(CHANGES).strip() == f"[({kind!r}, 'sent')]"

@@ -1,0 +1,26 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from subscriptions.models import Subscribable
+from tests.delivery.sms.texting import a_newsletter, an_account
+from tests.servers.services.twilio import Twilio
+
+
+@pytest.fixture
+def twilio(monkeypatch: pytest.MonkeyPatch, settings: Any, loopback_allowed: None) -> Iterator[Twilio]:
+    """A fake Twilio that the channel calls; the site has a name on the web."""
+    cache.clear()
+    settings.SITE_URL = "https://letters.example"
+    with Twilio() as running:
+        for place in ("session", "check"):
+            monkeypatch.setattr(f"delivery.channels.sms.{place}.TWILIO_API", running.url)
+        yield running
+
+
+@pytest.fixture
+def newsletter(db: None, twilio: Twilio) -> Subscribable:
+    an_account()
+    return a_newsletter()

@@ -1,0 +1,179 @@
+"""Text messages are fitted: as many parts as allowed, in cheap letters where that can be, the link whole."""
+
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.ports.channels import InvalidDestination
+from delivery.channels.http.links import normalised
+from delivery.channels.http.measures import sms_measure, sms_parts
+from delivery.channels.sms.channel import SmsChannel
+from delivery.channels.sms.compose import LONGEST_TEXT, TextMessage
+from delivery.channels.sms.kind import SmsKind
+from delivery.channels.sms.letters import is_simple, sms_text
+from delivery.letter import Letter, Recipient
+from tests.contracts.bridge import LINK, entry, letter
+
+CHANNEL, KIND = SmsChannel(), SmsKind()
+READER = Recipient(7, "+4915123456789", "+49 1512 3456789")
+OWN = "https://letters.example/s/bees/archive/7/"
+
+
+def text(of: Letter | None = None, **options: str) -> TextMessage:
+    made: TextMessage = CHANNEL.compose(of if of is not None else letter("Bees", options=options), READER)
+    return made
+
+
+def of_title(title: str, *, link: str = LINK, **fields: Any) -> Letter:
+    return letter(title, entries=(entry(title, link=link),), **fields)
+
+
+def test_a_message_is_who_it_is_from_the_title_and_the_link() -> None:
+    assert text().body == f"Bees: Bees {LINK}"
+    assert (text().to, text().delivery_id) == (READER.core, 7)
+
+
+def test_what_type_setters_write_is_put_in_cheap_letters() -> None:
+    said = text(
+        of_title("“Très” – l’été à Łódź… 5 × 3 → 15 🐝"),
+    )
+    assert said.body == f'Bees: "Très" - l\'été à Lodz... 5 x 3 -> 15 {LINK}'
+    assert is_simple(said.body)
+
+
+def test_another_script_stays_as_it_is_and_is_shorter() -> None:
+    said = text(of_title("Пчёлы и шмели летом в саду " * 5))
+    assert "Пчёлы" in said.body
+    assert not is_simple(said.body)
+    assert sms_parts(said.body) == 1
+    assert said.body.endswith(LINK)
+
+
+def test_letters_may_stay_as_they_are_written() -> None:
+    said = text(of_title("“Été” 🐝", options={"letters": "all"}))
+    assert "“Été” 🐝" in said.body
+
+
+def test_nothing_turns_the_direction_or_hides() -> None:
+    said = text(of_title("a\u202eb\u200f\u2066c\u00ad\ufeffd\x07\x1b[31m"))
+    assert said.body == f"Bees: abcd[31m {LINK}"
+
+
+def test_a_link_that_leaves_no_room_gives_way_to_the_issues_own_page() -> None:
+    long = "https://blog.example/" + "x" * 140
+    said = text(of_title("On bees and how they live", link=long, web_url=OWN))
+    assert said.body.endswith(OWN)
+    assert long not in said.body
+    # Where there is none, the title is what is cut.
+    alone = text(of_title("On bees and how they live", link=long))
+    assert alone.refusal or alone.body.endswith(long)
+
+
+def test_a_link_that_fits_nowhere_is_explained() -> None:
+    said = text(of_title("Bees", link="https://blog.example/" + "x" * 400))
+    assert said.body == ""
+    assert "more parts" in said.refusal
+    wide = text(of_title("Bees", link="https://blog.example/" + "x" * 400, options={"parts": "4"}))
+    assert sms_parts(wide.body) == 3
+
+
+def test_parts_may_be_more() -> None:
+    title = "Wörter " * 100
+    assert sms_parts(text(of_title(title, options={"parts": "3"})).body) == 3
+
+
+def test_a_digest_says_its_title_and_leads_to_its_page() -> None:
+    posts = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
+    said = text(letter("T0, and 2 more", entries=posts, is_digest=True, web_url=OWN))
+    assert said.body == f"Bees: T0, and 2 more {OWN}"
+
+
+@pytest.mark.parametrize(
+    ("said", "parts", "units", "room"),
+    [
+        ("a" * 160, 1, 160, 160), ("a" * 161, 2, 161, 153), ("€" * 80, 1, 160, 160),
+        ("€" * 81, 2, 162, 153), ("a" * 152 + "€" + "a" * 152, 3, 306, 153),
+        ("a" * 152 + "€" + "a" * 153, 3, 307, 153), ("ж" * 70, 1, 70, 70), ("ж" * 71, 2, 71, 67),
+        ("🐝" * 35, 1, 70, 70), ("ж" * 66 + "🐝" + "ж" * 66, 3, 134, 67), ("", 1, 0, 160),
+    ],
+)  # fmt: skip
+def test_parts_are_counted_as_networks_count_them(said: str, parts: int, units: int, room: int) -> None:
+    """No letter of two units is torn between two parts."""
+    measured = sms_measure(said)
+    assert (measured.units, measured.room) == (units, room)
+    assert measured.parts == parts
+
+
+TITLES = st.text(max_size=400) | st.sampled_from(
+    [
+        "€" * 200,
+        "🐝" * 200,
+        "👩‍👩‍👧" * 90,
+        "Ж" * 300,
+        "[]{}~^|\\" * 40,
+        "\x00\ud800" * 50,
+        "é̂" * 100,
+        "…" * 300,
+    ]
+)
+LINKS = st.from_regex(r"\Ahttps?://[a-z]{1,20}\.example/[\x21-\x7e€é🐝]{0,200}\Z") | st.just(LINK)
+
+
+@given(TITLES, LINKS, st.sampled_from(["", "1", "2", "5"]), st.sampled_from(["", "all"]))
+def test_any_title_and_link_take_the_parts_allowed_and_the_link_stays_whole(
+    title: str, link: str, parts: str, letters: str
+) -> None:
+    options = {name: value for name, value in (("parts", parts), ("letters", letters)) if value}
+    said = text(of_title(title, link=link, web_url=OWN, options=options))
+    if said.refusal:
+        return
+    assert sms_parts(said.body) <= int(parts or 1)
+    assert len(said.body) <= LONGEST_TEXT
+    end = said.body.rsplit(" ", 1)[-1]
+    assert end == OWN or normalised(end) == end
+    assert end.startswith("http")
+    hidden = [one for one in said.body if unicodedata.category(one) in ("Cc", "Cs") and one != "\n"]
+    assert not hidden
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", said.body)
+
+
+@given(st.text(max_size=300))
+def test_a_text_in_cheap_letters_stays_as_it_is(said: str) -> None:
+    once = sms_text(said)
+    assert sms_text(once) == once
+
+
+class TestDestinations:
+    def test_a_number_is_known_in_one_way(self) -> None:
+        made = KIND.parse_destination({"phone": " 0151 / 234 567 89 ", "region": "DE"})
+        assert (made.core, made.label) == ("+4915123456789", "+49 1512 3456789")
+        assert KIND.parse_destination({"phone": "+49 (0)151-23456789"}).core == made.core
+
+    @pytest.mark.parametrize(
+        "typed", ["", "abc", "+49", "+49 30 901820", "+1 900 555 1234", "+49 151 2345 ext. 5"]
+    )
+    def test_what_takes_no_messages_is_refused(self, typed: str) -> None:
+        with pytest.raises(InvalidDestination):
+            KIND.parse_destination({"phone": typed, "region": "DE"})
+
+
+class TestOptions:
+    def test_they_are_kept_tidy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(KIND, "option_fields", KIND.option_fields[1:])
+        given = {"region": "de", "countries": "de, at  CH at", "parts": "03"}
+        assert KIND.parse_options(given) == {"region": "DE", "countries": "DE AT CH", "parts": "3"}
+
+    @pytest.mark.parametrize(
+        "given",
+        [{"region": "Germany"}, {"countries": "DE XX"}, {"parts": "11"}, {"parts": "0"}, {"letters": "x"}],
+    )
+    def test_a_wrong_one_is_refused_by_its_name(
+        self, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+    ) -> None:
+        monkeypatch.setattr(KIND, "option_fields", KIND.option_fields[1:])
+        with pytest.raises(InvalidDestination, match=next(iter(given))):
+            KIND.parse_options(given)

@@ -1,0 +1,109 @@
+"""What the commands of those who read here print, and with which sentences they refuse."""
+
+import pytest
+
+from feeds.models import Feed
+from reader.models import Channel, Entry, Follow, Place, Reader, Token
+from tests.console import json_of, printed, refused
+from tests.factories import FeedFactory
+from tests.feeds.watched import Blog
+from tests.reader.client import MicrosubClient
+from tests.reader.posts import an_entry, put
+
+pytestmark = pytest.mark.django_db
+
+
+def test_from_nothing_to_a_post(blog: Blog, settings: object) -> None:
+    assert printed("list_readers").startswith("Nobody reads here yet")
+    made = json_of("add_reader", "ada")
+    assert made["microsub"] == "http://127.0.0.1:8000/microsub/ada"
+    reader = Reader.objects.get()
+    assert not reader.user.has_usable_password()
+    assert MicrosubClient(reader, key=made["key"]).get("channels")[0] == 200
+    blog.show("a")
+    blog.watch()
+    blog.read(0)
+    followed = json_of("follow", "ada", blog.feed.url, "--channel", "Home")
+    assert (followed["feed"], followed["channel"]) == (blog.feed.pk, "Home")
+    (row,) = json_of("list_follows", "ada", "--channel", "home")
+    assert row["url"] == blog.feed.url
+    (post,) = json_of("list_entries", "ada")
+    assert (post["title"], post["channel"]) == ("Post a", "Home")
+    assert json_of("list_readers")[0] | {"made_at": ""} == {
+        "name": "ada",
+        "user": "ada",
+        "channels": 2,
+        "follows": 1,
+        "made_at": "",
+    }
+    assert json_of("unfollow", "ada", str(blog.feed.pk)) == {"channels": 1}
+    assert "does not follow" in refused("unfollow", "ada", str(blog.feed.pk))
+    assert json_of("list_follows", "ada") == []
+
+
+def test_posts_that_wait_are_placed(ada: Reader, home: Channel) -> None:
+    feed = FeedFactory()
+    Follow.objects.create(channel=home, feed=feed)
+    entry = an_entry(feed=feed, placed_at=None)
+    Entry.objects.filter(pk=entry.pk).update(due_at=entry.seen_at)
+    assert json_of("place") == {"placed": 1}
+    assert json_of("place") == {"placed": 0}
+    assert len(json_of("list_entries", "ada", "--channel", "Home", "--unread")) == 1
+
+
+def test_keys_are_made_listed_and_revoked(ada: Reader) -> None:
+    made = json_of("reader_token", "ada", "--client", "phone", "--scope", "read", "--source-object")
+    assert (made["client"], made["scopes"]) == ("phone", ["read"])
+    assert Token.objects.get().source_as_object
+    api = MicrosubClient(ada, key=made["key"])
+    assert (api.get("channels")[0], api.post("channels", name="X")[0]) == (200, 403)
+    (listed,) = json_of("reader_token", "ada", "--list")
+    assert "key" not in listed
+    assert json_of("reader_token", "ada", "--revoke", str(made["id"]))["revoked_at"]
+    assert api.get("channels")[0] == 401
+
+
+def test_a_channel_is_altered(ada: Reader, home: Channel) -> None:
+    row = json_of("alter_channel", "ada", "Home", "--unread", "flag", "--keep-days", "3")
+    assert row == {"uid": "home", "name": "Home", "unread_mode": "flag", "keep_days": 3}
+    assert json_of("alter_channel", "ada", "home", "--keep-days", "0")["keep_days"] is None
+    assert "Say what to change" in refused("alter_channel", "ada", "Home")
+
+
+def test_erasing_takes_what_is_theirs_and_nothing_of_others(ada: Reader, bob: Reader, home: Channel) -> None:
+    feed = FeedFactory()
+    entry = an_entry(feed=feed)
+    for channel in (home, bob.channels.get(uid="home")):
+        Follow.objects.create(channel=channel, feed=feed)
+        put(channel, entry)
+    Feed.objects.update(read_by=2)
+    MicrosubClient(ada).do("mute", channel="global", url="https://a.example/")
+    assert "--yes" in refused("drop_reader", "ada")
+    assert printed("drop_reader", "ada", "--yes").strip() == "ada was erased."
+    assert list(Reader.objects.all()) == [bob]
+    assert Place.objects.get().reader == bob
+    feed.refresh_from_db()
+    assert (feed.read_by, Entry.objects.count()) == (1, 1)
+    assert Token.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add_reader", "Ada!"], "small letters, digits and hyphens"),
+        (["add_reader", "ada"], "There is a reader “ada” already."),
+        (["add_reader", "eve", "--user", "nobody"], "There is no user “nobody”."),
+        (["add_reader", "eve", "--user", "ada"], "“ada” is a reader already."),
+        (["list_follows", "eve"], "There is no reader eve."),
+        (["list_entries", "ada", "--channel", "Nowhere"], "There are: Notifications, Home."),
+        (["follow", "ada", "mailto:x@e.example"], "begins with http"),
+        (["follow", "ada", "https://e.example/", "--channel", "Notifications"], "Nothing is followed in"),
+    ],
+)
+def test_refusals(ada: Reader, words: list[str], said: str) -> None:
+    assert said in refused(*words)
+
+
+def test_nobody_is_let_in_while_reading_is_off(db: None, settings: object) -> None:
+    settings.READER = "off"  # type: ignore[attr-defined]
+    assert "switched off" in refused("add_reader", "ada")

@@ -1,0 +1,42 @@
+from collections.abc import Callable
+
+import pytest
+
+from reader.models import Channel, Reader
+from reader.people.readers import add_reader
+from tests.factories import NOW
+from tests.feeds.conftest import blog, server
+from tests.reader.client import MicrosubClient
+
+__all__ = ["blog", "server"]
+
+
+@pytest.fixture
+def ada(db: None) -> Reader:
+    return add_reader(name="ada", now=NOW)
+
+
+@pytest.fixture
+def bob(db: None) -> Reader:
+    return add_reader(name="bob", now=NOW)
+
+
+@pytest.fixture
+def home(ada: Reader) -> Channel:
+    return ada.channels.get(uid="home")
+
+
+@pytest.fixture
+def api(ada: Reader) -> MicrosubClient:
+    return MicrosubClient(ada)
+
+
+@pytest.fixture
+def channel(ada: Reader) -> Callable[[str], Channel]:
+    """A channel of Ada's, made when it is asked for first."""
+
+    def one(name: str) -> Channel:
+        made: Channel = ada.channels.get_or_create(name=name, defaults={"uid": name})[0]
+        return made
+
+    return one

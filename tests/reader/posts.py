@@ -1,0 +1,42 @@
+"""Posts in channels, without feeds."""
+
+from datetime import datetime, timedelta
+from itertools import count
+
+from reader.entries.place import PlaceIn, insert_places
+from reader.models import Channel, Entry, Place
+from reader.rules.authors import author_key
+from tests.factories import NOW
+
+_numbers = count()
+
+
+def an_entry(*, author: str = "", link_hash: str = "", **fields: object) -> Entry:
+    """A whole entry that was placed; `author` is an address."""
+    name = f"Post {next(_numbers)}"
+    jf2 = {"type": "entry", "name": name, "published": NOW.isoformat(), "content": {"text": name}}
+    entry: Entry = Entry.objects.create(
+        **{
+            "hash": "0" * 64,
+            "jf2": jf2,
+            "text": name.casefold(),
+            "kind": "article",
+            "seen_at": NOW,
+            "placed_at": NOW,
+            "author_key": author_key(author),
+            "link_hash": link_hash,
+            **fields,
+        }
+    )
+    return entry
+
+
+def put(channel: Channel, entry: Entry | None = None, *, at: datetime = NOW, is_unread: bool = True) -> Place:
+    """A post where it stands."""
+    entry = entry or an_entry()
+    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, Place.Hidden.SEEN, is_unread, at)])
+    return entry.places.get(channel=channel)
+
+
+def minutes(number: float) -> datetime:
+    return NOW + timedelta(minutes=number)

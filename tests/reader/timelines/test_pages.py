@@ -1,0 +1,175 @@
+"""Each post that is seen comes exactly once, whatever happens between two pages."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reader.channels.mutes import mute, unmute
+from reader.models import Channel, Place, Reader, Unread
+from reader.people.readers import add_reader
+from reader.rules.order import Key, Stretch
+from reader.timelines import marks
+from reader.timelines.pages import Page, Timeline, page_of, unread_counts
+from tests.factories import NOW
+from tests.reader.posts import an_entry, minutes, put
+
+pytestmark = pytest.mark.django_db
+AUTHORS = ("https://a.example/", "https://b.example/")
+_names = (f"walker-{number}" for number in count())
+
+# What may happen between two pages: to the post of that number, counted from the newest.
+EVENT = st.tuples(
+    st.sampled_from(["arrive", "remove", "read", "unread", "mute", "unmute"]), st.integers(0, 40)
+)
+BETWEEN = st.lists(st.lists(EVENT, max_size=3), max_size=30)
+quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+class World:
+    """A channel of a reader's own, with posts of few moments, so that many share one."""
+
+    def __init__(self, moments: list[int]) -> None:
+        self.reader: Reader = add_reader(name=next(_names), now=NOW)
+        self.channel: Channel = self.reader.channels.get(uid="home")
+        self.timeline = Timeline(self.reader, self.channel)
+        self.newest = 10
+        for moment in moments:
+            self.arrive(moment)
+
+    def arrive(self, moment: int) -> None:
+        author = AUTHORS[Place.objects.count() % 2]
+        put(self.channel, an_entry(author=author), at=minutes(moment))
+
+    def happen(self, event: tuple[str, int]) -> None:
+        what, number = event
+        seen = self.seen()
+        pk = seen[number % len(seen)] if seen else 0
+        match what:
+            case "arrive":
+                self.newest += number % 2
+                self.arrive(self.newest)
+            case "remove":
+                marks.remove(self.timeline, [pk])
+            case "read":
+                marks.mark_read(self.timeline, [pk])
+            case "unread":
+                marks.mark_unread(self.timeline, [pk])
+            case "mute":
+                mute(reader=self.reader, channel=self.channel, url=AUTHORS[number % 2], now=NOW)
+            case "unmute":
+                unmute(reader=self.reader, channel=self.channel, url=AUTHORS[number % 2])
+
+    def seen(self) -> list[int]:
+        rows = Place.objects.seen().filter(channel=self.channel).order_by("-at", "-pk")
+        return list(rows.values_list("pk", flat=True))
+
+    def unread(self) -> set[int]:
+        return set(Unread.objects.filter(channel=self.channel).values_list("place_id", flat=True))
+
+    def page(self, *, before: str = "", after: str = "", limit: int = 20, unread_only: bool = False) -> Page:
+        asked = Stretch(Key.read(before) if before else None, Key.read(after) if after else None, limit=limit)
+        return page_of(self.timeline, asked, unread_only=unread_only)
+
+
+def pks(page: Page) -> list[int]:
+    return [place.pk for place in page.places]
+
+
+@quick
+@given(st.lists(st.integers(0, 3), max_size=25), st.integers(1, 7), BETWEEN, st.booleans())
+def test_going_down_each_post_that_stays_comes_once(
+    moments: list[int], limit: int, between: list[list[tuple[str, int]]], unread_only: bool
+) -> None:
+    world = World(moments)
+    there = set(world.seen())
+    stays = set(there)
+    got: list[int] = []
+    events: Iterator[list[tuple[str, int]]] = iter(between)
+    page = world.page(limit=limit, unread_only=unread_only)
+    for _ in range(len(moments) + 60):
+        got += pks(page)
+        if not page.paging.after:
+            break
+        for event in next(events, []):
+            world.happen(event)
+            stays &= set(world.seen()) & (world.unread() if unread_only else set(world.seen()))
+        page = world.page(after=page.paging.after, limit=limit, unread_only=unread_only)
+    assert len(got) == len(set(got)), "none twice"
+    assert stays <= set(got), "none missing"
+    keys = {place.pk: Key(place.at, place.pk) for place in Place.objects.filter(pk__in=got)}
+    assert [keys[pk] for pk in got] == sorted(keys.values(), reverse=True)
+
+
+@quick
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(1, 5), BETWEEN, st.integers(0, 12))
+def test_going_up_each_post_that_came_since_comes_once(
+    moments: list[int], limit: int, between: list[list[tuple[str, int]]], more: int
+) -> None:
+    world = World(moments)
+    known, cursor = set(world.seen()), world.page().paging.before
+    for number in range(more):
+        world.happen(("arrive", number))
+    came = set(world.seen()) - known
+    got: list[int] = []
+    stays, events = set(came), iter(between)
+    page = world.page(before=cursor, limit=limit)
+    newest = page.paging.before
+    assert bool(newest) == bool(came)
+    for _ in range(more + 60):
+        got += pks(page)
+        if not page.paging.after:
+            break
+        for event in next(events, []):
+            world.happen(event)
+            stays &= set(world.seen())
+        # The same lower end, so that it is a window.
+        page = world.page(before=cursor, after=page.paging.after, limit=limit)
+        assert not page.paging.before
+    assert len(got) == len(set(got))
+    assert stays <= set(got) <= came
+    if newest:
+        rest = world.page(before=newest, limit=100)
+        later = set(world.seen()) - known - came
+        assert set(pks(rest)) >= later, "what arrived meanwhile is newer than the newest page"
+
+
+def test_a_thousand_posts_of_one_moment_come_once_each_way() -> None:
+    world = World([])
+    for _ in range(1_000):
+        world.arrive(0)
+    got, after = [], ""
+    for _ in range(100):
+        page = world.page(after=after, limit=30)
+        got += pks(page)
+        after = page.paging.after
+        if not after:
+            break
+    assert got == world.seen()
+    assert len(set(got)) == 1_000
+
+
+def test_a_page_asks_the_index_and_not_the_table(django_assert_num_queries: object) -> None:
+    world = World([0, 1, 2])
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        page = world.page(limit=2)
+    assert len(page.places) == 2
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        world.page(after=page.paging.after)
+
+
+STEPS = st.lists(EVENT, min_size=1, max_size=25)
+
+
+@quick
+@given(st.lists(st.integers(0, 3), max_size=12), STEPS)
+def test_the_count_is_always_that_of_the_timeline(moments: list[int], steps: list[tuple[str, int]]) -> None:
+    world = World(moments)
+    for step in steps:
+        world.happen(step)
+        shown = world.page(limit=100)
+        assert unread_counts([world.channel.pk]).get(world.channel.pk, 0) == len(shown.unread)
+        assert set(pks(world.page(limit=100, unread_only=True))) == set(shown.unread)
+        assert pks(shown) == world.seen()[:100]

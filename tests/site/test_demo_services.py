@@ -1,0 +1,154 @@
+"""The demo's Mastodon and Discord: bridges' own channels post there, and pages show what came."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from PIL import Image
+
+from common.ports import channels
+from delivery.channels import channel
+from delivery.channels.base import Deletes, Edits, LaneFacts, Permanent, Sent
+from delivery.channels.pictures import forget_pictures
+from delivery.letter import Letter, Recipient
+from feedletter_site.demo.bridges import demo_bridges
+from feedletter_site.demo.discord import API
+from feedletter_site.demo.services import ServicesServer
+from feedletter_site.demo.timeline import MOST_POSTS, Timeline
+from feedletter_site.monitoring import attention
+from feeds.parsing.entry import Media
+from tests.contracts.bridge import MARKUP, entry, letter
+from tests.contracts.channel import NOW
+from tests.pictures import octets_of
+from tests.servers.picture_host import PictureHost
+
+pytestmark = pytest.mark.usefixtures("loopback_allowed")
+SERVICES = ("mastodon", "discord")
+
+
+@pytest.fixture
+def services(tmp_path: Path, settings: Any) -> Iterator[ServicesServer]:
+    forget_pictures()
+    timeline = Timeline(tmp_path, lambda: NOW)
+    server = ServicesServer(timeline, port=0, bridges={"discord": "http://127.0.0.1:9/admin/7/"})
+    settings.DISCORD_API_URL = f"http://127.0.0.1:{server.server_port}{API}"
+    with server.in_thread():
+        yield server
+
+
+def page(server: ServicesServer, path: str) -> str:
+    return requests.get(f"http://127.0.0.1:{server.server_port}{path}", timeout=10).text
+
+
+def recipient(service: str, **secrets: str) -> Recipient:
+    """As the bridge is connected: the service was asked."""
+    [bridge] = [bridge for bridge in demo_bridges() if bridge.service == service]
+    kind = channels.get(service)
+    made = kind.check(kind.parse_destination({**bridge.data, **secrets}))
+    return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
+
+
+def post(service: str, of: Letter, key: str = "k") -> Any:
+    ours, to = channel(service), recipient(service)
+    session = ours.connect(LaneFacts(service, to.core))
+    return session.send(ours.compose(of, to), key=key, begun_at=None, now=NOW), session, ours.compose(of, to)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_a_bridge_posts_is_shown_corrected_and_taken_back(
+    services: ServicesServer, service: str
+) -> None:
+    outcome, session, _ = post(service, letter("Bees in town"))
+    assert isinstance(outcome, Sent)
+    assert "Bees in town" in page(services, f"/{service}/")
+    ours = channel(service)
+    corrected = ours.compose(letter("Wasps in town"), recipient(service))
+    assert isinstance(session, Edits)
+    assert isinstance(session, Deletes)
+    edited = session.edit(corrected, remote_id=outcome.remote_id, parts=(), key="k-1", now=NOW)
+    assert isinstance(edited, Sent)
+    assert "Wasps in town" in (shown := page(services, f"/{service}/"))
+    assert "Bees in town" not in shown
+    for _ in range(2):
+        assert isinstance(session.delete(corrected, remote_id=outcome.remote_id, parts=(), now=NOW), Sent)
+    assert "Nothing was posted so far" in page(services, f"/{service}/")
+
+
+def test_the_same_key_is_one_status_and_leads_there(services: ServicesServer) -> None:
+    outcomes = [post("mastodon", letter("Bees"))[0] for _ in range(2)]
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].url.endswith(f"/mastodon/#{outcomes[0].remote_id}")
+    assert page(services, "/mastodon/").count("<article") == 1
+
+
+def test_pictures_are_shown_with_their_words(services: ServicesServer) -> None:
+    with PictureHost() as host:
+        host.has(octets_of(Image.new("RGB", (64, 48), "#1f5f8b")))
+        picture = Media(f"{host.url}/a.png", "image/png", alt="A bee & a flower")
+        for service in SERVICES:
+            assert isinstance(post(service, letter(entries=(entry(media=(picture,)),)))[0], Sent)
+        shown = page(services, "/mastodon/")
+        assert 'alt="A bee &amp; a flower"' in shown
+        address = shown.partition('src="')[2].partition('"')[0]
+        got = requests.get(f"http://127.0.0.1:{services.server_port}{address}", timeout=10)
+        assert got.headers["Content-Type"].startswith("image/")
+        assert f'src="{host.url}/a.png"' in page(services, "/discord/")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_stands_in_a_post_is_words_on_the_pages(services: ServicesServer, service: str) -> None:
+    hostile = f"<script>alert(1)</script> {MARKUP}"
+    post(service, letter(entries=(entry(hostile, summary=hostile, authors=(hostile,)),)))
+    answer = requests.get(f"http://127.0.0.1:{services.server_port}/{service}/", timeout=10)
+    assert "<script>alert" not in answer.text
+    assert "<b>g</b>" not in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_what_was_posted_is_there_after_a_restart(services: ServicesServer, tmp_path: Path) -> None:
+    post("discord", letter("Bees"))
+    again = Timeline(tmp_path, lambda: NOW)
+    assert again.posts("discord") == services.timeline.posts("discord") != []
+    assert again.add("discord", {}).number > again.posts("discord")[-1].number
+
+
+def test_a_long_demo_keeps_the_newest(tmp_path: Path) -> None:
+    timeline = Timeline(tmp_path, lambda: NOW)
+    first = timeline.keep_picture(b"x", "")
+    for number in range(MOST_POSTS):
+        timeline.add("discord", {"n": number})
+    assert timeline.picture(first) is None
+    assert timeline.posts("discord")[0].body == {"n": MOST_POSTS - 1}
+    assert list((tmp_path / "pictures").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "field", "value"),
+    [
+        ("mastodon", "access_token", "another"),
+        ("discord", "webhook_url", "https://discord.com/api/webhooks/1100000/another-token-of-a-webhook"),
+    ],
+)
+def test_anothers_credentials_are_refused(
+    services: ServicesServer, service: str, field: str, value: str
+) -> None:
+    with pytest.raises(channels.InvalidDestination, match=f"{field}: "):
+        recipient(service, **{field: value})
+
+
+def test_pages_lead_to_each_other_and_to_the_bridge(services: ServicesServer) -> None:
+    assert 'href="http://127.0.0.1:9/admin/7/"' in page(services, "/discord/")
+    assert 'href="/discord/"' in page(services, "/mastodon/")
+    assert "There is no such page" in page(services, "/pictures/../timeline.jsonl")
+    assert not isinstance(post("mastodon", letter("x"))[0], Permanent)
+
+
+def test_only_the_demos_overview_leads_there(
+    services: ServicesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert attention.demo() == []
+    monkeypatch.setenv("FEEDLETTER_DEMO", "/somewhere")
+    [line] = attention.demo()
+    assert line.url == f"http://127.0.0.1:{services.server_port}/mastodon/"
