@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "feedletter_site")
+APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 # Django's way: a file for each.
 UNCOUNTED_FOLDERS = ("migrations", "commands")
 # Names that each of several files has for the same thing, because Django, Python or import by convention ask.

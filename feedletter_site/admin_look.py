@@ -93,6 +93,19 @@ ADMIN_LOOK = {
                 ],
             },
             {
+                "title": "Discord servers",
+                "collapsible": True,
+                "items": [
+                    {
+                        **_page("Discord bot", "forum", "chat_guild_changelist"),
+                        "link": reverse_lazy("discord_set_up"),
+                    },
+                    _page("Servers", "dns", "chat_guild_changelist"),
+                    _page("Feeds of servers", "rss_feed", "chat_guildfeed_changelist"),
+                    _page("Notices to servers", "campaign", "chat_serveralert_changelist"),
+                ],
+            },
+            {
                 "title": "People and machinery",
                 "collapsible": True,
                 "items": [

@@ -79,6 +79,18 @@ def checked(name: str, default: str, expected: str, check: Callable[[str], Any])
     return value
 
 
+def snowflake(value: str) -> None:
+    """Raises ValueError unless it is empty or an id of Discord's."""
+    if value and not re.fullmatch("[0-9]{5,19}", value):
+        raise ValueError
+
+
+def hex_key(value: str) -> None:
+    """Raises ValueError unless it is empty or 32 bytes in hexadecimal."""
+    if value and not re.fullmatch("[0-9a-fA-F]{64}", value):
+        raise ValueError
+
+
 def domain(value: str) -> None:
     """Raises ValueError unless it is empty or the name of a domain."""
     if value and not _DOMAIN.fullmatch(value):

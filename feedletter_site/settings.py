@@ -90,6 +90,14 @@ HOOK_MODULES = env.listing("HOOK_MODULES")
 
 # Where these services are: a proxy before them, or a server of one's own that speaks like them, may be it.
 DISCORD_API_URL = env.service_url("DISCORD_API_URL", "https://discord.com/api/v10")
+# The Discord bot that people of servers talk to (docs/discord-bot.md); it is off unless all three are set.
+DISCORD_APPLICATION_ID = env.checked(
+    "DISCORD_APPLICATION_ID", "", "a number of about 18 digits, from Discord's portal", env.snowflake
+)
+DISCORD_PUBLIC_KEY = env.checked(
+    "DISCORD_PUBLIC_KEY", "", "64 of the characters 0-9 and a-f, from Discord's portal", env.hex_key
+)
+DISCORD_BOT_TOKEN = env.text("DISCORD_BOT_TOKEN")
 TELEGRAM_API_URL = env.service_url("TELEGRAM_API_URL", "https://api.telegram.org")
 
 # Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
@@ -119,6 +127,7 @@ INSTALLED_APPS = [
     "feeds",
     "subscriptions",
     "delivery",
+    "chat",
     "reader",
     "feedletter_site",
 ]
@@ -294,6 +303,10 @@ CELERY_TASK_ROUTES = {
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
     "feedletter_site.figures": {"queue": "reap"},
+    # People wait for it, so it waits for no other stage.
+    "chat.answer": {"queue": "chat"},
+    "chat.notify": {"queue": "chat"},
+    "chat.tidy": {"queue": "chat"},
 }
 if CELERY_BROKER_URL.startswith("redis"):
     # Without them a Redis whose host vanishes would stop beat for ever.

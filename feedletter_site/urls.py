@@ -6,6 +6,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from chat.admin.set_up import discord_set_up
 from common.ports import panels
 from delivery.admin.bridges import (
     add_application,
@@ -52,6 +53,7 @@ urlpatterns = [
         password_reset.NewPassword.as_view(),
         name="admin_password_reset_link",
     ),
+    path("admin/discord/", admin.site.admin_view(discord_set_up), name="discord_set_up"),
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
     path("admin/login/", sign_in, name="admin_sign_in"),
     path("admin/", admin.site.urls),
@@ -63,6 +65,7 @@ urlpatterns = [
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
+    path("", include("chat.urls")),
     path("", include("reader.urls")),
 ]
 if settings.ANYMAIL_WEBHOOK_SECRET:

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", MAP)))
-APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "feedletter_site")
+APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 
 
 def is_a_room(path: str) -> bool:

@@ -30,6 +30,7 @@ def test_there_are_tasks() -> None:
         "subscriptions",
         "delivery",
         "reader",
+        "chat",
         "feedletter_site",
     }
 

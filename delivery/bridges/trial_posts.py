@@ -51,8 +51,11 @@ class NotDone(Refused):
     """The service did not take it, in its words. The message is a sentence or two."""
 
 
-def post_test(*, subscription: Subscription, now: datetime) -> Delivery:
+def post_test(*, subscription: Subscription, now: datetime, nth: int = 0, key: str = "") -> Delivery:
     """Posts the newest post there (network), past all waits of the lane. Returns it as the ledger has it.
+
+    `nth` counts back from the newest. With a `key` of its own, it is posted once: what the ledger has of it
+    already is returned as it is.
 
     It is not posted where a worker would not: to a destination that was refused, or while its service rests.
     Raises NotDone; NothingToShow where the feeds have no posts; LetterError and InvalidDestination.
@@ -60,8 +63,11 @@ def post_test(*, subscription: Subscription, now: datetime) -> Delivery:
     forbid_open_transaction()
     bridge, destination = subscription.subscribable, subscription.destination
     _refuse_what_may_not_be_called(destination, now)
-    [letter] = newest_letters(bridge, now=now)
-    key = uuid.uuid4().hex
+    if key and (done := Delivery.objects.filter(kind=Delivery.Kind.TEST, key=key).first()):
+        return done
+    letters = newest_letters(bridge, now=now, count=nth + 1)
+    letter = letters[min(nth, len(letters) - 1)]
+    key = key or uuid.uuid4().hex
     # The token that a worker makes the letter with (delivery.letters.build), should one take it over.
     letter = replace(letter, token=f"test-{key}")
     row = mail_to(
@@ -69,7 +75,7 @@ def post_test(*, subscription: Subscription, now: datetime) -> Delivery:
         kind=Delivery.Kind.TEST,
         key=key,
         template="",
-        context={"subscribable": bridge.pk},
+        context={"subscribable": bridge.pk, **({"nth": nth} if nth else {})},
         now=now,
         options=bridge.options,
         subscription=subscription,

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from delivery.issues.progress import counts_of, issue_state
 from delivery.issues.sent_changes import changes_of
 from delivery.models import Issue
@@ -28,7 +30,7 @@ from feeds.items.standing import standing
 from feeds.models import Item
 from subscriptions.collections.post_rules import left_out_words
 from subscriptions.collections.readiness import collection_facts
-from subscriptions.models import LeftOut, Stuck
+from subscriptions.models import LeftOut, Stuck, Subscribable
 
 BY_EDITOR = "an editor did not want it"
 
@@ -52,12 +54,16 @@ def fate_of(item: Item, now: datetime) -> str:
     return " ".join(filter(None, said))
 
 
-def places_of(item: Item, now: datetime) -> list[ItemPlace]:
-    """The newsletters that had to do with it: those that sent it, that hold it, and that left it out."""
-    places = [*_in_issues(item, now), *_in_collections(item, now)]
+def places_of(item: Item, now: datetime, *, only: Subscribable | None = None) -> list[ItemPlace]:
+    """The newsletters that had to do with it: those that sent it, that hold it, and that left it out.
+
+    `only`: of that newsletter alone.
+    """
+    newsletters = Subscribable.objects.filter(pk=only.pk) if only else Subscribable.objects.all()
+    places = [*_in_issues(item, now, newsletters), *_in_collections(item, now, newsletters)]
     there = {place.newsletter for place in places}
-    rows = LeftOut.objects.filter(item=item).select_related("subscribable").order_by("pk")
-    for row in rows:
+    rows = LeftOut.objects.filter(item=item, subscribable__in=newsletters).select_related("subscribable")
+    for row in rows.order_by("pk"):
         name = str(row.subscribable)
         if name not in there:
             places.append(ItemPlace(name, LEFT_OUT, BY_EDITOR if row.by_hand else row.reason))
@@ -96,8 +102,9 @@ def _otherwise(item: Item, now: datetime) -> str:
     return f"Settled, and kept for a while: {why} so far."
 
 
-def _in_issues(item: Item, now: datetime) -> Iterator[ItemPlace]:
-    issues = Issue.objects.filter(issue_items__item=item).select_related("subscribable")
+def _in_issues(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
+    issues = Issue.objects.filter(issue_items__item=item, subscribable__in=newsletters)
+    issues = issues.select_related("subscribable")
     rows = list(issues.defer("html", "text", "holes").order_by("pk"))
     counts = counts_of(row.pk for row in rows)
     for row in rows:
@@ -125,8 +132,9 @@ def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
     return ItemPlace("", FAILED if total(counts) else NOBODY)
 
 
-def _in_collections(item: Item, now: datetime) -> Iterator[ItemPlace]:
-    rows = item.assignments.select_related("assignable__subscribable").order_by("pk")
+def _in_collections(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
+    rows = item.assignments.filter(assignable__subscribable__in=newsletters)
+    rows = rows.select_related("assignable__subscribable").order_by("pk")
     for row in rows:
         held = row.assignable
         name = str(held.subscribable)

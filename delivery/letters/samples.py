@@ -120,8 +120,9 @@ def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: date
     """What a test delivery asks for. Raises NothingToShow and LetterError.
 
     `issue` is the key of an issue, shown as it goes out; `collection` is that of one that is collected;
-    `written` is the text of a letter of one's own. Else `template` is a name such as mails/welcome, empty for
-    the letter as it is, and `source` takes the place of the template that is kept.
+    `nth` counts back from the newest post; `written` is the text of a letter of one's own. Else `template` is
+    a name such as mails/welcome, empty for the letter as it is, and `source` takes the place of the template
+    that is kept.
     """
     if asked.get("collection"):
         row = Assignable.objects.select_related("subscribable").filter(pk=int(asked["collection"])).first()
@@ -135,6 +136,12 @@ def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: date
         )
         rows = issue.issue_items.order_by("position")
         return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
+    if asked.get("nth"):
+        newest = newest_posts(subscribable, int(asked["nth"]) + 1)[-1:]
+        if not newest:
+            raise NothingToShow("There is no post to show any more.")
+        facts = issue_facts(_collection(subscribable, [post.entry for post in newest], now), now=now)
+        return Sample(render_issue(facts), facts.entries)
     if asked.get("written"):
         return sample_written(subscribable, LetterText(**asked["written"]), now=now)
     name = str(asked.get("template", ""))

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
 
+from chat.work import to_answer
 from delivery.work import to_call, to_complete, to_send
 from feeds.work import to_poll, to_read
 from reader.work import to_place
@@ -23,6 +24,7 @@ QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "delivery.complete": to_complete,
     "delivery.send": to_send,
     "delivery.webhooks": to_call,
+    "chat.answer": to_answer,
     "reader.place": to_place,
 }
 

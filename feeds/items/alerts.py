@@ -1,16 +1,19 @@
 """Which feeds the admins are to be told of, and a note that they have been told."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from http import HTTPStatus
-from typing import assert_never
+from typing import Any, assert_never
 
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from common.ports.events import Event, EventKind, emit
 from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
 from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
+
+# Keys of feeds whose troubles are other people's: a later app tells them, and the admins get no mail.
+told_to_others: "list[Callable[[], QuerySet[Any, Any]]]" = []
 
 
 def is_any_wanting(now: datetime) -> bool:
@@ -83,4 +86,7 @@ def _candidates(now: datetime) -> FeedQuerySet:
     # A feed is stopped by hand as well: only its server's last answer says that it is gone.
     last = Poll.objects.filter(feed=OuterRef("pk")).order_by("-at", "-pk").values("status")[:1]
     rows = Feed.objects.annotate(last_answer=Subquery(last))
-    return rows.filter(failing | (stopped & untold & Q(last_answer=HTTPStatus.GONE)) | recovered)
+    rows = rows.filter(failing | (stopped & untold & Q(last_answer=HTTPStatus.GONE)) | recovered)
+    for theirs in told_to_others:
+        rows = rows.exclude(pk__in=theirs())
+    return rows

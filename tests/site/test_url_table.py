@@ -43,6 +43,8 @@ PUBLIC = {
     "delivery:issue": "one past issue",
     "delivery:look": "the colours of a newsletter's pages",
     "delivery:feed": "past issues as RSS",
+    "chat:interactions": "its authority is Discord's signature",
+    "chat:events": "its authority is Discord's signature",
     "delivery:sms_inbound": "its authority is Twilio's signature",
     "delivery:sms_status": "its authority is Twilio's signature",
     "reader:microsub": "its authority is a token, and browsers ask first what they may",

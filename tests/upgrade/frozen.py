@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).parent / "frozen.txt"
-PACKAGES = ("feeds", "subscriptions", "delivery", "reader", "feedletter_site")
+PACKAGES = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 
 
 def migrations() -> dict[str, str]:

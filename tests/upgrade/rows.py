@@ -20,15 +20,17 @@ from common.secrets import Sealed, SecretsField
 FILE = Path(__file__).parent / "rows_of_0001.json"
 WRITTEN = datetime.fromisoformat("2026-03-02T12:00:00+00:00")
 APPS = ("feeds", "subscriptions", "delivery", "feedletter_site")
-# Those that the first release did not have.
-LATER = ("reader", "chat")
+
+
+# Apps of ours that are younger than the first release.
+LATER_APPS = ("chat", "reader")
 
 
 def first_release() -> Any:
     """The models as the migrations 0001 made them."""
     loader = MigrationLoader(None)
     ours = [(app, "0001_initial") for app in APPS]
-    others = [node for node in loader.graph.leaf_nodes() if node[0] not in (*APPS, *LATER)]
+    others = [node for node in loader.graph.leaf_nodes() if node[0] not in (*APPS, *LATER_APPS)]
     return loader.project_state([*ours, *others]).apps
 
 

@@ -28,7 +28,7 @@ WORKER = [
     "-P",
     "threads",
     "-c",
-    "13",
+    "16",
     "--without-gossip",
     "--without-mingle",
     "--without-heartbeat",

@@ -54,6 +54,8 @@ class Discord(ApiServer):
         self.channel_type = TEXT
         self.needs_tag = self.takes_no_cards = False
         self.reads_history = True
+        # Those that the bot sees, each with its server.
+        self.channels = {CHANNEL: GUILD, FORUM_THREAD: GUILD}
         self.followers_got: list[str] = []
         # The reply to who wants a message shown to followers; None: the usual one.
         self.crossposts: Reply | None = None
@@ -130,12 +132,17 @@ class Discord(ApiServer):
         if place == "/users/@me":
             return Reply(body={"id": BOT, "username": "bee-bot"})
         channel, _, rest = place.removeprefix("/channels/").partition("/")
-        if channel not in (CHANNEL, FORUM_THREAD):
+        if channel not in self.channels:
             return _error(404, 10003, "Unknown Channel")
         here = [message for message in self.messages if message["channel_id"] == channel]
         if (request.method, rest) == ("GET", ""):
             last = here[-1]["id"] if here else None
-            about = {"id": channel, "type": self.channel_type, "name": "news", "guild_id": GUILD}
+            about = {
+                "id": channel,
+                "type": self.channel_type,
+                "name": "news",
+                "guild_id": self.channels[channel],
+            }
             return Reply(body={**about, "last_message_id": last})
         if (request.method, rest) == ("GET", "messages"):
             most = int(request.query.get("limit", "50"))

@@ -63,6 +63,8 @@ BESIDE = {
     "delivery.alert": "reap",
     "delivery.prune": "reap",
     "feedletter_site.figures": "reap",
+    "chat.notify": "chat",
+    "chat.tidy": "chat",
 }
 
 

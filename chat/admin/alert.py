@@ -1,0 +1,42 @@
+"""What servers were told, and what Discord refused of it."""
+
+from django.contrib import admin
+from django.contrib.admin import ChoicesFieldListFilter
+from django.utils.safestring import SafeString
+
+from chat.models import ServerAlert
+from common.admin.html import facts, link_to, moment_of, when
+from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.ports.panels import Panel
+
+
+def what_was_told(alert: ServerAlert) -> SafeString:
+    return facts(
+        [
+            ("Server", link_to(alert.guild)),
+            ("About", link_to(alert.guild_feed) if alert.guild_feed else "–"),
+            ("Trouble", alert.trouble),
+            ("State", alert.get_state_display()),
+            ("Discord said", alert.last_error or "–"),
+            ("Decided", alert.get_decision_display() if alert.decision else "–"),
+            ("Done", when(alert.applied_at)),
+        ]
+    )
+
+
+@admin.register(ServerAlert)
+class ServerAlertAdmin(ReadOnlyAdmin):
+    list_display = ("guild", "guild_feed", "trouble", "state", "decision", "told", "last_error")
+    list_filter = (("state", asks("Did it arrive?", ChoicesFieldListFilter)),)
+    list_select_related = ("guild", "guild_feed__subscribable")
+    empty = EmptyList(
+        "Servers were told of nothing so far",
+        "They are, when a feed fails or needs a decision.",
+        "Set up the Discord bot",
+        "discord_set_up",
+        "chat.view_guild",
+    )
+    own_panels = (Panel("What was told", what_was_told, order=10),)
+    told = moment_of("created_at", "told")

@@ -1,0 +1,104 @@
+"""The pages of servers: how many feeds each has, and what the operator lets it do."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from chat.guilds.servers import ban_guild, bot_settings, unban_guild
+from chat.models import Guild, GuildFeed
+from common.admin.html import html_table, link_to, list_link, moment_of, when
+from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.page_words import EmptyList
+from common.clock import utcnow
+from common.ports.panels import Action, Panel
+from common.text import counted
+
+STATE_COLOURS = {"banned": "danger", "left": "info", "waits for you": "warning", "here": "success"}
+
+
+def standing_of(guild: Guild) -> str:
+    """banned, left, “waits for you” where only allowed servers have the bot, or here."""
+    if guild.banned_at:
+        return "banned"
+    if guild.removed_at:
+        return "left"
+    return "waits for you" if bot_settings().only_allowed and not guild.is_allowed else "here"
+
+
+def its_feeds(guild: Guild) -> SafeString:
+    rows = guild.guild_feeds.select_related("subscribable", "feed")
+    shown = (
+        (one.number, link_to(one), link_to(one.feed), str(one.channel_id), when(one.removed_at, "–"))
+        for one in rows[:100]
+    )
+    return html_table(
+        ("number", "feed of the server", "feed", "channel", "removed"), shown, "It has no feeds."
+    )
+
+
+def allow(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(Guild.objects.filter(pk__in=keys).update(is_allowed=True), 'server')} allowed."
+
+
+def what_banning_does(keys: list[int]) -> list[str]:
+    found = []
+    for guild in Guild.objects.filter(pk__in=keys):
+        count = guild.guild_feeds.present().count()
+        found.append(f"{guild}: the bot answers no more, and {counted(count, 'feed')} of it end.")
+    return found
+
+
+def ban(request: HttpRequest, keys: list[int]) -> str:
+    guilds = list(Guild.objects.filter(pk__in=keys))
+    ended = sum(ban_guild(guild, now=utcnow()) for guild in guilds)
+    return f"{counted(len(guilds), 'server')} banned, {counted(ended, 'feed')} ended."
+
+
+def unban(request: HttpRequest, keys: list[int]) -> str:
+    for guild in Guild.objects.filter(pk__in=keys):
+        unban_guild(guild)
+    return "The bot answers there again. Feeds that had ended stay so: they are added anew."
+
+
+@admin.register(Guild)
+class GuildAdmin(ServiceAdmin):
+    list_display = ("__str__", "pk", "feeds", "state_now", "added")
+    search_fields = ("name", "id")
+    fields = ("is_allowed", "feed_limit")
+    empty = EmptyList(
+        "No server has the bot so far",
+        "Servers appear here with what they first ask.",
+        "Set up the Discord bot",
+        "discord_set_up",
+        "chat.view_guild",
+    )
+    own_panels = (Panel("Its feeds", its_feeds, order=10),)
+    own_actions = (
+        Action("allow", "Allow", allow, fits=lambda guild: not guild.is_allowed),
+        Action("ban", "Ban", ban, confirm=what_banning_does, fits=lambda guild: not guild.banned_at),
+        Action("unban", "Take the ban back", unban, fits=lambda guild: bool(guild.banned_at)),
+    )
+    added = moment_of("added_at", "added")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Guild]":
+        present = GuildFeed.objects.filter(Q(removed_at=None))
+        rows: QuerySet[Guild] = super().get_queryset(request)
+        return rows.annotate(feed_count=count_of(present, "guild"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @display(description="feeds", ordering="feed_count")
+    def feeds(self, guild: Any) -> SafeString | str:
+        return list_link(GuildFeed, f"{guild.feed_count:,}", guild__id__exact=guild.pk)
+
+    @display(description="state", label=STATE_COLOURS)
+    def state_now(self, guild: Guild) -> str:
+        return standing_of(guild)

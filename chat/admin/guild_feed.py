@@ -1,0 +1,81 @@
+"""The pages of servers' feeds: read only, as their people manage them by chat."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from chat.commands.feeds import fate_words
+from chat.guilds.feeds import remove_feed, trouble_of_channel
+from chat.guilds.history import latest_fates
+from chat.models import GuildFeed
+from common.admin.html import facts, html_table, link_to, moment_of, when
+from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.clock import utcnow
+from common.ports.panels import Action, Panel
+from common.text import counted
+
+
+def describe(one: GuildFeed) -> SafeString:
+    return facts(
+        [
+            ("Server", link_to(one.guild)),
+            ("Its number there", one.number),
+            ("Feed", link_to(one.feed)),
+            ("Bridge", link_to(one.subscribable)),
+            ("Channel", str(one.channel_id)),
+            ("Added by the person", str(one.added_by)),
+            ("Added", when(one.added_at)),
+            ("Removed", when(one.removed_at)),
+            ("Discord refuses", trouble_of_channel(one) or "–"),
+        ]
+    )
+
+
+def latest(one: GuildFeed) -> SafeString:
+    rows = ((fate.title, fate_words(fate)) for fate in latest_fates(one, now=utcnow()))
+    return html_table(("post", "what became of it"), rows, "It has brought no posts yet.")
+
+
+def remove(request: HttpRequest, keys: list[int]) -> str:
+    rows = GuildFeed.objects.present().filter(pk__in=keys)
+    return f"{counted(sum(remove_feed(one, now=utcnow()) for one in rows), 'feed')} removed."
+
+
+@admin.register(GuildFeed)
+class GuildFeedAdmin(ReadOnlyAdmin):
+    list_display = ("title", "guild", "number", "feed", "added", "removed")
+    list_filter = ("guild",)
+    list_select_related = ("guild", "subscribable", "feed")
+    search_fields = ("subscribable__title", "feed__url", "guild__name")
+    empty = EmptyList(
+        "No server has a feed so far",
+        "People add them in Discord by /feed add.",
+        "Set up the Discord bot",
+        "discord_set_up",
+        "chat.view_guild",
+    )
+    own_panels = (Panel("How it is", describe, order=10), Panel("Its latest posts", latest, order=20))
+    own_actions = (
+        Action(
+            "remove",
+            "Remove",
+            remove,
+            confirm=lambda keys: [f"{counted(len(keys), 'feed')} of servers end. Their people are not told."],
+            fits=lambda one: one.removed_at is None,
+        ),
+    )
+    added, removed = moment_of("added_at", "added"), moment_of("removed_at", "removed")
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("chat.change_guild")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[GuildFeed]":
+        rows: QuerySet[GuildFeed] = super().get_queryset(request)
+        return rows.order_by("guild", "number")
+
+    @display(description="feed of the server")
+    def title(self, one: GuildFeed) -> str:
+        return one.title

@@ -1,0 +1,154 @@
+"""The page *Discord*: leads an operator through the set-up step by step, and shows how the bot is doing."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
+
+from chat.checks import NAMES, missing_settings
+from chat.discord.api import KIND
+from chat.guilds.account import ACCOUNT_NAME
+from chat.guilds.servers import bot_settings
+from chat.models import BotFeed, BotSettings, Guild, GuildFeed, Interaction, ServerAlert
+from chat.registration import endpoint_urls, invite_link, register
+from common.admin.html import list_link
+from common.admin.refusals import report
+from common.clock import utcnow
+from common.text import counted
+from delivery.lanes.breakers import why_resting
+from delivery.models import ServiceAccount
+from subscriptions.models import Destination
+
+PAGE = "discord_set_up"
+MAY_SEE, MAY_CHANGE = "chat.view_guild", "chat.change_botsettings"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`is_done` shows a green dot; the first that is not is the one to do."""
+
+    title: str
+    says: str
+    is_done: bool
+
+
+class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = BotSettings
+        fields = ("only_allowed", "feeds_per_guild", "feeds_in_all", "posts_a_day", "denied_hosts")
+        widgets = {  # noqa: RUF012 - Django's form
+            "only_allowed": UnfoldBooleanSwitchWidget,
+            "feeds_per_guild": UnfoldAdminIntegerFieldWidget,
+            "feeds_in_all": UnfoldAdminIntegerFieldWidget,
+            "posts_a_day": UnfoldAdminIntegerFieldWidget,
+            "denied_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        }
+
+
+def discord_set_up(request: HttpRequest) -> HttpResponse:
+    """GET shows, POST acts and leads back."""
+    if not request.user.has_perm(MAY_SEE):
+        raise PermissionDenied
+    may_change = request.user.has_perm(MAY_CHANGE)
+    form = SettingsForm(instance=bot_settings())
+    if request.method == "POST":
+        if not may_change:
+            raise PermissionDenied
+        if request.POST.get("act") == "register":
+            report(request, _register)
+            return HttpResponseRedirect(reverse(PAGE))
+        form = SettingsForm(request.POST, instance=bot_settings())
+        if form.is_valid():
+            form.save()
+            messages.success(request, "Saved.")
+            return HttpResponseRedirect(reverse(PAGE))
+    steps = set_up_steps()
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": "Discord",
+        "steps": steps,
+        "is_ready": not missing_settings() and settings.SITE_URL.startswith("https:"),
+        "invite_link": invite_link() if steps[-1].is_done else "",
+        "form": form,
+        "figures": figures(),
+        "resting": why_resting(KIND, utcnow()),
+        "may_change": may_change,
+    }
+    return TemplateResponse(request, "admin/chat/set_up.html", context)
+
+
+def _register() -> str:
+    done = register(now=utcnow())
+    changed = f"Changed: {', '.join(done.changed)}." if done.changed else "All of it was so already."
+    return f"{done.application} is set up. {changed}"
+
+
+def set_up_steps() -> list[Step]:
+    """What an operator has to do, in order."""
+    missing = missing_settings()
+    interactions, _events = endpoint_urls()
+    has_account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
+    is_https = settings.SITE_URL.startswith("https:")
+    return [
+        Step(
+            "Make an application",
+            "On discord.com/developers/applications choose New Application, give it a name, and on its page"
+            " Bot choose Reset Token. No privileged intents are needed."
+            if "DISCORD_APPLICATION_ID" in missing
+            else f"Its id is {settings.DISCORD_APPLICATION_ID}.",
+            "DISCORD_APPLICATION_ID" not in missing,
+        ),
+        Step(
+            "Give Feedletter its three values",
+            f"Set {', '.join(missing)} and start Feedletter again. General Information has the id and the"
+            " public key of the application, Bot has the token. Each may come from a file, as NAME_FILE."
+            if missing
+            else f"{', '.join(NAMES)} are set.",
+            not missing,
+        ),
+        Step(
+            "Be reachable",
+            f"Discord will call {interactions}."
+            if is_https
+            else "Discord calls addresses that begin with https:// only: set SITE_URL to the public one.",
+            is_https,
+        ),
+        Step(
+            "Tell Discord",
+            "Puts the commands and our addresses, and looks whether the values belong together. The same as"
+            " manage.py discord_register; as often as you like.",
+            has_account and not missing and is_https,
+        ),
+    ]
+
+
+def figures() -> list[tuple[str, Any]]:
+    """How the bot is doing."""
+    limits = bot_settings()
+    present = GuildFeed.objects.present()
+    shared = BotFeed.objects.filter(unused_since=None, is_operators=False).count()
+    refused = Destination.objects.filter(kind=KIND, disabled_at__isnull=False).count()
+    lost = ServerAlert.objects.filter(state=ServerAlert.State.FAILED).count()
+    waiting = Interaction.objects.filter(state=Interaction.State.WAITING).count()
+    day = Interaction.objects.since(utcnow() - timedelta(days=1)).count()
+    here = Guild.objects.filter(removed_at=None, banned_at=None).count()
+    return [
+        ("Servers", list_link(Guild, counted(here, "server"))),
+        ("Feeds of servers", list_link(GuildFeed, counted(present.count(), "feed"))),
+        ("Read for them", f"{shared:,} of at most {limits.feeds_in_all:,}"),
+        ("Commands of the last day", f"{day:,}"),
+        ("Commands that wait", f"{waiting:,}"),
+        ("Channels that refuse us", list_link(Destination, f"{refused:,}", kind=KIND) if refused else "none"),
+        (
+            "Notices that did not arrive",
+            list_link(ServerAlert, f"{lost:,}", state__exact="failed") if lost else "none",
+        ),
+    ]

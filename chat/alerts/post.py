@@ -1,0 +1,155 @@
+"""Posts notices to the log channels of servers (network), and looks after servers that the bot has left."""
+
+import logging
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chat.alerts.troubles import FAILING, GONE, QUOTA, REFUSED, note_troubles
+from chat.discord.api import ApiRefused, ask_bot, is_resting
+from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_mention, shown_link, shown_title
+from chat.guilds.servers import language_of, leave_guild, name_guild, to_ask_after
+from chat.models import Guild, ServerAlert
+from chat.rules.buttons import Pressed
+from common.clock import utcnow
+from common.db.leases import RELEASED
+from delivery.channels.discord.service import nonce_of
+
+log = logging.getLogger(__name__)
+
+ALERT_LEASE = timedelta(minutes=1)
+MOST_TRIES = 8
+ALERTS_AT_A_TIME = 50
+
+
+def tell(*, now: datetime) -> int:
+    """Notes what is new, and posts what waits. Returns how many were posted."""
+    note_troubles(now=now)
+    return post_alerts()
+
+
+def post_alerts(*, clock: Callable[[], datetime] = utcnow) -> int:
+    """Posts what waits. Returns how many were posted."""
+    if is_resting():
+        return 0
+    posted = 0
+    for alert in _claimed(clock()):
+        posted += _posted(alert, clock)
+    return posted
+
+
+def _claimed(now: datetime) -> list[ServerAlert]:
+    free = Q(lease_token=None) | Q(lease_until__lt=now)
+    due = ServerAlert.objects.filter(free, state=ServerAlert.State.WAITING, next_try_at__lte=now)
+    if not due.exists():
+        return []
+    with transaction.atomic():
+        rows = list(due.order_by("pk").select_for_update(skip_locked=True, of=("self",))[:ALERTS_AT_A_TIME])
+        token = uuid.uuid4()
+        ServerAlert.objects.filter(pk__in=[row.pk for row in rows]).update(
+            lease_token=token, lease_until=now + ALERT_LEASE
+        )
+    found = ServerAlert.objects.filter(lease_token=token).order_by("pk")
+    return list(found.select_related("guild", "guild_feed__subscribable", "guild_feed__feed"))
+
+
+def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
+    ours = ServerAlert.objects.filter(pk=alert.pk, lease_token=alert.lease_token)
+    if alert.trouble == REFUSED and _is_gone(alert.guild, clock()):
+        ours.update(
+            state=ServerAlert.State.FAILED, last_error="The bot is not in the server any more.", **RELEASED
+        )
+        return False
+    own = alert.guild_feed.channel_id if alert.guild_feed else None
+    # Readers see the first, whoever manages the server the others.
+    channel = own if alert.trouble == QUOTA else alert.guild.log_channel or own
+    with translation.override(language_of(alert.guild)):
+        body = message_of(alert).body
+    # A worker that died here left the message: Discord knows the nonce for some minutes.
+    body |= {"nonce": nonce_of(alert.key), "enforce_nonce": True, "flags": 4}
+    try:
+        said = ask_bot("POST", f"/channels/{channel}/messages", json=body)
+    except ApiRefused as error:
+        attempts = alert.attempts + 1
+        over = not error.is_temporary or attempts >= MOST_TRIES
+        state = ServerAlert.State.FAILED if over else ServerAlert.State.WAITING
+        again = clock() + timedelta(seconds=min(30 * 2**attempts, 3600))
+        ours.update(
+            state=state, attempts=attempts, next_try_at=again, last_error=str(error)[:500], **RELEASED
+        )
+        return False
+    number = said.get("id") if isinstance(said, dict) else None
+    ours.update(
+        state=ServerAlert.State.POSTED, remote_id=f"{channel}/{number}"[:50], last_error="", **RELEASED
+    )
+    return True
+
+
+def message_of(alert: ServerAlert) -> Message:
+    """In the language that is active."""
+    one = alert.guild_feed
+    if one is None:
+        return Message(shown_title(str(alert.context.get("said", ""))), public=True)
+    feed = f"**{shown_link(one.title, one.feed.site_url or one.feed.url)}** ({one.number})"
+    about = {"feed": feed, "said": shown_title(str(alert.context.get("said", "")), 300)}
+    remove = button(_("Remove"), Pressed("remove", one.number), style=DANGER)
+    pause = button(_("Pause"), Pressed("pause", one.number))
+    match alert.trouble:
+        case trouble if trouble == FAILING:
+            said = _("%(feed)s could not be read for a day. I go on trying. %(said)s")
+            return Message(said % about, [[pause, remove]], public=True)
+        case trouble if trouble == GONE:
+            said = _("%(feed)s is gone: its site says so. I do not read it any more. %(said)s")
+            return Message(said % about, [[remove]], public=True)
+        case trouble if trouble == REFUSED:
+            said = _("Nothing of %(feed)s is posted in %(channel)s any more. Discord said: %(said)s")
+            about["channel"] = channel_mention(one.channel_id)
+            return Message(said % about, [[remove]], public=True)
+    count = int(alert.context.get("count", 0))
+    if alert.trouble == QUOTA:
+        return Message(
+            _("… and %(count)s more of %(feed)s, after midnight.") % {**about, "count": count}, public=True
+        )
+    said = ngettext(
+        "%(feed)s has %(count)s new post at once. Post it? After two days I leave it out.",
+        "%(feed)s has %(count)s new posts at once. Post them? After two days I leave them out.",
+        count,
+    )
+    rows = [
+        button(_("Post the newest 3"), Pressed("newest", alert.pk), style=PRIMARY),
+        button(_("Post all"), Pressed("all", alert.pk)),
+        button(_("Leave them out"), Pressed("skip", alert.pk)),
+    ]
+    return Message(said % {**about, "count": count}, [rows], public=True)
+
+
+def _is_gone(guild: Guild, now: datetime) -> bool:
+    """Whether the bot is in the server no more, which nobody tells it (network)."""
+    try:
+        said = ask_bot("GET", f"/guilds/{guild.pk}")
+    except ApiRefused as error:
+        if not error.is_gone and error.status != 404:
+            return False
+        leave_guild(guild, why=str(error), now=now)
+        return True
+    Guild.objects.filter(pk=guild.pk).update(asked_at=now)
+    if isinstance(said, dict):
+        name_guild(guild, str(said.get("name") or ""))
+    return False
+
+
+def ask_after_guilds(*, now: datetime) -> int:
+    """Asks, once a day, whether the bot is still in each server. Returns how many it has left."""
+    left = 0
+    for guild in to_ask_after(now)[:200]:
+        if is_resting():
+            break
+        Guild.objects.filter(pk=guild.pk).update(asked_at=now)
+        left += _is_gone(guild, now)
+    return left

@@ -1,0 +1,86 @@
+"""Which troubles of its feeds a server is to be told of: each once, and three a day at most."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q
+
+from chat.alerts.decisions import HELD
+from chat.discord.api import KIND
+from chat.guilds.quota import waiting_for_midnight
+from chat.models import GuildFeed, ServerAlert
+from feeds.models import Feed, Item
+from subscriptions.models import Subscription
+
+FAILS_FOR = timedelta(days=1)
+LATELY = timedelta(days=1)
+MOST_A_DAY = 3
+FAILING, GONE, REFUSED, QUOTA = "failing", "gone", "refused", "quota"
+STAMP = "%Y%m%dT%H%M%S"
+
+
+def note_troubles(*, now: datetime) -> int:
+    """Makes a row for each trouble that is new. Returns how many."""
+    found = list(_troubles(now))
+    known = set(ServerAlert.objects.filter(key__in=[one.key for one in found]).values_list("key", flat=True))
+    lately = (
+        ServerAlert.objects.filter(created_at__gt=now - LATELY).values_list("guild").annotate(n=Count("pk"))
+    )
+    counts: dict[int, int] = dict(lately)
+    new = []
+    for one in found:
+        if one.key in known:
+            continue
+        is_many = counts.get(one.guild_id, 0) >= MOST_A_DAY
+        # What needs a decision is asked all the same, or nobody could decide; the other is no trouble.
+        if is_many and one.trouble not in (HELD, QUOTA):
+            continue
+        counts[one.guild_id] = counts.get(one.guild_id, 0) + 1
+        new.append(one)
+    return len(ServerAlert.objects.bulk_create(new, ignore_conflicts=True))
+
+
+def _troubles(now: datetime) -> Iterator[ServerAlert]:
+    present = GuildFeed.objects.present().select_related("feed", "subscribable")
+    shared = Q(feed__bot_feed__is_operators=False)
+    for one in present.filter(shared, feed__held_since__isnull=False):
+        count = Item.objects.held().filter(feed=one.feed_id).count()
+        yield _alert(one, HELD, one.feed.held_since, now, count=count)
+    for one in present.filter(rests_until__gt=now):
+        if count := waiting_for_midnight(one):
+            yield _alert(one, QUOTA, one.rests_until, now, count=count)
+    failing = Q(
+        feed__status=Feed.Status.ACTIVE, feed__failures__gt=0, feed__failing_since__lte=now - FAILS_FOR
+    )
+    for one in present.filter(failing):
+        yield _alert(one, FAILING, one.feed.failing_since, now, said=one.feed.last_error[:300])
+    for one in present.filter(feed__status=Feed.Status.STOPPED, feed__failures__gt=0):
+        yield _alert(one, GONE, one.feed.failing_since, now, said=one.feed.last_error[:300])
+    refused = Subscription.objects.filter(
+        destination__disabled_at__isnull=False,
+        destination__kind=KIND,
+        status=Subscription.Status.CONFIRMED,
+        ended_at=None,
+        subscribable__guild_feed__removed_at=None,
+        subscribable__guild_feed__isnull=False,
+    )
+    for row in refused.select_related("destination", "subscribable__guild_feed"):
+        to = row.destination
+        yield _alert(row.subscribable.guild_feed, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
+
+
+def _alert(
+    one: GuildFeed, trouble: str, since: datetime | None, now: datetime, **context: Any
+) -> ServerAlert:
+    """The same trouble has the same key."""
+    stamp = f"{since:{STAMP}}" if since else "-"
+    return ServerAlert(
+        guild_id=one.guild_id,
+        guild_feed=one,
+        trouble=trouble,
+        key=f"{trouble}-{one.pk}-{stamp}",
+        context=context,
+        created_at=now,
+        next_try_at=now,
+    )

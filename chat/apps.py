@@ -1,0 +1,20 @@
+from django.apps import AppConfig
+
+
+class ChatConfig(AppConfig):
+    name = "chat"
+    verbose_name = "Discord"
+
+    def ready(self) -> None:
+        from django.core.checks import register
+
+        from chat.checks import check_discord
+        from chat.models import BotFeed
+        from common.checks import OWN_CHECKS
+        from common.ports.panels import install_later
+        from feeds.items.alerts import told_to_others
+
+        register(check_discord, OWN_CHECKS)
+        # Servers are told in their log channels.
+        told_to_others.append(lambda: BotFeed.objects.filter(is_operators=False).values("feed"))
+        install_later("chat.panels")

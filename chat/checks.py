@@ -1,0 +1,32 @@
+"""What Django's system check says about the Discord bot. Registered in ChatConfig.ready()."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning
+
+NAMES = ("DISCORD_APPLICATION_ID", "DISCORD_PUBLIC_KEY", "DISCORD_BOT_TOKEN")
+
+
+def missing_settings() -> list[str]:
+    """Of the three that the bot needs, those that are not set."""
+    return [name for name in NAMES if not getattr(settings, name)]
+
+
+def is_set_up() -> bool:
+    return not missing_settings()
+
+
+def check_discord(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """W001: some of its settings are there, others are not. W002: Discord cannot reach us."""
+    missing = missing_settings()
+    if len(missing) == len(NAMES):
+        return []
+    if missing:
+        names = " and ".join(missing)
+        text = f"The Discord bot is off: set {names}, too. docs/discord-bot.md says where they are."
+        return [Warning(text, id="chat.W001")]
+    if not settings.SITE_URL.startswith("https:"):
+        text = "Discord calls addresses that begin with https:// only: set SITE_URL to such a one."
+        return [Warning(text, id="chat.W002")]
+    return []

@@ -1,0 +1,171 @@
+"""`/feed add`: from any address to a feed in a channel."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+
+from chat.commands.context import Context, ago, chosen_channel, feed_buttons
+from chat.discord.messages import (
+    MOST_CHOICES,
+    Later,
+    Message,
+    Result,
+    channel_mention,
+    menu,
+    shown_link,
+    shown_title,
+)
+from chat.guilds.account import ensure_account
+from chat.guilds.feeds import add_guild_feed, checked_channel
+from chat.guilds.servers import bot_settings
+from chat.models import GuildFeed, Interaction
+from chat.rules.buttons import Pressed
+from common.refused import Refused
+from feeds.adding.candidates import Candidate
+from feeds.adding.discover import Discovery, DiscoveryBudget, addresses, discover
+from feeds.addresses import host_of_url
+from feeds.credentials import split_address
+
+STYLES = ("card", "compact", "text")
+STARTS = (0, 1, 3)
+# People wait, and a server may drip.
+BUDGET = DiscoveryBudget(requests=20, seconds=10.0)
+LATEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What was asked for besides the feed itself."""
+
+    channel_id: int
+    first_posts: int
+    style: str
+
+
+def add(context: Context) -> Result:
+    checked_address(context.asked.fields.get("url", ""))
+    chosen_channel(context)
+    return Later()
+
+
+def checked_address(url: str) -> None:
+    """Raises Refused for what is no address, or is not to be read."""
+    try:
+        places = addresses(url)
+    except ValidationError as error:
+        raise Refused(_("That is no address of a site or a feed. Try one such as blog.example.")) from error
+    if any(split_address(place)[1] for place in places):
+        raise Refused(_("An address with a name and a password in it would be seen by others: I take none."))
+    if any(bot_settings().denies(host_of_url(place)) for place in places):
+        raise Refused(_("The operator of this bot does not let it read that site."))
+
+
+def work_add(context: Context, row: Interaction) -> Message:
+    """Looks for the feeds (network); with several of them people choose."""
+    asked = context.asked
+    wish = _wish(context)
+    found = discovered(asked.fields.get("url", ""), context)
+    posts = [one for one in found.candidates if not one.is_comments] or list(found.candidates)
+    if len(posts) > 1 and not found.is_feed:
+        row.found = {"candidates": [_kept(one) for one in posts[:MOST_CHOICES]]}
+        row.save(update_fields=["found"])
+        choices = [
+            (str(place), one.title, ", ".join(post.title for post in one.latest[:2]))
+            for place, one in enumerate(posts)
+        ]
+        said = ngettext("%(count)s feed was found.", "%(count)s feeds were found.", len(posts)) % {
+            "count": len(posts)
+        }
+        offered = menu(Pressed("pick", row.pk), _("Which one?"), choices)
+        return Message(f"{said} {_('Which one?')}", [[offered]])
+    return _added(context, _kept(posts[0]), wish, row.pk)
+
+
+def pick(context: Context) -> Result:
+    _picked(context)
+    return Later(in_place=True)
+
+
+def work_pick(context: Context, row: Interaction) -> Message:
+    first, kept = _picked(context)
+    from chat.rules import asked as reading
+
+    before = Context(reading.read(first.request), context.guild, context.now)
+    return _added(context, kept, _wish(before), first.pk)
+
+
+def _picked(context: Context) -> tuple[Interaction, dict[str, Any]]:
+    """The interaction that found the feeds, and the one chosen. Raises Refused."""
+    first = Interaction.objects.filter(pk=context.asked.number, guild_id=context.guild.pk).first()
+    found = first.found.get("candidates", []) if first else []
+    value = context.asked.values[0] if context.asked.values else ""
+    if first is None or not value.isdecimal() or int(value) >= len(found):
+        raise Refused(_("That was too long ago. Ask again with `/feed add`."))
+    return first, found[int(value)]
+
+
+def discovered(url: str, context: Context) -> Discovery:
+    """What is behind an address (network). Raises Refused where there is no feed."""
+    try:
+        found = discover(url, now=context.now, budget=BUDGET)
+    except ValidationError as error:
+        raise Refused(_("That is no address of a site or a feed. Try one such as blog.example.")) from error
+    if not found.candidates:
+        raise Refused(
+            _("That address could not be read. Look whether it is right, or try again later.")
+            if found.may_be_a_feed
+            else _("No feed was found there. Look on the site for a link called RSS, Atom or Feed.")
+        )
+    return found
+
+
+def _kept(one: Candidate) -> dict[str, Any]:
+    return {"url": one.url, "title": one.title, "latest": [post.title for post in one.latest[:LATEST]]}
+
+
+def _wish(context: Context) -> _Wish:
+    fields = context.asked.fields
+    start = fields.get("start", "0")
+    style = fields.get("style", "")
+    return _Wish(
+        channel_id=chosen_channel(context),
+        first_posts=int(start) if start in map(str, STARTS) else 0,
+        style=style if style in STYLES[1:] else "",
+    )
+
+
+def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int) -> Message:
+    ensure_account(now=context.now)
+    to = checked_channel(context.guild, wish.channel_id)
+    one = add_guild_feed(
+        guild=context.guild,
+        url=kept["url"],
+        title=kept["title"],
+        to=to,
+        options={"style": wish.style} if wish.style else {},
+        first_posts=wish.first_posts,
+        language=get_language() or "en",
+        by=context.asked.user_id,
+        interaction=interaction,
+        now=context.now,
+    )
+    return card(one, kept["latest"])
+
+
+def card(one: GuildFeed, latest: list[str]) -> Message:
+    """What was added, and what can be done with it."""
+    lines = [
+        _("%(feed)s posts in %(channel)s from now on. Its number is %(number)s.")
+        % {
+            "feed": f"**{shown_link(one.title, one.feed.site_url or one.feed.url)}**",
+            "channel": channel_mention(one.channel_id),
+            "number": one.number,
+        }
+    ]
+    if latest:
+        lines += [_("The latest posts there:"), *(f"• {shown_title(title) or '–'}" for title in latest)]
+    lines.append(_("I look for new ones %(when)s.") % {"when": ago(one.feed.next_poll_at)})
+    return Message("\n".join(lines), [feed_buttons(one)])

@@ -1,0 +1,119 @@
+"""What every command is given, and what commands say alike."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from chat.discord.messages import (
+    DANGER,
+    Body,
+    Message,
+    Result,
+    button,
+    channel_mention,
+    shown_link,
+    shown_title,
+)
+from chat.guilds.feeds import find_feed, trouble_of_channel
+from chat.models import Guild, GuildFeed, Interaction
+from chat.rules.asked import Asked
+from chat.rules.buttons import Pressed
+from chat.rules.permissions import missing_in
+from common.refused import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One interaction of one server. `found` is what its work keeps, for menus that it offers."""
+
+    asked: Asked
+    guild: Guild
+    now: datetime
+
+    @property
+    def feed(self) -> GuildFeed:
+        """The one that an option, or a button's number, names. Raises Refused."""
+        typed = self.asked.fields.get("feed") if not self.asked.pressed else str(self.asked.number)
+        return find_feed(self.guild, typed or "")
+
+
+Handler = Callable[[Context], Result]
+# May use the network, and is given the row that keeps what it found.
+Work = Callable[[Context, Interaction], Message]
+
+
+def feed_buttons(one: GuildFeed) -> list[Body]:
+    paused = one.subscribable.stopped
+    return [
+        button(_("Post a test"), Pressed("test", one.number)),
+        button(_("Resume") if paused else _("Pause"), Pressed("resume" if paused else "pause", one.number)),
+        button(_("Filter"), Pressed("filter", one.number)),
+        button(_("Remove"), Pressed("remove", one.number), style=DANGER),
+    ]
+
+
+def feed_line(one: GuildFeed) -> str:
+    """`3 · Title → #news`, and what is wrong with it."""
+    line = f"**{one.number}** · {shown_link(one.title, one.feed.site_url or one.feed.url)} → "
+    line += channel_mention(one.channel_id)
+    if trouble := trouble_in_words(one):
+        line += f" · {trouble}"
+    return line
+
+
+def trouble_in_words(one: GuildFeed) -> str:
+    """What keeps its posts from coming; empty if nothing does."""
+    if one.subscribable.stopped:
+        return _("paused")
+    if said := trouble_of_channel(one):
+        return _("Discord lets nothing be posted there: %(said)s") % {"said": shown_title(said)}
+    match one.feed.health:
+        case "failing":
+            return _("cannot be read: %(said)s") % {"said": shown_title(one.feed.last_error)}
+        case "stopped" | "paused":
+            return _("is not read any more")
+        case "held":
+            return _("waits for your decision")
+    return ""
+
+
+def ago(moment: datetime | None) -> str:
+    """In words that Discord writes in the reader's language and zone."""
+    return f"<t:{int(moment.timestamp())}:R>" if moment else "–"
+
+
+def chosen_channel(context: Context) -> int:
+    """The channel that an option names, or the one that people are in. Raises Refused where the bot may not
+    post."""
+    asked, typed = context.asked, context.asked.fields.get("channel", "")
+    channel_id = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 20 else asked.channel_id
+    kind, bits = asked.channels.get(channel_id, (asked.channel_type, None))
+    if bits is None and channel_id == asked.channel_id:
+        bits = asked.app_permissions
+    missing = missing_in(bits, kind) if bits is not None else []
+    if missing:
+        raise Refused(
+            _("I may not post in %(channel)s. Allow me, under Permissions in its settings: %(what)s.")
+            % {"channel": channel_mention(channel_id), "what": ", ".join(missing)}
+        )
+    return channel_id
+
+
+def words_of(error: Exception) -> str:
+    """A sentence for whoever asked."""
+    if isinstance(error, ValidationError):
+        return " ".join(error.messages)
+    text = str(error)
+    # “channel_id: …” names an option that people of servers do not know.
+    name, _colon, rest = text.partition(": ")
+    text = rest if rest and name.replace("_", "").isalpha() and name.islower() else text
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def options_of(one: GuildFeed, **changes: str) -> dict[str, Any]:
+    """Its options with changes; an empty one goes."""
+    return {name: value for name, value in {**one.subscribable.options, **changes}.items() if value}

@@ -1,0 +1,122 @@
+"""The commands as Discord lists them, with their descriptions in all languages.
+
+https://discord.com/developers/docs/interactions/application-commands
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop
+
+from chat.rules.permissions import MANAGE_GUILD
+
+SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
+# Text, announcements, threads, forums and media.
+CHANNEL_TYPES = [0, 5, 10, 11, 12, 15, 16]
+# Discord's tag for each of our languages.
+TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
+LONGEST_DESCRIPTION = 100
+
+
+def commands() -> list[dict[str, Any]]:
+    """What `PUT /applications/{id}/commands` takes."""
+    feed = _option("feed", gettext_noop("Its number, title or address"), required=True, autocomplete=True)
+    anything = {**feed, **_described(gettext_noop("A feed of this server, or any address"))}
+    url = _option(
+        "url", gettext_noop("The address of a site or of its feed, such as blog.example"), required=True
+    )
+    channel = _option("channel", gettext_noop("Where it posts; without it, here"), kind=CHANNEL)
+    start = _option(
+        "start",
+        gettext_noop("How many of the posts that are there now to post first"),
+        choices=["0", "1", "3"],
+    )
+    style = _option("style", gettext_noop("How a post looks"), choices=["card", "compact", "text"])
+    when = _option(
+        "when", gettext_noop("Each post, or a digest"), required=True, choices=["each", "daily", "weekly"]
+    )
+    hour = _option(
+        "hour", gettext_noop("The hour of the digest, from 0 to 23"), kind=INTEGER, min_value=0, max_value=23
+    )
+    zone = _option("zone", gettext_noop("The time zone, such as Europe/Berlin"))
+    log_channel = _option("log_channel", gettext_noop("Where I tell of trouble"), kind=CHANNEL)
+    codes = [code for code, _name in settings.LANGUAGES]
+    language = _option("language", gettext_noop("The language of what I tell"), choices=codes)
+    to = _option("channel", gettext_noop("Where it posts from now on"), kind=CHANNEL, required=True)
+    shared = [
+        _sub("list", gettext_noop("All feeds of this server")),
+        _sub("preview", gettext_noop("Look at the newest posts of a feed"), anything),
+    ]
+    managing = [
+        _sub("add", gettext_noop("Post a site's new posts in a channel"), url, channel, start, style),
+        _sub("remove", gettext_noop("Remove a feed"), feed),
+        *shared,
+        _sub("test", gettext_noop("Post the newest post of a feed now"), feed),
+        _sub("pause", gettext_noop("Post nothing of a feed until you resume it"), feed),
+        _sub("resume", gettext_noop("Post a feed again"), feed),
+        _sub("move", gettext_noop("Post a feed in another channel"), feed, to),
+        _sub("edit", gettext_noop("Change the name, the looks and the words of a feed"), feed),
+        _sub("filter", gettext_noop("Choose by words what is posted"), feed),
+        _sub(
+            "digest",
+            gettext_noop("Post each post, or all together once a day or a week"),
+            feed,
+            when,
+            hour,
+            zone,
+        ),
+        _sub("why", gettext_noop("What became of a feed's latest posts"), feed),
+        _sub("status", gettext_noop("How the feeds of this server are")),
+        _sub(
+            "settings",
+            gettext_noop("Where I tell of trouble, my language, the time zone"),
+            log_channel,
+            language,
+            zone,
+        ),
+    ]
+    return [
+        _command("feed", gettext_noop("Feeds in the channels of this server"), managing, str(MANAGE_GUILD)),
+        _command("feeds", gettext_noop("See the feeds of this server"), shared, None),
+    ]
+
+
+def _command(name: str, words: str, options: list[dict[str, Any]], permissions: str | None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": 1,
+        **_described(words),
+        "default_member_permissions": permissions,
+        # Servers only, and the bot as servers install it.
+        "contexts": [0],
+        "integration_types": [0],
+        "options": options,
+    }
+
+
+def _sub(name: str, words: str, *options: dict[str, Any]) -> dict[str, Any]:
+    # Discord wants those that are required first.
+    ordered = sorted(options, key=lambda one: not one.get("required", False))
+    return {"name": name, "type": SUB_COMMAND, **_described(words), "options": ordered}
+
+
+def _option(
+    name: str, words: str, *, kind: int = STRING, choices: list[str] | None = None, **more: Any
+) -> dict[str, Any]:
+    option = {"name": name, "type": kind, **_described(words), **more}
+    if kind == CHANNEL:
+        option["channel_types"] = CHANNEL_TYPES
+    if choices:
+        option["choices"] = [{"name": one, "value": one} for one in choices]
+    return option
+
+
+def _described(words: str) -> dict[str, Any]:
+    """In English, and in each language that has words of its own for it."""
+    found: dict[str, str] = {}
+    for code, tag in TAGS.items():
+        with translation.override(code):
+            found[tag] = gettext(words)[:LONGEST_DESCRIPTION]
+    with translation.override("en"):
+        return {"description": gettext(words)[:LONGEST_DESCRIPTION], "description_localizations": found}

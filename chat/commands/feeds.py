@@ -1,0 +1,148 @@
+"""Commands that show and change a server's feeds at once, and their buttons."""
+
+from django.utils.translation import gettext as _
+
+from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words
+from chat.discord.messages import (
+    DANGER,
+    Body,
+    Message,
+    Result,
+    button,
+    channel_mention,
+    shown_link,
+    shown_title,
+)
+from chat.guilds.feeds import pause_feed, remove_feed
+from chat.guilds.history import PostFate, latest_fates
+from chat.guilds.servers import bot_settings
+from chat.models import GuildFeed
+from chat.rules.buttons import Pressed
+
+PAGE = 10
+LONGEST_ANSWER = 1_950
+
+
+def list_feeds(context: Context) -> Result:
+    """A page of them; the number of a button is the page's."""
+    rows = context.guild.guild_feeds.present().select_related("subscribable", "feed").order_by("number")
+    count = rows.count()
+    if not count:
+        return Message(_("This server has no feeds yet. `/feed add` begins with one."))
+    pages = -(-count // PAGE)
+    page = min(context.asked.number, pages - 1) if context.asked.pressed else 0
+    shown = list(rows[page * PAGE : (page + 1) * PAGE])
+    title = _("Feeds of this server: %(count)s") % {"count": count}
+    lines = fitting([f"**{title}**", *map(feed_line, shown)])
+    turns: list[Body] = []
+    if page:
+        turns.append(button("◀", Pressed("list", page - 1)))
+    if page + 1 < pages:
+        turns.append(button(f"▶ {page + 2}/{pages}", Pressed("list", page + 1)))
+    return Message(lines, [turns] if turns else [])
+
+
+def fitting(lines: list[str]) -> str:
+    """As many lines as a message takes."""
+    made = ""
+    for line in lines:
+        if len(made) + len(line) + 1 > LONGEST_ANSWER:
+            return f"{made}\n…"
+        made = f"{made}\n{line}" if made else line
+    return made
+
+
+def pause(context: Context) -> Result:
+    return _paused(context, is_paused=True)
+
+
+def resume(context: Context) -> Result:
+    return _paused(context, is_paused=False)
+
+
+def _paused(context: Context, *, is_paused: bool) -> Message:
+    one = context.feed
+    pause_feed(one, is_paused=is_paused)
+    one.subscribable.stopped = is_paused
+    said = (
+        _("%(feed)s is paused. What appears meanwhile is not posted later either.")
+        if is_paused
+        else _("%(feed)s posts again, from now on.")
+    )
+    return Message(said % {"feed": named(one)}, [feed_buttons(one)])
+
+
+def named(one: GuildFeed) -> str:
+    return f"**{shown_title(one.title)}**"
+
+
+def remove(context: Context) -> Result:
+    """Asks once more."""
+    one = context.feed
+    said = _("Remove %(feed)s from %(channel)s? What waits is not posted any more.")
+    rows = [
+        button(_("Remove"), Pressed("gone", one.number), style=DANGER),
+        button(_("Keep it"), Pressed("kept", one.number)),
+    ]
+    return Message(said % {"feed": named(one), "channel": channel_mention(one.channel_id)}, [rows])
+
+
+def gone(context: Context) -> Result:
+    one = context.feed
+    remove_feed(one, now=context.now)
+    return Message(_("%(feed)s was removed.") % {"feed": named(one)})
+
+
+def kept(context: Context) -> Result:
+    one = context.feed
+    return Message(_("%(feed)s stays.") % {"feed": named(one)}, [feed_buttons(one)])
+
+
+def why(context: Context) -> Result:
+    """What became of its latest posts."""
+    one = context.feed
+    fates = latest_fates(one, now=context.now)
+    if not fates:
+        return Message(_("%(feed)s has brought no posts yet.") % {"feed": named(one)})
+    first = _("The latest posts of %(feed)s:") % {"feed": named(one)}
+    return Message(
+        fitting([first, *(f"• {shown_link(fate.title, fate.link)}: {fate_words(fate)}" for fate in fates)])
+    )
+
+
+def fate_words(fate: PostFate) -> str:
+    words = shown_title(fate.words)
+    match fate.state:
+        case "sent":
+            return _("posted %(when)s") % {"when": ago(fate.at)}
+        case "sending":
+            return _("is being posted")
+        case "waits":
+            return (
+                _("waits until %(when)s") % {"when": ago(fate.at)}
+                if fate.at
+                else _("is posted within moments")
+            )
+        case "left out":
+            return _("left out: %(why)s") % {"why": words}
+        case "failed":
+            return _("failed. Discord said: %(said)s") % {"said": words}
+        case "new":
+            return _("is new, and waits until it has settled")
+        case "held":
+            return _("waits for your decision")
+    return _("not posted. %(why)s") % {"why": words} if words else _("not posted: it was there before")
+
+
+def status(context: Context) -> Result:
+    """How the server's feeds stand: what is wrong first, and when I look next."""
+    rows = list(context.guild.guild_feeds.present().select_related("subscribable", "feed").order_by("number"))
+    limit = context.guild.feed_limit
+    limit = bot_settings().feeds_per_guild if limit is None else limit
+    lines = [_("%(count)s of %(limit)s feeds.") % {"count": len(rows), "limit": limit}]
+    wrong = [one for one in rows if trouble_in_words(one)]
+    lines += [feed_line(one) for one in wrong] if wrong else [_("All of them are well.")] if rows else []
+    soon = min((one.feed.next_poll_at for one in rows if one.feed.status == "active"), default=None)
+    if soon is not None:
+        lines.append(_("The next look is %(when)s.") % {"when": ago(soon)})
+    return Message(fitting(lines))

@@ -1,0 +1,54 @@
+"""Which function answers what."""
+
+from collections.abc import Mapping
+
+from chat.commands import add, decide, feeds, looks, server, trials
+from chat.commands.context import Handler, Work
+
+# Everybody may use these.
+OPEN: Mapping[str, Handler] = {"list": feeds.list_feeds, "preview": trials.preview}
+COMMANDS: Mapping[str, Mapping[str, Handler]] = {
+    "feed": {
+        **OPEN,
+        "add": add.add,
+        "remove": feeds.remove,
+        "test": trials.test,
+        "pause": feeds.pause,
+        "resume": feeds.resume,
+        "move": trials.move,
+        "edit": looks.edit,
+        "filter": looks.filter_form,
+        "digest": looks.digest,
+        "why": feeds.why,
+        "status": feeds.status,
+        "settings": server.set_up_server,
+    },
+    "feeds": OPEN,
+}
+# Buttons and menus. Those of PUBLIC_BUTTONS change nothing.
+BUTTONS: Mapping[str, Handler] = {
+    "list": feeds.list_feeds,
+    "pick": add.pick,
+    "test": trials.test,
+    "pause": feeds.pause,
+    "resume": feeds.resume,
+    "filter": looks.filter_form,
+    "remove": feeds.remove,
+    "gone": feeds.gone,
+    "kept": feeds.kept,
+    "newest": decide.send_newest,
+    "all": decide.send_all,
+    "skip": decide.skip,
+}
+PUBLIC_BUTTONS = frozenset({"list"})
+# Those that change the message that has them; the others answer beneath it.
+IN_PLACE = frozenset({"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"})
+FORMS: Mapping[str, Handler] = {"edit": looks.edited, "filter": looks.filtered}
+# What a worker does, with all the time that a site or Discord takes.
+WORK: Mapping[str, Work] = {
+    "add": add.work_add,
+    "pick": add.work_pick,
+    "preview": trials.work_preview,
+    "test": trials.work_test,
+    "move": trials.work_move,
+}

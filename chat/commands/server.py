@@ -1,0 +1,50 @@
+"""`/feed settings`: where a server is told of trouble, its language and its time zone."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from chat.commands.context import Context, chosen_channel
+from chat.commands.looks import checked_zone
+from chat.discord.messages import Message, Result, channel_mention
+from chat.models import Guild
+from common.refused import Refused
+
+
+def set_up_server(context: Context) -> Result:
+    """Changes what is given, and shows all."""
+    typed, changes = context.asked.fields, dict[str, Any]()
+    if log_channel := typed.get("log_channel"):
+        changes["log_channel"] = _log_channel(context, log_channel)
+    if language := typed.get("language"):
+        if language not in dict(settings.LANGUAGES):
+            raise Refused(_("That language is none of mine."))
+        changes["language"] = language
+    if zone := typed.get("zone"):
+        changes["zone"] = checked_zone(zone)
+    guild = context.guild
+    if changes:
+        Guild.objects.filter(pk=guild.pk).update(**changes)
+        for name, value in changes.items():
+            setattr(guild, name, value)
+    names = dict(settings.LANGUAGES)
+    lines = [
+        _("I tell of trouble in %(channel)s.") % {"channel": channel_mention(guild.log_channel)}
+        if guild.log_channel
+        else _("I tell of trouble in the channel of the feed. `/feed settings log_channel` chooses another."),
+        _("Language: %(language)s") % {"language": names.get(guild.language, guild.locale or "–")},
+        _("Time zone: %(zone)s") % {"zone": guild.zone},
+        _(
+            "Whoever may manage the server may use `/feed`. Let a role use it under Server Settings,"
+            " Integrations."
+        ),
+    ]
+    return Message("\n".join(lines))
+
+
+def _log_channel(context: Context, typed: str) -> int:
+    """Raises Refused where the bot may not post."""
+    asked = replace(context.asked, fields={**context.asked.fields, "channel": typed})
+    return chosen_channel(replace(context, asked=asked))

@@ -1,0 +1,90 @@
+"""Commands that ask Discord or a site: preview, test, move. People wait, so a worker does them."""
+
+from django.utils.translation import gettext as _
+
+from chat.commands.add import checked_address, discovered
+from chat.commands.context import Context, chosen_channel, feed_buttons
+from chat.commands.feeds import fitting, named
+from chat.discord.messages import Later, Message, Result, channel_mention, shown_link, shown_title
+from chat.guilds.feeds import checked_channel, find_feed, move_feed, subscription_of
+from chat.models import GuildFeed, Interaction
+from common.refused import Refused
+from delivery.bridges.messages import looks_of, newest_letters, recipient_at
+from delivery.bridges.trial_posts import post_test
+from delivery.channels.base import Looks
+from delivery.models import RemotePost
+
+LOOKED_AT = 3
+
+
+def preview(context: Context) -> Result:
+    if _known(context) is None:
+        checked_address(context.asked.fields.get("feed", ""))
+    return Later()
+
+
+def work_preview(context: Context, row: Interaction) -> Message:
+    """The newest posts, of a feed of this server as they would stand here."""
+    one = _known(context)
+    if one is None:
+        found = discovered(context.asked.fields.get("feed", ""), context)
+        best = found.candidates[0]
+        lines = [f"**{shown_link(best.title, best.url)}**"]
+        return Message(fitting([*lines, *(f"• {shown_title(post.title) or '–'}" for post in best.latest)]))
+    subscription = subscription_of(one)
+    if subscription is None:
+        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+    to = recipient_at(subscription.destination)
+    letters = newest_letters(one.subscribable, now=context.now, count=LOOKED_AT)
+    looks = [looks_of(letter, to, kind=one.subscribable.channel) for letter in letters]
+    return Message(fitting([named(one), *(f"> {shown_title(_words_of_look(look), 400)}" for look in looks)]))
+
+
+def _words_of_look(look: Looks) -> str:
+    """On one line: the words, and the card's title and beginning."""
+    card = look.card
+    parts = (look.text, card.title, card.text) if card else (look.text,)
+    return look.refusal or " · ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _known(context: Context) -> GuildFeed | None:
+    """The feed of this server that is meant; None for an address of another."""
+    try:
+        return context.feed
+    except Refused:
+        if "." not in context.asked.fields.get("feed", ""):
+            raise
+        return None
+
+
+def test(context: Context) -> Result:
+    find_feed(context.guild, str(context.feed.number))
+    return Later()
+
+
+def work_test(context: Context, row: Interaction) -> Message:
+    """Posts the newest post."""
+    one = context.feed
+    subscription = subscription_of(one)
+    if subscription is None:
+        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+    done = post_test(subscription=subscription, now=context.now, key=f"chat-{row.pk}")
+    remote = RemotePost.objects.filter(delivery=done).first()
+    said = _("The newest post of %(feed)s stands in %(channel)s now.")
+    words = said % {"feed": named(one), "channel": channel_mention(one.channel_id)}
+    return Message(f"{words} {remote.url if remote else ''}".strip())
+
+
+def move(context: Context) -> Result:
+    context.feed  # noqa: B018 - raises where there is none
+    chosen_channel(context)
+    return Later()
+
+
+def work_move(context: Context, row: Interaction) -> Message:
+    one = context.feed
+    to = checked_channel(context.guild, chosen_channel(context))
+    move_feed(one, to=to, now=context.now)
+    said = _("%(feed)s posts in %(channel)s from now on.")
+    words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
+    return Message(words, [feed_buttons(one)])

@@ -1,0 +1,87 @@
+"""Requests to Discord's API, by the bot or by an interaction's own token. Never inside a transaction."""
+
+from contextlib import closing
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from common.clock import utcnow
+from common.refused import Refused
+from delivery.channels.base import Permanent, Sent
+from delivery.channels.discord.service import BOT, agent, code_of
+from delivery.channels.http.client import Failed
+from delivery.channels.http.session import ApiSession
+from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from delivery.lanes.breakers import count_refusals, resting_kinds
+
+KIND = "discord_bot"
+UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, ACKNOWLEDGED = 10015, 10062, 40060
+# Whoever is answered with one of these has no bot of ours there, or it may not see it.
+GONE_CODES = (10003, 10004, 50001)
+
+
+class ApiRefused(Refused):
+    """Discord did not do it. The message is what it said; `status` is 0 where it said nothing."""
+
+    def __init__(self, message: str, *, status: int, code: Any, is_temporary: bool) -> None:
+        super().__init__(message)
+        self.status, self.code, self.is_temporary = status, code, is_temporary
+
+    @property
+    def is_gone(self) -> bool:
+        return self.code in GONE_CODES
+
+
+def ask_bot(
+    method: str, path: str, *, json: Any = None, token: str = "", timeout: float = TIMEOUT_SECONDS
+) -> Any:
+    """The JSON of the answer to a request with the bot's token (network). Raises ApiRefused."""
+    token = token or settings.DISCORD_BOT_TOKEN
+    named = {"Authorization": f"Bot {token}"}
+    return _asked(method, path, json=json, headers=named, secrets=(token,), timeout=timeout)
+
+
+def answer_later(token: str, body: Any) -> None:
+    """Puts the message in the place of “is thinking …” (network). Raises ApiRefused."""
+    path = f"/webhooks/{settings.DISCORD_APPLICATION_ID}/{token}/messages/@original"
+    _asked("PATCH", path, json=body, headers={}, secrets=(token,), timeout=TIMEOUT_SECONDS)
+
+
+def is_resting() -> bool:
+    """Whether Discord refuses so much that nothing is sent there for a while."""
+    return KIND in resting_kinds(utcnow())
+
+
+def _asked(
+    method: str,
+    path: str,
+    *,
+    json: Any,
+    headers: dict[str, str],
+    secrets: tuple[str, ...],
+    timeout: float,
+) -> Any:
+    url, now = f"{settings.DISCORD_API_URL}{path}", utcnow()
+    with closing(ApiSession(timeout=timeout)) as session:
+        client = session.client(url, BOT, now, secrets=secrets)
+        options = {} if json is None else {"json": json}
+        try:
+            return client.call(method, url, headers={**agent(), **headers}, read=_json, **options)
+        except Failed as failed:
+            answer, outcome = client.transport.answer, failed.outcome
+            refusals = session.new_refusals()
+        words = "" if isinstance(outcome, Sent) else outcome.text
+    if refusals:
+        with transaction.atomic():
+            count_refusals({KIND: refusals}, said=words, now=now)
+    raise ApiRefused(
+        words,
+        status=answer.status if answer else 0,
+        code=code_of(answer) if answer else None,
+        is_temporary=not isinstance(outcome, Permanent),
+    )
+
+
+def _json(answer: ApiResponse) -> Any:
+    return answer.json

@@ -1,0 +1,40 @@
+"""The bot's account, as bridges post with it: kept from the settings."""
+
+import logging
+from datetime import datetime
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+
+from chat.discord.api import KIND
+from common.ports.channels import InvalidDestination
+from delivery.accounts.services import add_service_account, alter_service_account, stored_values
+from delivery.models import ServiceAccount
+
+log = logging.getLogger(__name__)
+
+ACCOUNT_NAME = "discord"
+
+
+def renew_token(*, now: datetime) -> None:
+    """Gives the account the token of the settings, if that is another by now (network)."""
+    account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
+    if account and settings.DISCORD_BOT_TOKEN:
+        try:
+            ensure_account(now=now)
+        except (InvalidDestination, ValidationError) as error:
+            log.warning("Discord does not take the bot's token: %s", error)
+
+
+def ensure_account(*, now: datetime) -> ServiceAccount:
+    """The account with the token of the settings, which Discord is asked about when it is new (network).
+
+    Raises InvalidDestination and ValidationError.
+    """
+    values = {"token": settings.DISCORD_BOT_TOKEN}
+    account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).first()
+    if account is None:
+        return add_service_account(kind=KIND, name=ACCOUNT_NAME, values=values, now=now)
+    if stored_values(account) != values:
+        return alter_service_account(account=account, values=values, now=now)
+    return account

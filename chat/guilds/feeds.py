@@ -1,0 +1,243 @@
+"""A server's feeds. Each is a bridge with a confirmed subscription, and nothing new to the pipeline."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from chat.discord.api import KIND
+from chat.guilds.account import ACCOUNT_NAME
+from chat.models import BotFeed, BotSettings, Guild, GuildFeed
+from common.ports import channels
+from common.ports.channels import ParsedDestination
+from common.refused import Refused
+from feeds.adding.add import add_feed
+from feeds.adding.edit import alter_feed
+from feeds.addresses import host_of_url, same_address
+from feeds.models import Feed
+from subscriptions.collections.drop import drop_feed, drop_subscribable
+from subscriptions.models import Subscribable, Subscription
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.subscribers.admin_changes import subscribe_checked
+from subscriptions.subscribers.leave import leave
+
+# People look at a channel soon after they have published: two-step finality would take half an hour.
+TIMING: Mapping[str, Any] = {
+    "min_delay_minutes": 5,
+    "await_stabilization_minutes": 5,
+    "max_delay_minutes": 30,
+    "recheck_every_minutes": 10,
+    "pace": Feed.Pace.ADAPTIVE,
+}
+KEPT_AFTER_REMOVAL = timedelta(days=30)
+ADDS_AN_HOUR = 10
+
+
+def checked_channel(guild: Guild, channel_id: int) -> ParsedDestination:
+    """The channel as Discord knows it (network). Raises Refused, for another server's too."""
+    kind = channels.get(KIND)
+    given = {"account": ACCOUNT_NAME, "channel_id": str(channel_id)}
+    found = kind.check(kind.parse_destination(given))
+    if found.config.get("guild_id") != str(guild.pk):
+        raise Refused(_("That channel is not of this server."))
+    return found
+
+
+def add_guild_feed(
+    *,
+    guild: Guild,
+    url: str,
+    title: str,
+    to: ParsedDestination,
+    options: Mapping[str, str],
+    first_posts: int,
+    language: str,
+    by: int,
+    interaction: int,
+    now: datetime,
+) -> GuildFeed:
+    """A feed in a channel, from now on. Asked again by the same interaction, it returns what it made.
+
+    Raises Refused, InvalidDestination and ValidationError.
+    """
+    with transaction.atomic():
+        limits = locked_settings()
+        guild = Guild.objects.select_for_update(no_key=True).get(pk=guild.pk)
+        made = GuildFeed.objects.filter(guild=guild, interaction_id=interaction).first()
+        if made is not None:
+            return made
+        _refuse_more(guild, limits)
+        if limits.denies(host_of_url(url)):
+            raise Refused(_("The operator of this bot does not let it read that site."))
+        feed, is_new = _feed_at(url, title, now)
+        channel_id = int(to.config["channel_id"])
+        there = GuildFeed.objects.present().filter(guild=guild, feed=feed, channel_id=channel_id).first()
+        if there is not None:
+            raise Refused(
+                _("That feed is in this channel already, with the number %(number)s.")
+                % {"number": there.number}
+            )
+        if is_new and BotFeed.objects.filter(unused_since=None).count() > limits.feeds_in_all:
+            raise Refused(_("This bot reads as many feeds as it can. Its operator may raise the limit."))
+        bridge = define_subscribable(
+            name=f"discord-{guild.pk}-{guild.next_number}",
+            feeds=[feed],
+            channel=KIND,
+            title=title[:200],
+            options=dict(options),
+            visibility=Subscribable.Visibility.PRIVATE,
+            sign_up=Subscribable.SignUp.CLOSED,
+            time_zone=guild.zone,
+            language=language,
+        )
+        subscribe_checked(subscribable=bridge, parsed=to, now=now)
+        made = GuildFeed.objects.create(
+            guild=guild,
+            number=guild.next_number,
+            subscribable=bridge,
+            feed=feed,
+            channel_id=channel_id,
+            added_by=by,
+            added_at=now,
+            interaction_id=interaction,
+            first_posts=first_posts,
+        )
+        Guild.objects.filter(pk=guild.pk).update(next_number=guild.next_number + 1)
+    return made
+
+
+def locked_settings() -> BotSettings:
+    """The operator's settings, locked: one feed is added at a time, so none is read twice."""
+    BotSettings.objects.get_or_create(pk=1)
+    return BotSettings.objects.select_for_update(no_key=True).get(pk=1)
+
+
+def _refuse_more(guild: Guild, limits: BotSettings) -> None:
+    limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
+    if guild.guild_feeds.present().count() >= limit:
+        raise Refused(
+            _("This server has as many feeds as it may have: %(count)s. Remove one first.") % {"count": limit}
+        )
+
+
+def _feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
+    """The row that servers share for this address, and whether it is new.
+
+    An operator's own feed is never it, unless it has no credentials and they said so: its delays and pauses
+    are theirs.
+    """
+    usable = Q(is_operators=False) | Q(feed__credentials="")
+    rows = BotFeed.objects.filter(
+        usable, unused_since=None, feed__host=host_of_url(url), feed__dropping=False
+    )
+    wanted = same_address(url)
+    for row in rows.select_related("feed").order_by("pk"):
+        if same_address(row.feed.url) == wanted:
+            return row.feed, False
+    feed = add_feed(url=url, now=now, title=title, **TIMING)
+    BotFeed.objects.create(feed=feed)
+    return feed, True
+
+
+def subscription_of(one: GuildFeed) -> Subscription | None:
+    """Where it posts; None after it was removed."""
+    rows = one.subscribable.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
+    return rows.select_related("destination", "subscribable").order_by("-pk").first()
+
+
+def trouble_of_channel(one: GuildFeed) -> str:
+    """Why nothing is posted there, in Discord's words; empty if it is."""
+    subscription = subscription_of(one)
+    to = subscription.destination if subscription else None
+    return (to.disabled_reason or "–") if to is not None and to.disabled_at else ""
+
+
+def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
+    """What appears while it is paused is not posted later either."""
+    alter_subscribable(subscribable=one.subscribable, stopped=is_paused)
+
+
+@transaction.atomic
+def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
+    """Ends it. What waits is cancelled; the rows go a month later. False if that was done already."""
+    locked_settings()
+    if not GuildFeed.objects.filter(pk=one.pk, removed_at=None).update(removed_at=now):
+        return False
+    alter_subscribable(subscribable=one.subscribable, stopped=True)
+    for subscription in one.subscribable.subscriptions.order_by("pk"):
+        leave(subscription=subscription, now=now)
+    shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=one.feed, is_operators=False).first()
+    if shared is not None and not GuildFeed.objects.present().filter(feed=one.feed).exists():
+        alter_feed(feed=one.feed, status=Feed.Status.STOPPED)
+        BotFeed.objects.filter(pk=shared.pk, unused_since=None).update(unused_since=now)
+    return True
+
+
+@transaction.atomic
+def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
+    """Posts it to another channel from now on, with its settings. Raises Refused and InvalidDestination."""
+    channel_id = int(to.config["channel_id"])
+    there = GuildFeed.objects.present().filter(guild=one.guild_id, feed=one.feed_id, channel_id=channel_id)
+    if there.exists():
+        raise Refused(_("That feed is in that channel already."))
+    before = subscription_of(one)
+    subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
+    if before is not None and before.destination.core != to.core:
+        leave(subscription=before, now=now)
+    GuildFeed.objects.filter(pk=one.pk).update(channel_id=channel_id)
+
+
+def find_feed(guild: Guild, typed: str) -> GuildFeed:
+    """By its number, its address or its title. Raises Refused."""
+    rows = guild.guild_feeds.present().select_related("subscribable", "feed", "guild")
+    text = typed.strip()
+    number = text.lstrip("#")
+    found: QuerySet[GuildFeed] = rows.none()
+    if number.isascii() and number.isdecimal() and len(number) < 9:
+        found = rows.filter(number=int(number))
+    if not found and text:
+        found = rows.filter(Q(subscribable__title__iexact=text) | Q(feed__url=text))
+    if not found and text:
+        found = rows.filter(Q(subscribable__title__icontains=text) | Q(feed__url__icontains=text))
+    several = list(found[:2])
+    if len(several) == 1:
+        return several[0]
+    if several:
+        raise Refused(
+            _("Several feeds of this server are called so. Give the number; `/feed list` has them.")
+        )
+    raise Refused(_("This server has no such feed. `/feed list` has them all."))
+
+
+def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
+    """Number and title of the feeds with these letters, at most 25, by one query: (words, value)."""
+    rows = GuildFeed.objects.present().filter(guild=guild_id)
+    text = typed.strip()[:100]
+    if text:
+        named = Q(subscribable__title__icontains=text) | Q(feed__url__icontains=text)
+        if text.isascii() and text.isdecimal() and len(text) < 9:
+            named |= Q(number=int(text))
+        rows = rows.filter(named)
+    pairs = rows.order_by("number").values_list("number", "subscribable__title")[:25]
+    return [(f"{number} · {title}", str(number)) for number, title in pairs]
+
+
+def forget_old(*, now: datetime) -> int:
+    """Drops what was removed a month ago, feeds that nobody uses with it. Returns how many rows."""
+    done, before = 0, now - KEPT_AFTER_REMOVAL
+    for one in (
+        GuildFeed.objects.filter(removed_at__lt=before).select_related("subscribable").order_by("pk")[:200]
+    ):
+        drop_subscribable(subscribable=one.subscribable, force=True, now=now)
+        done += 1
+    for row in BotFeed.objects.filter(unused_since__lt=before).select_related("feed").order_by("pk")[:200]:
+        if row.feed.subscribables.exists():
+            # A newsletter of the operator's has it by now: it is theirs.
+            BotFeed.objects.filter(pk=row.pk).delete()
+            continue
+        drop_feed(feed=row.feed, force=True, now=now)
+        done += 1
+    return done

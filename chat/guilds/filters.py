@@ -1,0 +1,64 @@
+"""What a server's feed takes and leaves out, in words that people typed."""
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from chat.models import GuildFeed
+from chat.rules.filter_words import LONGEST_WORD, MOST_WORDS, InvalidWords, read_words, word_of, word_test
+from common.refused import Refused
+from subscriptions.collections.post_rules import change_rules
+from subscriptions.models import PostRule
+
+ACTIONS = {"keep": PostRule.Action.KEEP, "drop": PostRule.Action.DROP}
+
+
+def words_of(one: GuildFeed) -> dict[str, list[str]]:
+    """What was typed: words to keep, words to drop."""
+    rules = list(one.subscribable.post_rules.order_by("position", "pk"))
+    return {
+        name: [word_of(rule.pattern) for rule in rules if rule.action == action]
+        for name, action in ACTIONS.items()
+    }
+
+
+def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
+    """Replaces the filter; nothing typed is no filter. Raises Refused."""
+    wanted = {"keep": _read(keep), "drop": _read(drop)}
+    if sum(map(len, wanted.values())) > MOST_WORDS:
+        raise Refused(_reason("many"))
+    rows: list[PostRule] = []
+    for name, words in wanted.items():
+        for word in words:
+            test = word_test(word)
+            rows.append(
+                PostRule(
+                    subscribable=one.subscribable,
+                    position=len(rows),
+                    action=ACTIONS[name],
+                    test=test.test,
+                    pattern=test.pattern,
+                )
+            )
+    try:
+        change_rules(subscribable=one.subscribable, saved=rows, gone=list(one.subscribable.post_rules.all()))
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from error
+    return wanted
+
+
+def _read(typed: str) -> list[str]:
+    try:
+        return read_words(typed)
+    except InvalidWords as error:
+        raise Refused(_reason(error.reason)) from error
+
+
+def _reason(reason: str) -> str:
+    match reason:
+        case "many":
+            return _("At most %(count)s words for a filter.") % {"count": MOST_WORDS}
+        case "long":
+            return _("A word of a filter has at most %(count)s letters.") % {"count": LONGEST_WORD}
+        case "quote":
+            return _("A quotation mark stands alone. Put both of them around a phrase.")
+    return _("A star alone is every word. Write letters beside it, such as photo*.")

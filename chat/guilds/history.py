@@ -1,0 +1,72 @@
+"""What became of a feed's latest posts in one server: the answer to “why was that not posted?”."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from chat.models import GuildFeed
+from delivery.issues.item_fate import places_of
+from delivery.models import Delivery
+from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, WAITS
+from feeds.models import Item
+
+LATEST = 10
+NEW, HELD = "new", "held"
+
+
+@dataclass(frozen=True, slots=True)
+class PostFate:
+    """A post: `state` is one of rules.item_fate's, new (it settles), held (a decision is needed) or "".
+
+    `words` say why, in Discord's words or ours; `at` is when it was posted, or goes at the earliest.
+    """
+
+    title: str
+    link: str
+    state: str
+    words: str = ""
+    at: datetime | None = None
+
+
+def latest_fates(one: GuildFeed, *, now: datetime) -> list[PostFate]:
+    """The newest first."""
+    items = Item.objects.filter(feed=one.feed_id).order_by("-first_seen", "-pk")[:LATEST]
+    return list(_fates(one, list(items), now))
+
+
+def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFate]:
+    rows = Delivery.objects.filter(
+        issue__subscribable=one.subscribable_id, issue__issue_items__item__in=[item.pk for item in items]
+    ).values("issue__issue_items__item", "state", "sent_at", "due_at", "last_error")
+    posted = {row["issue__issue_items__item"]: row for row in rows}
+    for item in items:
+        title = item.title or item.link
+        row = posted.get(item.pk)
+        if row is not None:
+            yield PostFate(title, item.link, *_of_delivery(row))
+        elif places := places_of(item, now, only=one.subscribable):
+            place = places[-1]
+            yield PostFate(title, item.link, place.state, place.words, place.until)
+        elif item.held_at is not None:
+            yield PostFate(title, item.link, HELD)
+        elif item.state == Item.State.UNASSIGNED and item.vanished_at is None:
+            yield PostFate(title, item.link, NEW)
+        else:
+            # The reasons of items that were taken in name newsletters, and those may be other servers'.
+            why = item.reason if item.state == Item.State.EXCLUDED else ""
+            yield PostFate(title, item.link, "", why)
+
+
+def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:
+    moments = {name: value for name, value in row.items() if isinstance(value, datetime)}
+    said = str(row["last_error"] or "")
+    match row["state"]:
+        case Delivery.State.SENT | Delivery.State.STORED:
+            return SENT, "", moments.get("sent_at")
+        case Delivery.State.FAILED | Delivery.State.HELD:
+            return FAILED, said, None
+        case Delivery.State.CANCELLED:
+            return CANCELLED, said, None
+        case Delivery.State.SENDING:
+            return SENDING, "", None
+    return WAITS, said, moments.get("due_at")

@@ -1,0 +1,111 @@
+"""Servers: learnt from what they ask, limited, left, banned."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from chat.guilds.feeds import remove_feed
+from chat.models import BotSettings, Guild
+from common.languages import spoken_variety
+from common.refused import Refused
+
+LONGEST_NAME = 100
+ASK_EVERY = timedelta(days=1)
+
+
+def bot_settings() -> BotSettings:
+    """The operator's, or the usual ones."""
+    return BotSettings.objects.filter(pk=1).first() or BotSettings(pk=1)
+
+
+def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
+    """The server, from now on one that has the bot. In the caller's transaction."""
+    guild, _made = Guild.objects.get_or_create(pk=guild_id, defaults={"locale": locale, "added_at": now})
+    changes: dict[str, Any] = {}
+    if locale and guild.locale != locale:
+        changes["locale"] = locale
+    if guild.removed_at is not None:
+        changes |= {"removed_at": None, "why": "", "added_at": now}
+    if changes:
+        Guild.objects.filter(pk=guild.pk).update(**changes)
+        for name, value in changes.items():
+            setattr(guild, name, value)
+    return guild
+
+
+def note_installed(said: Any, *, now: datetime) -> None:
+    """Keeps what an event says of a server that the bot was added to."""
+    from chat.rules.asked import Malformed, snowflake_of
+
+    about = said.get("guild") if isinstance(said, dict) else None
+    if not isinstance(about, dict):
+        return
+    try:
+        number = snowflake_of(about.get("id"))
+    except Malformed:
+        return
+    with transaction.atomic():
+        guild = know_guild(number, locale=str(about.get("preferred_locale") or "")[:10], now=now)
+        name_guild(guild, str(about.get("name") or ""))
+
+
+def name_guild(guild: Guild, name: str) -> None:
+    name = " ".join(name.replace("\0", "").split())[:LONGEST_NAME]
+    if name:
+        Guild.objects.filter(pk=guild.pk).exclude(name=name).update(name=name)
+
+
+def refuse_guild(guild: Guild) -> None:
+    """Raises Refused where the operator lets the server have no bot."""
+    if guild.banned_at is not None:
+        raise Refused(_("The operator of this bot has closed it to this server."))
+    if not guild.is_allowed and bot_settings().only_allowed:
+        raise Refused(
+            _("This bot is for servers that its operator allows. Ask them to allow number %(server)s.")
+            % {"server": guild.pk}
+        )
+
+
+def language_of(guild: Guild | None, *tags: str) -> str:
+    """The first of the languages that reader pages speak; else the server's, else English."""
+    theirs = (guild.language, guild.locale) if guild else ()
+    for tag in (*tags, *theirs):
+        try:
+            return spoken_variety(tag)
+        except LookupError:
+            continue
+    return "en"
+
+
+def zone_of(guild: Guild) -> ZoneInfo:
+    try:
+        return ZoneInfo(guild.zone)
+    except (ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def leave_guild(guild: Guild, *, why: str, now: datetime) -> int:
+    """Ends all of its feeds: the bot is not there any more. Returns how many there were."""
+    count = sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
+    Guild.objects.filter(pk=guild.pk, removed_at=None).update(removed_at=now, why=why[:500])
+    return count
+
+
+def ban_guild(guild: Guild, *, now: datetime) -> int:
+    """Closes the bot to it, and ends its feeds. Returns how many there were."""
+    Guild.objects.filter(pk=guild.pk, banned_at=None).update(banned_at=now)
+    return sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
+
+
+def unban_guild(guild: Guild) -> None:
+    Guild.objects.filter(pk=guild.pk).update(banned_at=None)
+
+
+def to_ask_after(now: datetime) -> "QuerySet[Guild]":
+    """Servers that Discord was not asked about for a day."""
+    unasked = Q(asked_at=None, added_at__lte=now - ASK_EVERY) | Q(asked_at__lte=now - ASK_EVERY)
+    return Guild.objects.filter(unasked, removed_at=None).order_by("asked_at", "pk")

@@ -1,0 +1,113 @@
+"""Answers an interaction within Discord's three seconds: at once from the database, or by a worker later."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from chat.commands.context import Context, Handler, words_of
+from chat.commands.registry import BUTTONS, COMMANDS, FORMS, IN_PLACE, PUBLIC_BUTTONS
+from chat.discord.messages import PONG, Body, Later, Message, choices
+from chat.guilds.feeds import suggestions
+from chat.guilds.limits import refuse_beyond_hourly, refuse_haste
+from chat.guilds.servers import know_guild, language_of, refuse_guild
+from chat.models import Interaction
+from chat.rules.asked import AUTOCOMPLETE, COMMAND, COMPONENT, PING, Asked, read
+from chat.rules.permissions import manages
+from common.refused import Refused
+
+log = logging.getLogger(__name__)
+
+# What the work needs of what Discord says: of the person no more than their id and what they may do.
+KEPT = (
+    "id",
+    "type",
+    "guild_id",
+    "channel_id",
+    "channel",
+    "app_permissions",
+    "locale",
+    "guild_locale",
+    "data",
+)
+MEMBER_KEPT = ("roles", "permissions")
+
+
+def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
+    """What Discord is told. Raises Malformed."""
+    if payload.get("type") == PING:
+        return {"type": PONG}
+    asked = read(payload)
+    if asked.kind == AUTOCOMPLETE:
+        return choices(
+            suggestions(asked.guild_id, asked.fields.get(asked.focused, "")) if asked.guild_id else []
+        )
+    with translation.override(language_of(None, asked.locale, asked.guild_locale)):
+        if not asked.guild_id:
+            return Message(_("I work in servers only: invite me to one of yours.")).answer()
+        try:
+            return _once(asked, payload, now)
+        except (Refused, ValidationError) as error:
+            return Message(words_of(error)).answer()
+
+
+def _once(asked: Asked, payload: Mapping[str, Any], now: datetime) -> Body:
+    """Each interaction does what it does once, however often it comes. Raises Refused, which is counted."""
+    with transaction.atomic():
+        row, is_new = Interaction.objects.get_or_create(
+            pk=asked.id,
+            defaults={
+                "guild_id": asked.guild_id,
+                "user_id": asked.user_id,
+                "act": asked.act[:20],
+                "created_at": now,
+                "next_try_at": now,
+            },
+        )
+        if not is_new:
+            return Message(_("That was answered already.")).answer()
+        guild = know_guild(asked.guild_id, locale=asked.guild_locale, now=now)
+    refuse_guild(guild)
+    refuse_haste(user_id=asked.user_id, now=now)
+    refuse_beyond_hourly(guild_id=asked.guild_id, act=asked.act, now=now)
+    handler = handler_of(asked)
+    if asked.kind != COMMAND and asked.act not in PUBLIC_BUTTONS and not manages(asked.permissions):
+        # A role may have been let use the commands, which only Discord knows.
+        return _later(row, asked, payload, Later())
+    with transaction.atomic():
+        result = handler(Context(asked, guild, now))
+        if isinstance(result, Later):
+            return _later(row, asked, payload, result)
+    if isinstance(result, Message):
+        return result.answer(in_place=asked.kind == COMPONENT and asked.act in IN_PLACE)
+    return result.answer()
+
+
+def member_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+    member = payload.get("member")
+    return {name: member[name] for name in MEMBER_KEPT if name in member} if isinstance(member, dict) else {}
+
+
+def handler_of(asked: Asked) -> Handler:
+    """Raises Refused for what nobody knows any more."""
+    if asked.kind == COMMAND:
+        found = COMMANDS.get(asked.command, {}).get(asked.act)
+    else:
+        found = (BUTTONS if asked.kind == COMPONENT else FORMS).get(asked.act if asked.pressed else "")
+    if found is None:
+        raise Refused(_("I do not know that any more. `/feed list` begins anew."))
+    return found
+
+
+def _later(row: Interaction, asked: Asked, payload: Mapping[str, Any], result: Later) -> Body:
+    """Puts it into the queue, which the rows are."""
+    kept = {name: payload[name] for name in KEPT if name in payload}
+    kept["member"] = {**member_of(payload), "user": {"id": str(asked.user_id)}}
+    row.state, row.request, row.secrets = Interaction.State.WAITING, kept, {"token": asked.token}
+    row.save(update_fields=["state", "request", "secrets"])
+    return result.answer()

@@ -1,0 +1,150 @@
+"""Does what could not be done within three seconds, and puts the answer into the conversation.
+
+The rows are the queue: a worker that dies leaves its row under a lease, and another one takes it then.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import connections, transaction
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from chat.commands.context import Context, words_of
+from chat.commands.registry import PUBLIC_BUTTONS, WORK
+from chat.discord.api import ACKNOWLEDGED, UNKNOWN_INTERACTION, UNKNOWN_WEBHOOK, ApiRefused, answer_later
+from chat.discord.messages import Body, Message, body_of
+from chat.guilds.grants import is_granted
+from chat.guilds.servers import know_guild, language_of
+from chat.interactions.receive import handler_of
+from chat.models import Interaction
+from chat.rules.asked import COMMAND, Asked, read
+from chat.rules.permissions import manages
+from common.clock import utcnow
+from common.db.leases import RELEASED
+from common.passes import TimeBudget
+from common.refused import Refused
+from common.secrets import opened
+
+log = logging.getLogger(__name__)
+
+# Longer than any work: discovery has ten seconds, requests to Discord fifteen.
+WORK_LEASE = timedelta(seconds=90)
+TOKEN_LIVES = timedelta(minutes=15)
+# "is thinking …" may not be there yet when we answer.
+NOT_YET = timedelta(seconds=1)
+MOST_NOT_YET = 3
+# Sites may drip; so many are asked at a time.
+SITES_AT_A_TIME = 3
+KEEP = timedelta(days=2)
+
+
+def answer_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Answers what waits, a few at a time. Returns how many were answered."""
+    left, done = TimeBudget(budget), 0
+    running: set[Future[bool]] = set()
+    with ThreadPoolExecutor(SITES_AT_A_TIME, thread_name_prefix="chat") as pool:
+        while True:
+            free = SITES_AT_A_TIME - len(running)
+            rows = _claimed(free, clock()) if free and not left.is_spent else []
+            running |= {pool.submit(_worked, row, clock) for row in rows}
+            if not running:
+                return done
+            ended, running = wait(running, timeout=0.25, return_when=FIRST_COMPLETED)
+            done += sum(future.result() for future in ended)
+
+
+def _claimed(count: int, now: datetime) -> list[Interaction]:
+    if not Interaction.objects.due(now).exists():
+        return []
+    with transaction.atomic():
+        due = Interaction.objects.due(now).order_by("created_at", "pk")
+        rows = list(due.select_for_update(skip_locked=True)[:count])
+        token = uuid.uuid4()
+        for row in rows:
+            row.lease_token, row.lease_until = token, now + WORK_LEASE
+            row.attempts += 1
+            row.save(update_fields=["lease_token", "lease_until", "attempts"])
+    return rows
+
+
+def _worked(row: Interaction, clock: Callable[[], datetime]) -> bool:
+    """In a thread of its own. Whether it is answered."""
+    try:
+        return _answered(row, clock)
+    except Exception:
+        log.exception("an interaction could not be answered", extra={"interaction": row.pk})
+        again = clock() + timedelta(seconds=5)
+        _release(row, next_try_at=again, last_error="It failed in an unforeseen way.")
+        return False
+    finally:
+        connections.close_all()
+
+
+def _answered(row: Interaction, clock: Callable[[], datetime]) -> bool:
+    asked = read(row.request)
+    token = opened(row.secrets).get("token", "")
+    if row.answer is None:
+        row.answer = _work(row, asked, clock)
+        # Kept before it is said: a worker that dies now has done the work, and the next one says so.
+        Interaction.objects.filter(pk=row.pk, lease_token=row.lease_token).update(answer=row.answer)
+    now = clock()
+    try:
+        answer_later(token, row.answer)
+    except ApiRefused as error:
+        is_late = now - row.created_at > TOKEN_LIVES
+        if error.code == UNKNOWN_WEBHOOK and row.attempts <= MOST_NOT_YET and not is_late:
+            _release(row, next_try_at=now + NOT_YET, last_error=str(error))
+            return False
+        is_over = error.code in (UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, ACKNOWLEDGED) or not error.is_temporary
+        if not is_over and not is_late:
+            wait_for = timedelta(seconds=min(2**row.attempts, 60))
+            _release(row, next_try_at=now + wait_for, last_error=str(error))
+            return False
+        _release(row, state=Interaction.State.DONE, secrets="", last_error=str(error))
+        return True
+    _release(row, state=Interaction.State.DONE, secrets="", last_error="")
+    return True
+
+
+def _work(row: Interaction, asked: Asked, clock: Callable[[], datetime]) -> Body:
+    """Its answer; what went wrong is said there, too."""
+    now = clock()
+    guild = know_guild(asked.guild_id, locale=asked.guild_locale, now=now)
+    with translation.override(language_of(guild, asked.locale, asked.guild_locale)):
+        try:
+            return body_of(_said(Context(asked, guild, now), row).body)
+        except (Refused, ValidationError) as error:
+            return body_of(Message(words_of(error)).body)
+
+
+def _said(context: Context, row: Interaction) -> Message:
+    """Raises Refused and ValidationError."""
+    asked = context.asked
+    if asked.kind != COMMAND and asked.act not in PUBLIC_BUTTONS and not manages(asked.permissions):
+        if not is_granted(guild_id=asked.guild_id, user_id=asked.user_id, roles=asked.roles):
+            raise Refused(
+                _("Only those may do that who manage this server, or a role that they let use `/feed`.")
+            )
+        result = handler_of(asked)(context)
+        if isinstance(result, Message):
+            return result
+        if asked.act not in WORK:
+            raise Refused(_("Use the command for that: `/feed %(act)s`.") % {"act": asked.act})
+    return WORK[asked.act](context, row)
+
+
+def _release(row: Interaction, **changes: Any) -> None:
+    """Only who holds the lease may."""
+    Interaction.objects.filter(pk=row.pk, lease_token=row.lease_token).update(**changes, **RELEASED)
+
+
+def forget_interactions(*, now: datetime) -> int:
+    """Interactions are counted for an hour and known for two days, longer than Discord's tokens live."""
+    rows = Interaction.objects.filter(created_at__lt=now - KEEP, state=Interaction.State.DONE)
+    return rows.delete()[0]

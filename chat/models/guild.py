@@ -1,0 +1,134 @@
+"""Servers that the Discord bot is in, their feeds, and what the operator says of the bot."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from feeds.models import Feed
+from subscriptions.models import Subscribable
+
+
+class BotSettings(models.Model):
+    """One row, which is also the lock for whatever is counted over all servers."""
+
+    only_allowed = models.BooleanField(
+        "only servers that you allow",
+        default=False,
+        help_text="Others may add the bot; it answers that you have to allow them first.",
+    )
+    feeds_per_guild = models.PositiveIntegerField("feeds in a server", default=20)
+    feeds_in_all = models.PositiveIntegerField("feeds in all servers together", default=5_000)
+    posts_a_day = models.PositiveIntegerField(
+        "posts of a feed in a day", default=100, help_text="About: what is beyond that waits till midnight."
+    )
+    denied_hosts = models.TextField(
+        "hosts not to read",
+        blank=True,
+        default="",
+        help_text="One to a line, such as ads.example; what stands below it is meant, too.",
+    )
+
+    class Meta:
+        verbose_name = verbose_name_plural = "Discord bot"
+
+    def __str__(self) -> str:
+        return "Discord bot"
+
+    def denies(self, host: str) -> bool:
+        name = host.partition(":")[0].lower()
+        denied = [line.strip().lower().lstrip(".") for line in self.denied_hosts.splitlines()]
+        return any(name == one or name.endswith(f".{one}") for one in denied if one)
+
+
+class Guild(models.Model):
+    """A server of Discord's, by its id there. Times are when we learnt of it."""
+
+    id = models.BigIntegerField(primary_key=True)
+    name = models.CharField(max_length=100, blank=True, default="")
+    # As Discord says it, and one of LANGUAGES that its people chose instead.
+    locale = models.CharField(max_length=10, blank=True, default="")
+    language = models.CharField(max_length=10, blank=True, default="")
+    zone = models.CharField(max_length=64, default="UTC")
+    log_channel = models.BigIntegerField(null=True, blank=True)
+    feed_limit = models.PositiveIntegerField(
+        "feeds it may have", null=True, blank=True, help_text="Empty: as many as any server."
+    )
+    is_allowed = models.BooleanField("allowed", default=False)
+    banned_at = models.DateTimeField("banned", null=True, blank=True, editable=False)
+    added_at = models.DateTimeField("added", default=timezone.now, editable=False)
+    removed_at = models.DateTimeField("left", null=True, blank=True, editable=False)
+    why = models.TextField(blank=True, default="", editable=False)
+    next_number = models.PositiveIntegerField(default=1, editable=False)
+    asked_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ("name", "pk")
+        verbose_name = "server"
+
+    def __str__(self) -> str:
+        return self.name or f"Server {self.pk}"
+
+
+class BotFeed(models.Model):
+    """A feed that servers share: one that the bot added, or an operator's own that it may use."""
+
+    feed = models.OneToOneField(Feed, on_delete=models.CASCADE, related_name="bot_feed")
+    is_operators = models.BooleanField(default=False)
+    # The last server has left it then: it is not read any more, and dropped a month later.
+    unused_since = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("pk",)
+        verbose_name = "feed of servers"
+        verbose_name_plural = "feeds of servers"
+
+    def __str__(self) -> str:
+        return str(self.feed)
+
+
+class GuildFeedQuerySet(models.QuerySet["GuildFeed"]):
+    def present(self) -> Self:
+        """Those that were not removed."""
+        return self.filter(removed_at=None)
+
+
+class GuildFeed(models.Model):
+    """A feed in a channel of a server, by the number that its people know: a bridge of ours posts it."""
+
+    guild = models.ForeignKey(Guild, on_delete=models.CASCADE, related_name="guild_feeds")
+    number = models.PositiveIntegerField()
+    subscribable = models.OneToOneField(Subscribable, on_delete=models.CASCADE, related_name="guild_feed")
+    feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="guild_feeds")
+    channel_id = models.BigIntegerField()
+    # The id of the person at Discord.
+    added_by = models.BigIntegerField()
+    added_at = models.DateTimeField(default=timezone.now)
+    removed_at = models.DateTimeField(null=True)
+    # The interaction that added it: asked again after a crash, it finds what it did.
+    interaction_id = models.BigIntegerField()
+    # It has had its day's posts, and waits for midnight.
+    rests_until = models.DateTimeField(null=True)
+    # So many of the newest posts are still to be posted, since whoever added it wanted to begin with them.
+    first_posts = models.PositiveSmallIntegerField(default=0)
+
+    objects = GuildFeedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("guild", "number")
+        verbose_name = "feed of a server"
+        verbose_name_plural = "feeds of servers"
+        constraints = (
+            models.UniqueConstraint(name="guild_feed_number", fields=["guild", "number"]),
+            models.UniqueConstraint(
+                name="guild_feed_once", fields=["guild", "feed", "channel_id"], condition=Q(removed_at=None)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.number} · {self.title}"
+
+    @property
+    def title(self) -> str:
+        return str(self.subscribable)

@@ -1,0 +1,129 @@
+"""Tells Discord of us (network): checks the settings, puts the commands, says where we are called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+
+from chat.checks import missing_settings
+from chat.commands.definitions import commands
+from chat.discord.api import ask_bot
+from chat.guilds.account import ensure_account
+from chat.rules.permissions import INVITED
+from common.refused import Refused
+
+INVITE = "https://discord.com/oauth2/authorize"
+AUTHORIZED = "APPLICATION_AUTHORIZED"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What is set up now. `changed` names what was not so before."""
+
+    application: str
+    commands: int
+    guild: str
+    endpoint: str
+    events: str
+    invite_link: str
+    changed: tuple[str, ...]
+
+
+def invite_link() -> str:
+    """Where an admin of a server adds the bot; empty without an application."""
+    if not settings.DISCORD_APPLICATION_ID:
+        return ""
+    asked = {
+        "client_id": settings.DISCORD_APPLICATION_ID,
+        "scope": "bot applications.commands",
+        "permissions": str(INVITED),
+    }
+    return f"{INVITE}?{urlencode(asked)}"
+
+
+def endpoint_urls() -> tuple[str, str]:
+    """Where Discord calls for interactions and for events."""
+    return tuple(f"{settings.SITE_URL}{reverse(f'chat:{name}')}" for name in ("interactions", "events"))  # type: ignore[return-value]
+
+
+def register(*, guild: str = "", now: datetime) -> Registered:
+    """Makes Discord know our commands and our addresses; the server has to be up. Again, it changes nothing.
+
+    With `guild`, the commands are that server's alone: there they are known at once. Raises Refused.
+    """
+    _refuse_unready()
+    application = settings.DISCORD_APPLICATION_ID
+    known = _checked(ask_bot("GET", "/applications/@me"))
+    ensure_account(now=now)
+    place = f"/applications/{application}{f'/guilds/{guild}' if guild else ''}/commands"
+    changed = []
+    wanted = commands()
+    if not _are_same(ask_bot("GET", f"{place}?with_localizations=true"), wanted):
+        ask_bot("PUT", place, json=wanted)
+        changed.append("commands")
+    interactions, events = endpoint_urls()
+    about = {
+        "interactions_endpoint_url": interactions,
+        "event_webhooks_url": events,
+        "event_webhooks_status": 2,
+        "event_webhooks_types": [AUTHORIZED],
+        "integration_types_config": {
+            "0": {
+                "oauth2_install_params": {
+                    "scopes": ["bot", "applications.commands"],
+                    "permissions": str(INVITED),
+                }
+            }
+        },
+    }
+    if any(known.get(name) != value for name, value in about.items()):
+        ask_bot("PATCH", "/applications/@me", json=about)
+        changed.append("addresses")
+    return Registered(
+        application=str(known.get("name") or application),
+        commands=len(wanted),
+        guild=guild,
+        endpoint=interactions,
+        events=events,
+        invite_link=invite_link(),
+        changed=tuple(changed),
+    )
+
+
+def _refuse_unready() -> None:
+    if missing := missing_settings():
+        raise Refused(f"Set {', '.join(missing)} first: docs/discord-bot.md says where they are found.")
+    if not settings.SITE_URL.startswith("https:"):
+        raise Refused("Discord calls addresses that begin with https:// only: set SITE_URL to such a one.")
+
+
+def _checked(known: Any) -> Mapping[str, Any]:
+    """Raises Refused where the three settings are not of one application."""
+    if not isinstance(known, dict):
+        raise Refused("Discord said nothing of the application. Try again.")
+    if str(known.get("id")) != settings.DISCORD_APPLICATION_ID:
+        raise Refused(
+            f"DISCORD_BOT_TOKEN is the token of the application {known.get('id')}, and DISCORD_APPLICATION_ID"
+            f" is {settings.DISCORD_APPLICATION_ID}. Take both from the same application."
+        )
+    if str(known.get("verify_key")).lower() != settings.DISCORD_PUBLIC_KEY.lower():
+        raise Refused(
+            "DISCORD_PUBLIC_KEY is another application's. Copy it from its page General Information."
+        )
+    return known
+
+
+def _are_same(known: Any, wanted: Any) -> bool:
+    """Whether Discord has all that we want; what it adds of its own, such as ids, does not count."""
+    if isinstance(wanted, dict):
+        return isinstance(known, dict) and all(
+            _are_same(known.get(key), value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        same_length = isinstance(known, list) and len(known) == len(wanted)
+        return (same_length or (not known and not wanted)) and all(map(_are_same, known or (), wanted))
+    return bool(known == wanted) or (wanted is False and known is None)

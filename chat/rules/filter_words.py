@@ -1,0 +1,67 @@
+"""The words of a filter as people type them, and as rules for posts. They type no expressions. Pure."""
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from common.refused import Refused
+
+MOST_WORDS, LONGEST_WORD = 50, 60
+_SEPARATORS = re.compile(r"[\n,;]+")
+
+
+class InvalidWords(Refused):
+    """`reason` is one of "many", "long", "quote" and "star"."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class WordTest:
+    """`test` and `pattern` as PostRule has them."""
+
+    test: str
+    pattern: str
+
+
+def read_words(typed: str) -> list[str]:
+    """Words, phrases in quotes, and * for any letters; each once. Raises InvalidWords."""
+    text = _SEPARATORS.sub(" ", typed.translate(str.maketrans("“”„«»", '"""""')))
+    lexer = shlex.shlex(text, posix=True)
+    lexer.whitespace_split, lexer.commenters, lexer.quotes, lexer.escape = True, "", '"', ""
+    try:
+        found = [" ".join(word.split()) for word in lexer]
+    except ValueError:
+        raise InvalidWords("quote") from None
+    words = list(dict.fromkeys(word for word in found if word))
+    if len(words) > MOST_WORDS:
+        raise InvalidWords("many")
+    for word in words:
+        if len(word) > LONGEST_WORD:
+            raise InvalidWords("long")
+        if not word.replace("*", "").strip():
+            raise InvalidWords("star")
+    return words
+
+
+def word_test(word: str) -> WordTest:
+    """Whole words count: “art” does not find “party”; “art*” finds “artist”."""
+    inner = r"\w*".join(map(re.escape, word.split("*")))
+    before = r"(?<!\w)" if word[0].isalnum() else ""
+    after = r"(?!\w)" if word[-1].isalnum() else ""
+    return WordTest("matches", f"(?i){before}{inner}{after}")
+
+
+def word_of(pattern: str) -> str:
+    """What was typed, of a pattern that `word_test` made; of any other the pattern itself."""
+    if not pattern.startswith("(?i)"):
+        return pattern
+    inner = pattern.removeprefix("(?i)").removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)")
+    return re.sub(r"\\(.)", r"\1", inner.replace(r"\w*", "*"))
+
+
+def typed_words(words: list[str]) -> str:
+    """As they are shown in a form: phrases in quotes."""
+    return " ".join(f'"{word}"' if " " in word else word for word in words)

@@ -1,0 +1,23 @@
+"""Is a request Discord's? Ed25519 over its timestamp and its body. Pure.
+
+https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint
+"""
+
+from datetime import datetime
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+# An interaction's token is good for a quarter of an hour; what is older is somebody's copy.
+OLDEST_SECONDS = 15 * 60
+
+
+def is_signed(body: bytes, *, signature: str, timestamp: str, public_key: str, now: datetime) -> bool:
+    """Whether the owner of the key has signed it lately. `signature` and `public_key` are hexadecimal."""
+    try:
+        signed, key = bytes.fromhex(signature), bytes.fromhex(public_key)
+        age = now.timestamp() - int(timestamp)
+        Ed25519PublicKey.from_public_bytes(key).verify(signed, timestamp.encode("ascii") + body)
+    except (ValueError, InvalidSignature):
+        return False
+    return abs(age) <= OLDEST_SECONDS

@@ -1,0 +1,84 @@
+"""Where Discord calls: /discord/interactions/ and /discord/events/.
+
+Whoever calls is known by their signature alone, which is looked at before anything else.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from chat.guilds.servers import note_installed
+from chat.interactions.receive import answer_interaction
+from chat.rules.asked import Malformed
+from chat.rules.signatures import is_signed
+from common.body_limits import takes_body
+from common.clock import utcnow
+
+log = logging.getLogger(__name__)
+
+LARGEST = 1024 * 1024
+EVENT = 1
+
+
+@takes_body(LARGEST)
+@csrf_exempt
+@require_POST
+def interactions(request: HttpRequest) -> HttpResponse:
+    """Discord tests with bad signatures, and takes the address away from whoever does not answer 401."""
+    now = utcnow()
+    payload = _signed(request, now)
+    if payload is None:
+        return _refused()
+    try:
+        return JsonResponse(answer_interaction(payload, now=now))
+    except Malformed:
+        return _refused(400)
+
+
+@takes_body(LARGEST)
+@csrf_exempt
+@require_POST
+def events(request: HttpRequest) -> HttpResponse:
+    """Tells of servers that the bot was added to."""
+    now = utcnow()
+    payload = _signed(request, now)
+    if payload is None:
+        return _refused()
+    event = payload.get("event")
+    event = event if payload.get("type") == EVENT and isinstance(event, dict) else {}
+    if event.get("type") == "APPLICATION_AUTHORIZED":
+        note_installed(event.get("data"), now=now)
+    return HttpResponse(status=204)
+
+
+def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
+    """What Discord says; None for a body that it did not sign."""
+    signed = is_signed(
+        request.body,
+        signature=request.headers.get("X-Signature-Ed25519", ""),
+        timestamp=request.headers.get("X-Signature-Timestamp", ""),
+        public_key=settings.DISCORD_PUBLIC_KEY,
+        now=now,
+    )
+    if not signed:
+        return None
+    try:
+        said = json.loads(request.body)
+    except (ValueError, RecursionError):
+        said = None
+    return said if isinstance(said, dict) else {}
+
+
+def _refused(status: int = 401) -> HttpResponse:
+    """Without a page, which would ask the database. Where there is no bot, there is no such address."""
+    response = HttpResponse(status=status if settings.DISCORD_PUBLIC_KEY else 404)
+    # Anybody can call here a thousand times a second: the log is not for them.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response

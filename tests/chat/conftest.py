@@ -1,0 +1,35 @@
+"""A Discord on loopback for every test of the bot."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import get_resolver
+
+from tests.servers.feed_server import FeedServer
+from tests.servers.services.discord import BOT_TOKEN
+from tests.servers.services.discord_client import APPLICATION, PUBLIC_KEY, DiscordClient, DiscordService
+
+
+@pytest.fixture
+def service(settings: Any, loopback_allowed: None) -> Iterator[DiscordService]:
+    # Loading all pages takes a process its first seconds.
+    _ = get_resolver().url_patterns
+    with DiscordService() as running:
+        settings.DISCORD_API_URL = running.base
+        settings.DISCORD_APPLICATION_ID = APPLICATION
+        settings.DISCORD_PUBLIC_KEY = PUBLIC_KEY
+        settings.DISCORD_BOT_TOKEN = BOT_TOKEN
+        settings.SITE_URL = "https://letters.example"
+        yield running
+
+
+@pytest.fixture
+def ada(service: DiscordService) -> DiscordClient:
+    return DiscordClient(service)
+
+
+@pytest.fixture
+def site() -> Iterator[FeedServer]:
+    with FeedServer() as server:
+        yield server

@@ -1,0 +1,303 @@
+"""Each command: who may, what it says, what it refuses."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chat.interactions.work import answer_due
+from chat.models import BotSettings, Guild, GuildFeed, Interaction
+from common.clock import utcnow
+from feeds.models import Feed
+from feeds.polling.poll import poll_due
+from subscriptions.models import Subscribable
+from tests.chat.sites import serve_feed, serve_page
+from tests.delivery.ledger import Clock
+from tests.factories import FeedFactory
+from tests.servers.feed_server import FeedServer
+from tests.servers.services.discord import CHANNEL, GUILD
+from tests.servers.services.discord_client import DiscordClient, DiscordService
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def add(client: DiscordClient, url: str, **options: Any) -> str:
+    client.command("feed add", url=url, **options)
+    answer_due()
+    return client.said
+
+
+def some_feeds(count: int, *, guild: int = int(GUILD), title: str = "Blog") -> Guild:
+    """Rows as adding makes them, without asking anybody."""
+    row, _ = Guild.objects.get_or_create(pk=guild)
+    feed = FeedFactory()
+    bridges = Subscribable.objects.bulk_create(
+        Subscribable(name=f"discord-{guild}-{number}", title=f"{title} {number}", channel="discord_bot")
+        for number in range(1, count + 1)
+    )
+    GuildFeed.objects.bulk_create(
+        GuildFeed(
+            guild=row,
+            number=number,
+            subscribable=bridge,
+            feed=feed,
+            channel_id=number,
+            added_by=42,
+            interaction_id=number,
+        )
+        for number, bridge in enumerate(bridges, 1)
+    )
+    return row
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("", "no address"),
+        ("mailto:a@b.example", "no address"),
+        ("https://ada:secret@blog.example/feed", "name and a password"),
+        ("https://www.denied.example/feed", "does not let it read"),
+    ],
+)
+def test_what_cannot_be_added_is_refused_at_once(typed: str, said: str, ada: DiscordClient) -> None:
+    BotSettings.objects.create(pk=1, denied_hosts="denied.example")
+    assert ada.command("feed add", url=typed)["type"] == 4
+    assert said in ada.said
+    assert not Feed.objects.exists()
+
+
+def test_a_page_without_a_feed_says_so(ada: DiscordClient, site: FeedServer) -> None:
+    assert "No feed was found" in add(ada, serve_page(site))
+
+
+def test_a_page_with_one_feed_adds_it(ada: DiscordClient, site: FeedServer) -> None:
+    serve_feed(site, "/news.xml")
+    said = add(ada, serve_page(site, "/news.xml"))
+    assert "posts in" in said
+    assert "Post 3" in said
+
+
+def test_a_private_address_is_not_read(ada: DiscordClient, site: FeedServer) -> None:
+    """Discord's fake stands on loopback, so another private network is meant here."""
+    assert "could not be read" in add(ada, "http://10.1.2.3/feed")
+    assert "could not be read" in add(ada, site.redirect("/away", "http://10.1.2.3/feed"))
+    assert not GuildFeed.objects.exists()
+
+
+def test_a_channel_without_permission_leaves_no_row(ada: DiscordClient, site: FeedServer) -> None:
+    ada.app_permissions = str(1 << 10)
+    assert ada.command("feed add", url=serve_feed(site))["type"] == 4
+    assert "Send Messages, Embed Links" in ada.said
+    assert not GuildFeed.objects.exists()
+    assert not Feed.objects.exists()
+
+
+def test_a_channel_that_discord_does_not_know_leaves_no_row(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    service.channels.clear()
+    assert "Unknown Channel" in add(ada, serve_feed(site))
+    assert not GuildFeed.objects.exists()
+    assert not Feed.objects.exists()
+
+
+def test_a_channel_of_another_server_is_refused(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    service.channels[CHANNEL] = "999"
+    assert "not of this server" in add(ada, serve_feed(site))
+    assert not GuildFeed.objects.exists()
+
+
+def test_a_server_has_so_many_feeds(ada: DiscordClient, site: FeedServer) -> None:
+    BotSettings.objects.create(pk=1, feeds_per_guild=1)
+    add(ada, serve_feed(site))
+    assert "as many feeds" in add(ada, serve_feed(site, "/other.xml"))
+    Guild.objects.update(feed_limit=2)
+    assert "posts in" in add(ada, serve_feed(site, "/other.xml"))
+
+
+def test_only_allowed_servers_where_the_operator_says_so(ada: DiscordClient, site: FeedServer) -> None:
+    BotSettings.objects.create(pk=1, only_allowed=True)
+    ada.command("feed list")
+    assert f"allow number {GUILD}" in ada.said
+    Guild.objects.update(is_allowed=True)
+    ada.command("feed list")
+    assert "no feeds yet" in ada.said
+
+
+def test_a_person_in_haste_is_asked_to_wait(ada: DiscordClient) -> None:
+    for _ in range(20):
+        ada.command("feed list")
+        assert "no feeds yet" in ada.said
+    ada.command("feed list")
+    assert "within a minute" in ada.said
+
+
+def test_a_server_adds_ten_feeds_an_hour(ada: DiscordClient) -> None:
+    for number in range(11):
+        ada.person = str(1000 + number)
+        ada.command("feed add", url="blog.example")
+    assert "10 times an hour" in ada.said
+
+
+def test_pages_of_two_hundred_feeds(ada: DiscordClient) -> None:
+    some_feeds(200)
+    ada.command("feed list")
+    assert "Blog 10" in ada.said
+    ada.press("▶ 2/20")
+    assert "Blog 20" in ada.said
+    assert ada.last["type"] == 7
+
+
+def test_choices_of_five_hundred_feeds_are_25_in_one_query(ada: DiscordClient) -> None:
+    some_feeds(500, title="Blog @everyone `x`")
+    with CaptureQueriesContext(connection) as asked:
+        found = ada.typing("feed why", "feed", "every")
+    assert len(asked) == 1
+    assert len(found) == 25
+    assert found[0] == {"name": "1 · Blog @everyone `x` 1", "value": "1"}
+    assert [one["value"] for one in ada.typing("feed why", "feed", "499")] == ["499"]
+    assert ada.typing("feed why", "feed", "nothing such") == []
+
+
+def test_a_feed_of_another_server_is_not_found(service: DiscordService, ada: DiscordClient) -> None:
+    some_feeds(3, guild=701)
+    for act in ("remove", "pause", "why", "edit", "filter", "test"):
+        ada.command(f"feed {act}", feed="1")
+        assert "no such feed" in ada.said
+    assert ada.typing("feed why", "feed", "Blog") == []
+
+
+def test_a_title_stays_words(service: DiscordService, ada: DiscordClient) -> None:
+    some_feeds(1, title="[x](https://evil.example) @everyone **b**")
+    ada.command("feed list")
+    assert "](https://evil.example)" not in ada.said
+    assert "@everyone" not in ada.said
+
+
+def test_stranger_may_not_press_a_public_button(service: DiscordService, ada: DiscordClient) -> None:
+    some_feeds(1)
+    stranger = DiscordClient(service, person="77", permissions="0", roles=("5",))
+    assert stranger.press_id("v1:pause:1")["type"] == 5
+    answer_due()
+    assert "Only those" in stranger.said
+    assert not Subscribable.objects.get().stopped
+
+
+def test_a_role_that_was_let_use_the_command_may(service: DiscordService, ada: DiscordClient) -> None:
+    some_feeds(1)
+    service.commands["/applications/500000000000000005/commands"] = [{"name": "feed", "id": "80"}]
+    service.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
+    helper = DiscordClient(service, person="77", permissions="0", roles=("5",))
+    helper.press_id("v1:pause:1")
+    answer_due()
+    assert "is paused" in helper.said
+    assert Subscribable.objects.get().stopped
+
+
+@pytest.mark.parametrize(
+    "custom_id", ["v0:pause:1", "v1:dance:1", "x", "v1:pause:999999999999999999999", "v1:pause"]
+)
+def test_buttons_of_old_messages_fail_kindly(custom_id: str, ada: DiscordClient) -> None:
+    assert ada.press_id(custom_id)["type"] == 4
+
+
+def test_a_form_changes_how_a_feed_posts(ada: DiscordClient) -> None:
+    some_feeds(1)
+    ada.command("feed edit", feed="1")
+    ada.fill_in(name="Queens", style="compact", role="<@&123456789>", template="{title} {link}")
+    one = Subscribable.objects.get()
+    assert one.title == "Queens"
+    assert one.options == {"style": "compact", "role": "123456789", "template": "{title} {link}"}
+    ada.command("feed edit", feed="1")
+    ada.fill_in(template="{nonsense}")
+    assert "there is no {nonsense}" in ada.said.replace("\\", "")
+    assert Subscribable.objects.get().options["template"] == "{title} {link}"
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"), [("*", "star alone"), ('"open', "quotation mark"), ("x" * 61, "60"), ("a b " * 40, "")]
+)
+def test_a_filter_has_bounds(keep: str, said: str, ada: DiscordClient) -> None:
+    some_feeds(1)
+    ada.command("feed filter", feed="1")
+    ada.fill_in(keep=keep)
+    assert said in ada.said
+
+
+def test_a_filter_is_shown_as_it_was_typed(ada: DiscordClient) -> None:
+    some_feeds(1)
+    ada.command("feed filter", feed="1")
+    ada.fill_in(keep='honey "queen bee" C++', drop="spon*")
+    ada.command("feed filter", feed="1")
+    values = [row["components"][0].get("value") for row in ada.last["data"]["components"]]
+    assert values == ['honey "queen bee" C++', "spon*"]
+
+
+def test_a_digest_needs_an_hour_and_a_zone_that_there_are(ada: DiscordClient) -> None:
+    some_feeds(1)
+    ada.command("feed digest", feed="1", when="weekly", hour="24")
+    assert "0 to 23" in ada.said
+    ada.command("feed digest", feed="1", when="weekly", hour="9", zone="Mars/Phobos")
+    assert "no such time zone" in ada.said
+    ada.command("feed digest", feed="1", when="weekly", hour="9")
+    assert Subscribable.objects.get().arrangement == "weekly"
+    ada.command("feed digest", feed="1", when="each")
+    assert Subscribable.objects.get().arrangement == "each"
+
+
+def test_settings_of_a_server(ada: DiscordClient) -> None:
+    ada.command("feed settings", log_channel=CHANNEL, language="de", zone="Europe/Berlin")
+    guild = Guild.objects.get()
+    assert (guild.log_channel, guild.language, guild.zone) == (int(CHANNEL), "de", "Europe/Berlin")
+    assert "Deutsch" in ada.said
+
+
+def test_a_test_posts_the_newest_post(service: DiscordService, ada: DiscordClient, site: FeedServer) -> None:
+    add(ada, serve_feed(site))
+    poll_due(clock=Clock(utcnow()))
+    ada.command("feed test", feed="1")
+    answer_due()
+    assert "stands in" in ada.said
+    assert [one["embeds"][0]["title"] for one in service.messages] == ["Post 3"]
+    ada.command("feeds preview", feed="1")
+    answer_due()
+    assert "Post 3" in ada.said
+
+
+def test_a_preview_of_an_address_writes_nothing(ada: DiscordClient, site: FeedServer) -> None:
+    ada.command("feeds preview", feed=serve_feed(site))
+    answer_due()
+    assert "Post 3" in ada.said
+    assert not Feed.objects.exists()
+
+
+def test_a_feed_moves_with_its_settings(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    service.channels["1200000000000000007"] = GUILD
+    add(ada, serve_feed(site), style="compact")
+    ada.command("feed move", feed="1", channel="1200000000000000007")
+    answer_due()
+    assert "<#1200000000000000007>" in ada.said
+    one = GuildFeed.objects.get()
+    assert one.channel_id == 1200000000000000007
+    assert one.subscribable.options == {"style": "compact"}
+    active = one.subscribable.subscriptions.filter(status="confirmed")
+    assert [row.destination.core for row in active] == ["discord/1200000000000000007"]
+
+
+def test_in_a_conversation_there_is_no_server(ada: DiscordClient) -> None:
+    ada.guild = ""
+    ada.command("feed list")
+    assert "in servers only" in ada.said
+    assert not Interaction.objects.exists()
+
+
+def test_no_token_is_kept_after_the_answer(ada: DiscordClient, site: FeedServer) -> None:
+    add(ada, serve_feed(site))
+    row = Interaction.objects.values().get()
+    assert ada.token not in str(row)
+    assert "username" not in str(row)

@@ -1,0 +1,103 @@
+"""Who may speak to us as Discord, and what that costs."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from chat.models import Guild
+from chat.rules.signatures import is_signed
+from tests.servers.services.discord_client import (
+    EVENTS,
+    INTERACTIONS,
+    PUBLIC_KEY,
+    DiscordService,
+    deliver,
+    signed,
+)
+
+PING = b'{"type":1}'
+pytestmark = pytest.mark.usefixtures("service")
+
+
+def test_the_vector_of_the_reference_is_signed_so() -> None:
+    known = (
+        "25aa4784bff62901fdfb578701f99af3dd1d7ebd0a0de05316b3453d30c2d592"
+        "ce160c002a6c878a7fae2e0dd551179e7f002c0a600c04899e3c5fd7e652d00a"
+    )
+    assert PUBLIC_KEY == "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
+    assert signed(PING, "1767225600") == known
+    at = datetime.fromtimestamp(1767225600, UTC)
+    assert is_signed(PING, signature=known, timestamp="1767225600", public_key=PUBLIC_KEY, now=at)
+
+
+def test_a_ping_is_answered_without_the_database() -> None:
+    """(The tests' database is closed here: a query would raise.)"""
+    response = deliver(PING)
+    assert (response.status_code, response.json()) == (200, {"type": 1})
+
+
+@pytest.mark.parametrize("path", [INTERACTIONS, EVENTS])
+@pytest.mark.parametrize("signature", ["", "zz", "00" * 64, "00", "é" * 64])
+def test_what_discord_did_not_sign_is_refused_without_the_database(path: str, signature: str) -> None:
+    assert deliver(PING, path=path, signature=signature).status_code == 401
+
+
+def test_a_request_without_a_signature_is_refused() -> None:
+    assert Client().post(INTERACTIONS, PING, content_type="application/json").status_code == 401
+
+
+def test_a_body_changed_by_an_octet_is_refused() -> None:
+    stamp = str(int(time.time()))
+    assert deliver(b'{"type":2}', timestamp=stamp, signature=signed(PING, stamp)).status_code == 401
+
+
+def test_a_copy_of_an_old_request_is_refused() -> None:
+    assert deliver(PING, timestamp=str(int(time.time()) - 3600)).status_code == 401
+    assert deliver(PING, timestamp="soon").status_code == 401
+
+
+@pytest.mark.django_db
+def test_a_body_beyond_a_megabyte_is_not_read() -> None:
+    assert deliver(b" " * (2 * 1024 * 1024)).status_code == 413
+
+
+@pytest.mark.django_db
+def test_bad_signatures_ask_the_database_nothing() -> None:
+    with CaptureQueriesContext(connection) as asked:
+        began = time.perf_counter()
+        for _ in range(200):
+            assert deliver(PING, signature="00" * 64).status_code == 401
+        assert time.perf_counter() - began < 10
+    assert len(asked) == 0
+
+
+@pytest.mark.parametrize("body", [b"[]", b"nonsense", b'{"type": 99}', b'{"type":2}', b'{"type":2,"id":"x"}'])
+def test_what_is_signed_and_no_interaction_is_refused_with_400(body: bytes) -> None:
+    assert deliver(body).status_code == 400
+
+
+def test_only_posts_are_answered() -> None:
+    assert Client().get(INTERACTIONS).status_code == 405
+
+
+def test_without_a_key_there_is_no_such_page(settings: Any) -> None:
+    settings.DISCORD_PUBLIC_KEY = ""
+    assert deliver(PING).status_code == 404
+
+
+def test_a_ping_of_the_events_is_answered() -> None:
+    assert deliver(b'{"type":0}', path=EVENTS).status_code == 204
+
+
+@pytest.mark.django_db
+def test_an_event_tells_of_a_new_server(service: DiscordService) -> None:
+    data = {"guild": {"id": "700", "name": "Bee keepers", "preferred_locale": "de"}}
+    event = {"type": 1, "event": {"type": "APPLICATION_AUTHORIZED", "data": data}}
+    assert deliver(event, path=EVENTS).status_code == 204
+    guild = Guild.objects.get()
+    assert (guild.pk, guild.name, guild.locale) == (700, "Bee keepers", "de")

@@ -1,0 +1,73 @@
+"""The bot speaks the languages that reader pages speak, within Discord's limits."""
+
+import polib
+import pytest
+from django.conf import settings
+
+from chat.models import Guild
+from tests.chat.test_commands import some_feeds
+from tests.servers.services.discord import CHANNEL
+from tests.servers.services.discord_client import DiscordClient
+
+LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")]
+# What a form or a button has room for (messages.py); anything longer would be cut.
+ROOM = {
+    "Name": 45,
+    "Looks": 45,
+    "Words": 45,
+    "Role to call: its id": 45,
+    "Without a sound": 45,
+    "Change a feed": 45,
+    "Filter": 45,
+    "Post only what has one of these": 45,
+    "Leave out what has one of these": 45,
+    'Words, "phrases in quotes", and photo* for all that begins so': 100,
+    "Post a test": 80,
+    "Post the newest 3": 80,
+    "Which one?": 100,
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("locale", "said"),
+    [
+        ("de", "Dieser Server hat noch keine Feeds"),
+        ("es-419", "Este servidor aún no tiene feeds"),
+        ("fr", "Ce serveur n’a pas encore de flux"),
+        ("pt-BR", "Este servidor ainda não tem feeds"),
+        ("en-GB", "This server has no feeds yet"),
+        ("ja", "This server has no feeds yet"),
+    ],
+)
+def test_an_answer_is_in_the_persons_language(locale: str, said: str, ada: DiscordClient) -> None:
+    ada.locale = locale
+    ada.command("feed list")
+    assert said in ada.said
+
+
+@pytest.mark.django_db(transaction=True)
+def test_forms_of_all_languages_fit(ada: DiscordClient) -> None:
+    some_feeds(1)
+    Guild.objects.update(log_channel=int(CHANNEL))
+    for locale in ("de", "es-ES", "fr", "pt-BR"):
+        ada.locale = locale
+        ada.command("feed edit", feed="1")
+        ada.command("feed filter", feed="1")
+        ada.command("feed settings")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_word_of_a_form_is_cut(language: str) -> None:
+    path = settings.BASE_DIR / "locale" / language / "LC_MESSAGES" / "django.po"
+    there = {entry.msgid: entry.msgstr for entry in polib.pofile(str(path))}
+    for words, room in ROOM.items():
+        assert 0 < len(there[words]) <= room, there[words]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_description_of_a_command_is_cut(language: str) -> None:
+    path = settings.BASE_DIR / "locale" / language / "LC_MESSAGES" / "django.po"
+    for entry in polib.pofile(str(path)):
+        if any(place == "chat/commands/definitions.py" for place, _ in entry.occurrences):
+            assert len(entry.msgstr) <= 100, entry.msgstr
