@@ -16,6 +16,8 @@ PUBLIC = {
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",
     "admin_sign_in": "where admins sign in",
+    "reader_sign_in": "where people sign in who read here",
+    "reader_sign_out": "the way out",
     "setup": "its authority is a one-time token",
     "feeds:websub": "its authority is a token that only the hub knows",
     "api-schema": "describes the API, shows no data",
@@ -110,6 +112,7 @@ def test_a_stranger_is_sent_away(method: str) -> None:
 
 def is_sent_away(answer: HttpResponse, method: str, address: str) -> bool:
     if answer.status_code in {301, 302}:
-        way_in = "/sign-in/" if address.startswith("/mine/") else "/admin/login/"
+        ways_in = {"/mine/": "/sign-in/", "/reader/": "/reader/sign-in/"}
+        way_in = next((way for start, way in ways_in.items() if address.startswith(start)), "/admin/login/")
         return way_in in answer.headers["Location"]
     return answer.status_code in ({401, 403} if method == "get" else {401, 403, 405})
