@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reader.microsub.view import microsub
-from reader.pages import feeds, people, timelines
+from reader.pages import channels, feeds, people, timelines
 
 app_name = "reader"
 
@@ -11,6 +11,10 @@ urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
     path("reader/begin/", people.begin, name="begin"),
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
+    path("reader/c/<slug:uid>/settings/", channels.channel_settings, name="channel_settings"),
+    path("reader/channels/", channels.channels, name="channels"),
+    path("reader/muted/", channels.muted, name="muted"),
+    path("reader/mute/", channels.change_mute, name="mute"),
     path("reader/post/<int:pk>/", timelines.post, name="post"),
     path("reader/post/<int:pk>/star/", timelines.change_star, name="star"),
     path("reader/mark/", timelines.mark, name="mark"),

@@ -90,7 +90,7 @@
       o: () => entry?.dataset.open && location.assign(entry.dataset.open),
       m: () => entry && mark(entry, !entry.classList.contains("is-read")),
       s: () => entry && star(entry),
-      u: () => document.querySelector(".choices a:not([aria-current])")?.click(),
+      u: () => document.querySelector('.choices a[href^="?"]:not([aria-current])')?.click(),
       "/": () => document.querySelector('.channels a[href$="/search/"]')?.click(),
       "?": () => keys?.showModal(),
     };

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from common.clock import utcnow
+from reader.channels.mutes import mute
 from reader.models import Channel, Follow, Reader, Star, Unread
 from reader.people.readers import add_reader
 from tests.e2e.browser.screens import look_at
@@ -40,6 +41,7 @@ def ada() -> Reader:
     news: Channel = reader.channels.create(uid="news", name="News from the harbour", position=3)
     tide = FeedFactory(title="Tide tables", first_polled_at=utcnow(), newest_at=utcnow())
     gone = FeedFactory(title="Lighthouse notes", failures=3, failing_since=utcnow(), last_error="HTTP 500")
+    mute(reader=reader, channel=None, url="https://spam.example.org/", now=utcnow())
     for channel, feed in ((home, tide), (news, tide), (news, gone)):
         Follow.objects.create(channel=channel, feed=feed)
     texts: list[dict[str, Any]] = [
@@ -103,6 +105,9 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
         ("follow", "follow/"),
         ("nothing", "c/news/"),
         ("notifications", "c/notifications/"),
+        ("channels", "channels/"),
+        ("settings", "c/news/settings/"),
+        ("muted", "muted/"),
         ("post", f"post/{Star.objects.get().entry_id}/"),
     ):
         page.goto(f"{site}/reader/{address}")
