@@ -10,14 +10,17 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy
 
-from common.html.tags import VALUES, attributes, scheme
+from common.html.tags import VALUES, attributes, scheme, written
 from common.text import shortened
+from reader.media.addresses import media_path
 from reader.models import Entry, Place, Reader
 from reader.timelines.stars import starred_among
 
 # A longer post is shown with its beginning, and leads to a page of its own.
 LONGEST_WHOLE = 900
 LONGEST_BEGINNING = 400
+MOST_PICTURES = 20
+SHOWN_OF_PICTURES = ("alt", "width", "height", "title", "lang", "dir")
 _IMG = re.compile(f"<img({VALUES})>")
 _HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
 RELATIONS = {
@@ -55,6 +58,9 @@ class ShownPost:
     at: datetime
     html: SafeString
     beginning: str
+    # Addresses of ours: what stands beside the text, and what stands beside its beginning.
+    pictures: tuple[str, ...]
+    first_picture: str
     references: tuple[Reference, ...]
     files: tuple[str, ...]
     categories: tuple[str, ...]
@@ -89,6 +95,10 @@ def shown_post(
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
     text = str(content.get("text", ""))
     feed = place.feed if place else entry.feed
+    html = str(content.get("html", "")) or escape(text or str(jf2.get("summary", "")))
+    pictures = _pictures(jf2, html)
+    in_text = _IMG.search(html)
+    first = media_path(attributes(in_text[1]).get("src", "")) if in_text else ""
     return ShownPost(
         entry=entry.pk,
         place=place.pk if place else 0,
@@ -101,10 +111,12 @@ def shown_post(
         feed=feed.pk if feed else 0,
         feed_name=(feed.title or feed.host) if feed else "",
         at=_moment(jf2.get("published")) or entry.seen_at,
-        html=shown_html(str(content.get("html", "")) or escape(text or str(jf2.get("summary", "")))),
+        html=shown_html(html),
         beginning=shortened(str(jf2.get("summary", "")) or text, LONGEST_BEGINNING)
         if len(text) > LONGEST_WHOLE
         else "",
+        pictures=pictures,
+        first_picture=pictures[0] if pictures else first,
         references=tuple(_references(jf2)),
         files=tuple(filter(None, map(web_address, [*jf2.get("audio", ()), *jf2.get("video", ())]))),
         categories=tuple(map(str, jf2.get("category", ())))[:10],
@@ -116,11 +128,10 @@ def shown_post(
 def shown_html(html: str) -> SafeString:
     """Html that was cleaned when it came. Its headings stand below the title of the post.
 
-    Pictures are shown as what they say: a browser that loads them tells their servers who reads what, and
-    when.
+    Pictures come by our own address: a browser that loads them elsewhere tells who reads what, and when.
     """
     html = _HEADING.sub(r"<\1h3", html)
-    return mark_safe(_IMG.sub(_picture_words, html))  # noqa: S308 - cleaned by common.html
+    return mark_safe(_IMG.sub(_own_picture, html))  # noqa: S308 - cleaned by common.html
 
 
 def web_address(url: object) -> str:
@@ -128,9 +139,21 @@ def web_address(url: object) -> str:
     return str(url) if url and scheme(str(url)) in ("http", "https") else ""
 
 
-def _picture_words(match: re.Match[str]) -> str:
+def _own_picture(match: re.Match[str]) -> str:
+    """The picture by our address, or what it says where it has none of the web."""
     values = attributes(match[1])
-    return escape(values.get("alt", ""))
+    path = media_path(values.get("src", ""))
+    if not path:
+        return escape(values.get("alt", ""))
+    kept = {name: values[name] for name in SHOWN_OF_PICTURES if name in values}
+    return f"<img{written({'src': path, 'alt': '', **kept, 'loading': 'lazy', 'decoding': 'async'})}>"
+
+
+def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:
+    """Our addresses of the pictures that a post has beside its text."""
+    urls = map(str, [*jf2.get("photo", ()), *jf2.get("featured", ())])
+    paths = (media_path(url) for url in dict.fromkeys(urls) if escape(url) not in html)
+    return tuple(path for path in paths if path)[:MOST_PICTURES]
 
 
 def _references(jf2: Mapping[str, Any]) -> Iterable[Reference]:

@@ -1,9 +1,12 @@
 """Somebody reads in a browser: by buttons without script, and by keys with it."""
 
 from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from common.clock import utcnow
@@ -12,7 +15,11 @@ from reader.models import Channel, Follow, Reader, Star, Unread
 from reader.people.readers import add_reader
 from tests.e2e.browser.screens import look_at
 from tests.factories import FeedFactory
+from tests.feeds.conftest import server
 from tests.reader.posts import an_entry, put
+from tests.servers.feed_server import FeedServer
+
+__all__ = ["server"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -32,7 +39,7 @@ def a_post(number: int, feed: Any, **jf2: Any) -> Any:
 
 
 @pytest.fixture
-def ada() -> Reader:
+def ada(server: FeedServer) -> Reader:
     """She follows three feeds in two channels and has read some posts."""
     reader = add_reader(name="ada", now=utcnow())
     reader.user.set_password(PASSWORD)
@@ -44,8 +51,15 @@ def ada() -> Reader:
     mute(reader=reader, channel=None, url="https://spam.example.org/", now=utcnow())
     for channel, feed in ((home, tide), (news, tide), (news, gone)):
         Follow.objects.create(channel=channel, feed=feed)
+    picture = BytesIO()
+    Image.new("RGB", (640, 480), (31, 95, 139)).save(picture, "PNG")
+    photo = server.serve("/boat.png", picture.getvalue())
     texts: list[dict[str, Any]] = [
-        {"name": "What the storm left", "content": {"html": f"<p>{LONG}</p>", "text": LONG}},
+        {
+            "photo": [photo],
+            "name": "What the storm left",
+            "content": {"html": f"<p>{LONG}</p>", "text": LONG},
+        },
         {
             "content": {
                 "html": "<p>High water at <a href='https://example.org'>six</a>.</p>",
@@ -56,7 +70,11 @@ def ada() -> Reader:
             "name": "How to read a chart",
             "content": {"html": "<h2>Depth</h2><p>Fathoms.</p>", "text": "Depth"},
         },
-        {"in-reply-to": ["https://example.org/question"], "content": {"html": "<p>Yes!</p>", "text": "Yes!"}},
+        {
+            "in-reply-to": ["https://example.org/question"],
+            "photo": [photo],
+            "content": {"html": "<p>Yes!</p>", "text": "Yes!"},
+        },
     ]
     for number in range(24):
         entry = a_post(number, tide, **texts[number % 4])
@@ -77,9 +95,16 @@ def unread() -> int:
     return Unread.objects.count()
 
 
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> None:
+    """Pictures are kept there, and none of an earlier test's."""
+    settings.DATA_DIR = tmp_path
+
+
 def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
     sign_in(page, site)
     look_at(page, "reader-all")
+    expect(page.locator(".thumbnail").first).to_have_js_property("naturalWidth", 640)
     page.goto(f"{site}/reader/c/home/?unread")
     look_at(page, "reader-unread")
     before = unread()

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from feeds.models import Feed
+from feeds.parsing.opml import parse_opml
 from reader.models import Channel, Follow, Reader
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog
@@ -82,3 +83,18 @@ def test_why_there_are_no_posts(browser: Client, home: Channel, about: dict[str,
     page = browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
     assert says in page
     assert about.get("last_error", "") in page
+
+
+def test_the_list_is_taken_along_by_channel_and_without_secrets(
+    browser: Client, ada: Reader, home: Channel
+) -> None:
+    news = ada.channels.create(uid="news", name="News & more")
+    feed = FeedFactory(title="Tide", credentials={"user": "u", "password": "hidden-word"})
+    for channel in (home, news):
+        Follow.objects.create(channel=channel, feed=feed)
+    answer = browser.get("/reader/feeds/opml/")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="ada.opml"'
+    (outline,) = parse_opml(answer.content).outlines
+    assert (outline.url, outline.title) == (feed.url, "Tide")
+    assert set(outline.tags) == {"Home", "News & more"}
+    assert b"hidden-word" not in answer.content
